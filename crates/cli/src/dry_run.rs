@@ -39,7 +39,7 @@ pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outc
     for (number, path) in targets.iter().enumerate() {
         writeln!(to, "\nTarget: {}", path.display())?;
         if let Some(need) = needs.get(number) {
-            writeln!(to, "{}", place(path, need.size)?)?;
+            writeln!(to, "{}", place(path, need)?)?;
         }
     }
     writeln!(
@@ -51,10 +51,22 @@ pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outc
 }
 
 /// What is used of the target, and the room that there is for it.
-fn place(path: &Path, size: Size) -> Result<String> {
-    let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = size;
+fn place(path: &Path, need: &Need) -> Result<String> {
+    let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.is_dir() {
-        return Ok(format!("Bytes used of it: up to {}", format_size(bytes)));
+        let mut text = format!("Bytes used of it: up to {}", format_size(bytes));
+        // A plan may be for a machine that has the target.
+        let demands = match path.exists() {
+            true => iolab_target::taken(path, need)?,
+            false => Vec::new(),
+        };
+        for demand in demands {
+            text.push_str(&format!("\nFree space: {demand}"));
+            if !demand.fits() {
+                text.push_str("\nToo little is free: iolab refuses to write to it");
+            }
+        }
+        return Ok(text);
     }
     let free = iolab_target::free(path)?;
     let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));

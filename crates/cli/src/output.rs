@@ -1,7 +1,7 @@
 //! What is written to stdout and stderr, and how wide.
 
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use iolab_analysis::preparation::preparation;
 use iolab_findings::Finding;
 use iolab_findings::across::across;
 use iolab_findings::interpretation::Interpretation;
+use iolab_plan::named_file;
 use iolab_report::across as settings;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
@@ -259,7 +260,7 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
         "is no regular file"
     } else if there.nlink() > 1 {
         "has several names (hard links)"
-    } else if !is_figure(path) {
+    } else if !is_figure(path, &there) {
         "is no figure"
     } else {
         return Ok(());
@@ -269,9 +270,10 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
 }
 
 /// Whether a file begins as an SVG, PNG or PDF. An empty one holds nothing.
-fn is_figure(path: &Path) -> bool {
+fn is_figure(path: &Path, metadata: &Metadata) -> bool {
     let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut first));
+    let read =
+        named_file::open(path, metadata).and_then(|file| file.take(8).read_to_end(&mut first));
     let begins = |with: &&[u8]| first.starts_with(with);
     let figures: [&[u8]; 4] = [b"<svg", b"<?xml", b"\x89PNG\r\n\x1a\n", b"%PDF-"];
     read.is_ok() && (first.is_empty() || figures.iter().any(begins))

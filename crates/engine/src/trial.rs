@@ -25,7 +25,7 @@ use crate::verify::{self, Reading, Signed};
 use crate::worker::WorkerOutcome;
 use crate::worker::flow::Flow;
 use files::Files;
-pub use files::lent;
+pub use files::files_of;
 pub use flush::flush_dirty_pages;
 use flush::{owes_sync, pay_sync};
 pub use groups::run_groups;

@@ -3,7 +3,6 @@
 
 mod device;
 mod extents;
-mod fiemap;
 mod layout;
 mod memory;
 mod nfs;

@@ -35,8 +35,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes of the program's last words that are kept.
 const LAST_WORDS_MAX: usize = 400;
 
+mod arguments;
 mod stream;
 
+pub use arguments::Arguments;
 use stream::{Keep, Stream};
 
 /// A program to run, ready to be started without a search.
@@ -44,8 +46,8 @@ use stream::{Keep, Stream};
 pub struct Program {
     /// The file to execute.
     pub path: PathBuf,
-    /// Its arguments, the program's own name not among them.
-    pub arguments: Vec<OsString>,
+    /// Its arguments.
+    pub arguments: Arguments,
     /// Kills it, and fails the trial, when it has not ended by then.
     pub time_limit: Option<Duration>,
     /// Bytes of its standard output that are kept; a program that writes more is killed, and the trial has failed. `None`:
@@ -95,7 +97,7 @@ impl Program {
     /// The program and its arguments, for people.
     pub fn line(&self) -> String {
         std::iter::once(self.path.as_os_str())
-            .chain(self.arguments.iter().map(OsString::as_os_str))
+            .chain(self.arguments.shown().iter().map(OsString::as_os_str))
             .map(|word| word.to_string_lossy().into_owned())
             .collect::<Vec<_>>()
             .join(" ")
@@ -103,14 +105,14 @@ impl Program {
 }
 
 /// Runs a program once that reads or writes ranges of `files`, whose page cache is brought into the state that `spec` asks
-/// for before. Without a file nothing is prepared or looked at.
+/// for before. Without a file nothing is prepared or looked at. Before and after it the paths of the files have to lead to them.
 ///
 /// The outcome tells as reads what the program's own I/O account counted: every read call, those of the loader
 /// included. A program that fails, or is killed for taking too long, is no error of this function: the outcome then
 /// says [`Ended::Failed`]. Raising `stop` kills it and gives [`Ended::Interrupted`].
 ///
 /// # Errors
-/// When the program cannot be started, or the cache cannot be prepared.
+/// When the program cannot be started, or the cache cannot be prepared; of kind refused when a path leads elsewhere.
 pub fn run(
     program: &Program,
     files: &[(&Target, Range<u64>)],
@@ -122,6 +124,8 @@ pub fn run(
         page_cache::prepare(spec, file, range.clone(), range.clone(), stop)?;
     }
     let (mut command, last_words, output) = prepare(program)?;
+    let check_paths = || files.iter().try_for_each(|(file, _)| file.check_path());
+    check_paths()?;
     let watched = files
         .iter()
         .map(|(file, range)| (*file, range.start, range.end - range.start));
@@ -149,12 +153,15 @@ pub fn run(
         usage,
         ..counters
     };
+    if seen.why != Why::Stopped {
+        check_paths()?;
+    }
     let [last_words, output] = watch.streams;
     let failure = failed(&seen, status, program).map(|end| {
         Failure::Program(FailedProgram {
             command: program.line(),
             end,
-            last_words: last_words.text(),
+            last_words: program.arguments.shown_in(&last_words.text()),
         })
     });
     let outcome = Outcome {
@@ -192,7 +199,7 @@ fn prepare(program: &Program) -> Result<(Command, Stream, Stream)> {
     let (from, to) = pipe().map_err(refused)?;
     let mut command = Command::new(&program.path);
     command
-        .args(&program.arguments)
+        .args(program.arguments.given())
         .stdin(null(false).map_err(refused)?)
         .stderr(to)
         .process_group(0);

@@ -48,6 +48,10 @@ impl Peer for Fio {
         (3, 20)
     }
 
+    fn takes_devices(&self) -> bool {
+        true
+    }
+
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
         command::arguments(spec, files)
     }

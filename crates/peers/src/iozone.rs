@@ -46,6 +46,10 @@ impl Peer for Iozone {
         (3, 432)
     }
 
+    fn takes_devices(&self) -> bool {
+        false
+    }
+
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
         command::arguments(spec, files)
     }

@@ -21,14 +21,14 @@ use std::time::Duration;
 
 use iolab_engine::trial;
 use iolab_observe::clock::Clock;
-use iolab_observe::program::{self, Program};
+use iolab_observe::program::{self, Arguments, Program};
 use iolab_spec::Error;
 use iolab_spec::Kind;
 use iolab_spec::Result;
 use iolab_spec::counters::Pressure;
 use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
-use iolab_target::Target;
+use iolab_target::{Target, TargetKind};
 
 pub use adapt::{Need, adapt, beyond_budget};
 pub use results::{Entry, Results};
@@ -60,6 +60,9 @@ pub trait Peer: Sync {
 
     /// The first version that has all that its command lines use.
     fn oldest(&self) -> (u32, u32);
+
+    /// Whether it takes devices; all take files.
+    fn takes_devices(&self) -> bool;
 
     /// The arguments with which it does on these files what a cell asks for: one file, or one for each worker.
     ///
@@ -180,11 +183,15 @@ impl Peers {
         if let Some((_, why)) = self.missing.iter().find(|(tool, _)| *tool == cell.tool) {
             return Some(why.clone());
         }
-        let files = trial::lent(&cell.trial, target);
+        let files = trial::files_of(&cell.trial, target);
         let peer = find(cell.tool).and_then(|peer| Ok((peer, files?)));
         let peer = peer.map_err(|error| in_a_line(&error));
         let why = peer
-            .and_then(|(peer, files)| arguments(peer, &cell.trial, &files))
+            .and_then(|(peer, files)| {
+                check(peer, &cell.trial, &files)?;
+                let paths = files.iter().map(|(file, _)| file.path().to_owned());
+                peer.arguments(&cell.trial, &paths.collect::<Vec<_>>())
+            })
             .err()?;
         Some(format!("not possible with {}: {why}", cell.tool))
     }
@@ -206,10 +213,15 @@ impl Peers {
         let peer = installed.find(|found| found.peer.tool() == cell.tool);
         let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
         let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
-        let files = trial::lent(spec, target)?;
+        let files = trial::files_of(spec, target)?;
+        check(peer.peer, spec, &files).map_err(unprepared)?;
+        let lent = files.iter().map(|(file, _)| file.lend(spec.writes()));
+        let arguments = Arguments::naming(lent.collect::<Result<_>>()?, |paths| {
+            peer.peer.arguments(spec, paths)
+        });
         let program = Program {
             path: peer.path.clone(),
-            arguments: arguments(peer.peer, spec, &files).map_err(unprepared)?,
+            arguments: arguments.map_err(unprepared)?,
             time_limit: Some(peer.share.max(least)),
             output_max: Some(OUTPUT_MAX),
         };
@@ -260,27 +272,29 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
     outcome.failure = Some(Failure::Program(FailedProgram {
         command: program.line(),
         end: ProgramEnd::Report,
-        last_words: format!("wrote a report that cannot be used: {}", error.message()),
+        last_words: program.arguments.shown_in(&format!(
+            "wrote a report that cannot be used: {}",
+            error.message()
+        )),
     }));
 }
 
-/// The command line of a cell.
+/// Whether a peer works on such files.
 ///
 /// # Errors
-/// Why there is none that means the same.
-fn arguments(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> Line {
+/// Why it does not.
+fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Result<(), String> {
     let shares = spec.layout != Layout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
             "it works on existing files, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),
         );
     }
-    let paths = files
-        .iter()
-        .map(|(file, _)| file.path_for_programs())
-        .collect::<Result<Vec<PathBuf>>>()
-        .map_err(|error| error.message().to_owned())?;
-    peer.arguments(spec, &paths)
+    let is_file = |kind| matches!(kind, TargetKind::Scratch | TargetKind::File);
+    if !peer.takes_devices() && !files.iter().all(|(file, _)| is_file(file.kind())) {
+        return Err("it takes files only".to_owned());
+    }
+    Ok(())
 }
 
 fn installed(
@@ -295,7 +309,7 @@ fn installed(
         .map_err(|error| error.hint(format!("install {name}, or add its folder to PATH")))?;
     let program = Program {
         path: path.clone(),
-        arguments: vec![question.into()],
+        arguments: Arguments::plain([question]),
         time_limit: Some(share.clamp(START, VERSION_TIME)),
         output_max: Some(OUTPUT_MAX),
     };

@@ -21,6 +21,8 @@ use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::named_file;
+
 pub use builtin::BUILTIN;
 pub use change::Change;
 pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
@@ -346,24 +348,12 @@ impl Experiment {
 }
 
 /// Reads a small text file that a user named.
+///
+/// # Errors
+/// As [`named_file::text`].
 pub fn read_text(path: &Path) -> Result<String> {
-    let place = path.display();
-    let unreadable = |error: std::io::Error| {
-        Error::usage(format!("cannot read {place}: {error}"))
-            .hint("check the path; 'iolab list' shows what is built in")
-    };
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(Error::usage(format!("{place} is not a regular file"))
-            .hint("give a TOML file, or a name that 'iolab list' shows"));
-    }
-    if metadata.len() > FILE_MAX {
-        return Err(Error::usage(format!("{place} is larger than 1 MiB"))
-            .hint("a definition is smaller; give a TOML file"));
-    }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes)
-        .map_err(|_| Error::usage(format!("{place} is not UTF-8 text")).hint("save it in UTF-8"))
+    let hint = "give a TOML file, or a name that 'iolab list' shows";
+    named_file::text(path, FILE_MAX, hint)
 }
 
 /// Checks a name, which becomes a file name.

@@ -8,6 +8,7 @@ pub mod blocks;
 pub mod cells;
 pub mod experiment;
 pub mod forecast;
+pub mod named_file;
 pub mod precondition;
 pub mod requirement;
 pub mod suite;

@@ -143,6 +143,7 @@ fn need_of(own: &order::Own, bytes: u64) -> Need {
             private: private.collect(),
             fresh: own.fresh,
         },
+        lends: false,
     }
 }
 

@@ -502,7 +502,7 @@ fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
     assert_eq!(error.kind(), Kind::Refused, "{error}");
     let says = |what: &str| assert!(error.message().contains(what), "{error}");
     says("/r0 and ");
-    says("/r1 do not fit into one file system");
+    says("/r1 does not fit into one file system");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     for rank in 0..2 {
         assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);

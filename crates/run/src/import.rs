@@ -14,6 +14,7 @@ use iolab_analysis::analysis::Response;
 use iolab_peers::{Entry, PEERS, Results};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::{Design, Experiment, check_name};
+use iolab_plan::named_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
@@ -55,20 +56,8 @@ impl Import {
     /// # Errors
     /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
     pub fn read(path: &Path) -> Result<Self> {
-        let place = path.display().to_string();
-        let unreadable = |error: std::io::Error| {
-            Error::usage(format!("cannot read {place}: {error}")).hint("check the path")
-        };
-        let metadata = path.metadata().map_err(unreadable)?;
-        if !metadata.is_file() || metadata.len() > TEXT_MAX {
-            return Err(Error::usage(format!(
-                "{place} is not a file of at most {} MiB",
-                TEXT_MAX >> 20
-            ))
-            .hint("give the text that fio or iozone wrote"));
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
-        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.within(place))
+        let bytes = named_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
+        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.within(path.display()))
     }
 
     /// Writes it into a new run file, under a name made from that of its source.

@@ -1,15 +1,18 @@
 //! Plain text with one number per line: what other programs leave behind.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::Path;
 
+use iolab_plan::named_file;
 use iolab_spec::{Error, Result};
 
 /// Most bytes of such a text; above ten million numbers.
 const BYTES_MAX: u64 = 256 << 20;
 /// Longest line that is looked at.
 const LINE_MAX: usize = 4096;
+const HINT: &str =
+    "give a run file (NAME.iolab), a text file with one number per line, or - for standard input";
 /// How every SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
@@ -37,18 +40,14 @@ pub fn read(path: &Path) -> Result<Vec<f64>> {
     parse(BufReader::new(open(path)?), path)
 }
 
-fn open(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(Error::usage(format!("{} is a folder", path.display()))
-            .hint("give a run file (NAME.iolab), or a text file with one number per line"));
-    }
-    Ok(file)
+fn open(path: &Path) -> Result<Take<File>> {
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    named_file::check(&metadata, path).map_err(|why| Error::usage(why).hint(HINT))?;
+    named_file::open(path, &metadata).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {
-    Error::usage(format!("cannot read {}: {error}", path.display()))
-        .hint("give a run file (NAME.iolab), or a text file with one number per line")
+    Error::usage(format!("cannot read {}: {error}", path.display())).hint(HINT)
 }
 
 /// One number a line, as text; empty lines and what follows a `#` are left out.

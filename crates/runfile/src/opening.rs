@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
+use iolab_plan::named_file;
 use iolab_spec::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
@@ -44,11 +45,8 @@ fn look(connection: Connection) -> rusqlite::Result<Connection> {
 pub(super) fn check_regular(path: &Path) -> Result<()> {
     check_length(path)?;
     let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
-    if metadata.is_file() {
-        return Ok(());
-    }
-    Err(Error::usage(format!("{} is not a file", path.display()))
-        .hint("give a run file, NAME.iolab"))
+    named_file::check(&metadata, path)
+        .map_err(|why| Error::usage(why).hint("give a run file, NAME.iolab"))
 }
 
 /// Whether the file is a whole run file of a schema that is known here.

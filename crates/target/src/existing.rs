@@ -11,6 +11,7 @@ use iolab_spec::{Error, Result};
 use super::device::{Number, number_of};
 use super::lookup::Found;
 use super::size::check_process_limit;
+use super::sources::Sources;
 use super::users::{self, Users};
 use super::{Consent, Need, TargetKind, errno};
 
@@ -26,7 +27,7 @@ pub(super) struct Existing {
 ///
 /// # Errors
 /// Of kind refused when data could be lost, of kind usage when it cannot serve as wanted.
-pub(super) fn open(found: &Found, need: &Need) -> Result<Existing> {
+pub(super) fn open(found: &Found, sources: Option<&Sources>, need: &Need) -> Result<Existing> {
     let number = number_of(&found.stat);
     let kind = match number {
         Some(_) => TargetKind::BlockDevice,
@@ -39,7 +40,7 @@ pub(super) fn open(found: &Found, need: &Need) -> Result<Existing> {
             (file, None)
         }
         true => {
-            let (file, users) = open_for_writing(found, &need.consent, number)?;
+            let (file, users) = open_for_writing(found, sources, need, number)?;
             (file, Some(users))
         }
     };
@@ -77,7 +78,8 @@ fn refused(found: &Found, why: &str) -> Error {
 
 fn open_for_writing(
     found: &Found,
-    consent: &Consent,
+    sources: Option<&Sources>,
+    need: &Need,
     number: Option<Number>,
 ) -> Result<(File, Users)> {
     if let Some(link) = &found.link {
@@ -90,28 +92,41 @@ fn open_for_writing(
             found.path.display()
         )));
     }
-    if *consent == Consent::No {
+    if need.consent == Consent::No {
         return Err(refused(found, "its data would be destroyed").hint(
             "give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed",
         ));
     }
     let mut users = Users::read()?;
+    match number {
+        Some(number) => check_device(found, number, &mut users)?,
+        None => check_file(found, &mut users)?,
+    }
+    // Before it is opened: an overlay copies a file of a lower layer then.
+    if let Some(sources) = sources {
+        sources.check(need.bytes_of(found), &found.path)?;
+    }
     let file = match number {
-        Some(number) => open_device(found, number, &mut users)?,
-        None => open_file(found, &mut users)?,
+        Some(_) => open_device(found)?,
+        None => found
+            .open(OFlags::RDWR)
+            .map_err(|errno| errno::on_path("open for writing", &found.path, errno))?,
     };
     check_locks(&file, found)?;
     Ok((file, users))
 }
 
-fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<File> {
+fn check_device(found: &Found, number: Number, users: &mut Users) -> Result<()> {
     if users.is_read_only(number) {
         return Err(
             Error::usage(format!("{} is set read-only", found.path.display()))
                 .hint("choose another target, or a workload that only reads"),
         );
     }
-    users.check_device(found, number)?;
+    users.check_device(found, number)
+}
+
+fn open_device(found: &Found) -> Result<File> {
     // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
     match found.open(OFlags::RDWR | OFlags::EXCL) {
         Err(Errno::BUSY) => Err(refused(
@@ -123,7 +138,7 @@ fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<File>
     }
 }
 
-fn open_file(found: &Found, users: &mut Users) -> Result<File> {
+fn check_file(found: &Found, users: &mut Users) -> Result<()> {
     if found.stat.st_nlink > 1 {
         return Err(refused(
             found,
@@ -138,10 +153,7 @@ fn open_file(found: &Found, users: &mut Users) -> Result<File> {
     if let Ok(file) = found.open(OFlags::RDONLY | OFlags::NONBLOCK) {
         check_locks(&file, found)?;
     }
-    users.check_file(found)?;
-    found
-        .open(OFlags::RDWR)
-        .map_err(|errno| errno::on_path("open for writing", &found.path, errno))
+    users.check_file(found)
 }
 
 /// Refuses what another process has locked: a virtual machine's image, a database, another iolab.

@@ -1,4 +1,4 @@
-//! Scratch files of exact sizes in one directory, for programs that read a file to its end.
+//! Scratch files of exact sizes for programs that read a file to its end, in a private folder in one directory.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -7,14 +7,18 @@ use rustix::fs::FileType;
 
 use iolab_spec::{Error, Result};
 
+use super::lend::{self, Lent};
+use super::private::Private;
 use super::scratch::{self, FOOTER_LEN, Scratch};
-use super::{Size, Target, check_stores, lookup, space, users};
+use super::sources::{Sources, bounded};
+use super::{Size, Target, check_stores, lookup, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
 pub struct Folder {
-    // Declared before the marker, which is dropped last: as long as it is there, the next run knows what a killed one left.
+    // Dropped in this order: as long as the marker is there, the next run knows what a killed one left.
     files: Vec<Target>,
+    private: Private,
     marker: Target,
 }
 
@@ -22,8 +26,8 @@ impl Folder {
     /// Makes a file for each size in the directory PATH; they are empty until [`Folder::fill`] has filled them.
     ///
     /// # Errors
-    /// Of kind usage when PATH is no directory, or longer than programs can open, or a size is 0 or more than a file can have; of kind refused when all
-    /// files together would crowd the file system.
+    /// Of kind usage when PATH is no directory, or a size is 0 or more than a file can have; of kind refused when all files
+    /// together would crowd the file system, or programs cannot be given them.
     pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
         let found = lookup::find(path)?;
         if found.file_type() != FileType::Directory {
@@ -35,28 +39,34 @@ impl Folder {
         }
         check_stores(&found)?;
         users::check_directory(&found)?;
+        lend::check()?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);
         let total = total(sizes)?;
-        match space::room(&found.handle, &dir)? {
-            Some(room) => drop(total.of_room(room.saturating_sub(FOOTER_LEN), &dir)?),
+        let sources = Sources::of_directory(&found.handle, &dir)?;
+        match sources.room()? {
+            Some((room, by)) => {
+                let fitted = total.of_room(room.saturating_sub(FOOTER_LEN), &dir);
+                fitted.map_err(|error| bounded(error, by, &dir))?;
+            }
             None => notes.push(format!(
                 "the file system of {} does not say how much space is free",
                 dir.display()
             )),
         }
         let (scratch, file) = Scratch::create(found.handle, &dir, 0)?;
+        let private = scratch.folder()?;
         let files = sizes
             .iter()
             .map(|bytes| {
-                let (scratch, file) = scratch.beside(*bytes)?;
-                let file = Target::of_scratch(scratch, file, *bytes, Vec::new());
-                file.path_for_programs().map(|_| file)
+                let (scratch, file) = scratch.within(&private, *bytes)?;
+                Ok(Target::of_scratch(scratch, file, *bytes, Vec::new()))
             })
             .collect::<Result<_>>()?;
         Ok(Self {
             files,
+            private,
             marker: Target::of_scratch(scratch, file, 0, notes).with_memory_note(),
         })
     }
@@ -69,6 +79,29 @@ impl Folder {
     /// The file of this size.
     pub fn file(&self, bytes: u64) -> Option<&Target> {
         self.files.iter().find(|file| file.size() == bytes)
+    }
+
+    /// Gives the file of this size to a program, by a name in the private folder: many programs do nothing with what is not a
+    /// regular file by `lstat`, as a descriptor in `/proc` is not.
+    ///
+    /// # Errors
+    /// Of kind usage when there is none; of kind refused where other processes cannot open the descriptors of this one.
+    pub fn lend(&self, bytes: u64) -> Result<Lent> {
+        self.file(bytes).ok_or_else(|| {
+            Error::usage(format!("there is no file of {bytes} bytes for programs"))
+        })?;
+        let private = &self.private;
+        Lent::of_name(private.dir(), private.path(), &scratch::name_within(bytes))
+    }
+
+    /// Removes what programs have made beside the files, so that the next one finds what the first one found.
+    pub fn sweep(&self) {
+        let own: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| scratch::name_within(file.size()))
+            .collect();
+        self.private.sweep(&own);
     }
 
     /// Bytes of all files together.
@@ -94,9 +127,11 @@ impl Folder {
     ///
     /// # Errors
     /// When another process replaced one of them by now, or it cannot be removed; the others are removed all the same.
-    pub fn remove(self) -> Result<()> {
-        let removed = self.files.into_iter().map(Target::remove);
+    pub fn remove(mut self) -> Result<()> {
+        self.sweep();
+        let removed = self.files.drain(..).map(Target::remove);
         let removed = removed.fold(Ok(()), Result::and);
+        let removed = removed.and(self.private.remove());
         removed.and(self.marker.remove())
     }
 }
@@ -115,6 +150,7 @@ fn total(sizes: &[u64]) -> Result<Size> {
 }
 
 #[cfg(test)]
+#[allow(clippy::print_stderr)] // a test that skips says so
 mod tests {
     use std::fs;
 
@@ -161,27 +197,144 @@ mod tests {
         assert_eq!(entries(dir.path()), 0);
     }
 
+    /// Whether the file system knows when files were made; says so where it does not.
+    fn knows_births(folder: &Path) -> bool {
+        let born = fs::metadata(folder).and_then(|data| data.created());
+        born.inspect_err(|error| eprintln!("skipped: {error}"))
+            .is_ok()
+    }
+
+    /// A file that is younger than the folder it is in, by the clock of the file system.
+    fn output(path: &Path) {
+        let born = |path: &Path| fs::metadata(path).and_then(|data| data.created());
+        let folder = born(path.parent().expect("a folder")).expect("a time");
+        loop {
+            fs::write(path, "of a program").expect("written");
+            if born(path).expect("a time") > folder {
+                return;
+            }
+            fs::remove_file(path).expect("removed");
+        }
+    }
+
     #[test]
     fn what_a_killed_run_left_is_removed_by_the_next() {
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let dir = tempfile::tempdir().expect("a folder");
+        if !knows_births(dir.path()) {
+            return;
+        }
         let folder = Folder::open(dir.path(), &[100, 200]).expect("made");
         let name = folder.place().path().to_owned();
-        let beside = folder.file(100).expect("there").path().to_owned();
-        let (marker, file) = (fs::read(&name).expect("read"), b"half".to_vec());
+        let listed = folder.file(100).expect("there").path().to_owned();
+        let private = listed.parent().expect("a folder").to_owned();
+        fs::write(&listed, b"half").expect("written");
+        // What the folder removes and takes off its list, as it is now.
+        let kept = |path: &Path| path.with_file_name(format!("{}-kept", path.display()));
+        let other_main = dir.path().join(".iolab-scratch-00000000000000aa");
+        fs::copy(&name, kept(&name)).expect("copied");
+        fs::copy(&name, &other_main).expect("copied");
+        fs::hard_link(&listed, private.join("kept")).expect("linked");
+        fs::rename(&private, kept(&private)).expect("renamed");
         drop(folder);
+        for path in [&name, &private] {
+            fs::rename(kept(path), path).expect("renamed");
+        }
+        fs::rename(private.join("kept"), &listed).expect("renamed");
+        output(&private.join("100.zst"));
         let leave = |path: &Path, content: &[u8]| {
-            use std::os::unix::fs::PermissionsExt;
             fs::write(path, content).expect("written");
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("set");
         };
-        leave(&name, &marker);
-        leave(&beside, &file);
-        let foreign = dir.path().join(".iolab-scratch-0123456789abcdef.100");
-        leave(&foreign, b"of another run");
+        let beside =
+            |main: &str, ending: &str| dir.path().join(format!(".iolab-scratch-{main}{ending}"));
+        let (empty, under_it) = (
+            beside("00000000000000ef", ""),
+            beside("00000000000000ef", ".4096.0"),
+        );
+        leave(&empty, b"");
+        leave(&under_it, b"of somebody");
+        // Of no run, and of one that does not list it.
+        let foreign = ["0123456789abcdef", "00000000000000aa"].map(|main| {
+            let foreign = beside(main, ".files");
+            fs::DirBuilder::new()
+                .mode(0o700)
+                .create(&foreign)
+                .expect("made");
+            let file = foreign.join("100");
+            leave(&file, b"of somebody");
+            file
+        });
+        // What is in it from elsewhere keeps it, and the next run tries again.
+        fs::create_dir(private.join("full")).expect("made");
+        fs::write(private.join("full/file"), "of others").expect("written");
         let folder = Folder::open(dir.path(), &[300]).expect("made");
-        assert!(!name.exists() && !beside.exists());
-        assert!(foreign.exists());
-        assert!(folder.place().notes()[0].contains("left by a run that was killed"));
+        assert!(name.exists() && private.exists() && !other_main.exists());
+        let is_told = |folder: &Folder, part: &str| {
+            let notes = folder.place().notes();
+            assert!(
+                notes.iter().any(|note| note.contains(part)),
+                "{part}: {notes:?}"
+            );
+        };
+        is_told(&folder, "holds what iolab has not made");
+        drop(folder);
+        fs::remove_dir_all(private.join("full")).expect("removed");
+        let folder = Folder::open(dir.path(), &[300]).expect("made");
+        assert!(!name.exists() && !private.exists());
+        let others = foreign.iter().chain([&empty, &under_it]);
+        assert!(others.clone().all(|path| path.exists()));
+        is_told(&folder, "left by a run that was killed");
+        is_told(&folder, "left alone");
+        is_told(&folder, "and 1 more");
+    }
+
+    #[test]
+    fn what_programs_make_beside_their_file_goes_and_what_came_from_elsewhere_stays() {
+        let dir = tempfile::tempdir().expect("a folder");
+        if !knows_births(dir.path()) {
+            return;
+        }
+        let older = dir.path().join("older");
+        fs::write(&older, "of others").expect("written");
+        let folder = Folder::open(dir.path(), &[100]).expect("made");
+        let file = folder.file(100).expect("there").path().to_owned();
+        output(&file.with_extension("zst"));
+        let moved = file.with_file_name("moved");
+        fs::rename(&older, &moved).expect("moved");
+        folder.sweep();
+        assert!(!file.with_extension("zst").exists());
+        assert!(file.exists() && moved.exists());
+        let error = folder.remove().expect_err("not empty");
+        assert!(error.message().contains("iolab has not made"), "{error}");
+        assert_eq!(fs::read(&moved).expect("read"), b"of others");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_program_is_given_a_regular_file_whatever_the_folder_is_called_by_then() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(dir.path(), &[100]).expect("made");
+        folder
+            .fill(1, &AtomicBool::new(false), &mut |_| {})
+            .expect("filled");
+        let file = folder.file(100).expect("there");
+        let path = file.path().to_owned();
+        let content = fs::read(&path).expect("read");
+        let private = path.parent().expect("a folder");
+        let mode = fs::metadata(private).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::rename(private, dir.path().join("elsewhere")).expect("renamed");
+        fs::create_dir(private).expect("made");
+        fs::write(&path, "of others").expect("written");
+        let lent = folder.lend(100).expect("lent");
+        assert_eq!(lent.shown(), path);
+        assert!(fs::symlink_metadata(lent.given()).expect("there").is_file());
+        assert_eq!(fs::read(lent.given()).expect("read"), content);
+        file.check_path().expect_err("it is elsewhere");
+        folder.remove().expect_err("it is elsewhere");
+        assert_eq!(fs::read_dir(private).expect("there").count(), 1);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! iolab-target: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
 //!
-//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `users/` who
-//! else uses storage, `signature/` what it holds, `size.rs` and `space.rs` how much; all checks are in docs/SAFETY.md.
+//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lend.rs` what other
+//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `sources.rs`
+//! how much and where it is taken from; all checks are in docs/SAFETY.md.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
@@ -21,8 +22,10 @@ mod device;
 mod direct;
 mod errno;
 mod existing;
+pub mod fiemap;
 mod fill;
 mod folder;
+mod lend;
 mod lookup;
 pub mod meminfo;
 pub mod memory_limits;
@@ -31,10 +34,12 @@ mod mounts;
 mod need;
 mod open;
 mod overlay;
+mod private;
 pub mod procfs;
 mod scratch;
 mod signature;
 mod size;
+mod sources;
 mod space;
 mod stack;
 pub mod sysfs;
@@ -43,6 +48,7 @@ mod users;
 
 pub use beside::{Beside, PrivateFiles};
 pub use folder::Folder;
+pub use lend::Lent;
 use lookup::Found;
 pub use mode::OpenMode;
 use mounts::Mount;
@@ -50,11 +56,10 @@ pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
 pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
-pub use space::{Demand, check_together, free};
+use sources::Sources;
+pub use sources::{free, taken};
+pub use space::{Demand, check_together};
 pub use stack::{Stack, device_under};
-
-/// Bytes of a path with the NUL at its end that system calls take (limits.h).
-const PATH_MAX: usize = 4096;
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +120,7 @@ impl Target {
         check_stores(&found)?;
         users::check_directory(&found)?;
         scratch::check_writable(&found.handle, dir)?;
-        let (scratch, file) = Scratch::join(found.handle, path, share.bytes, share.rank)?;
+        let (scratch, file) = Scratch::join(found.handle, path, share.bytes)?;
         let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
         target.portion = (share.rank.into(), share.ranks.max(1).into());
         target.private = share
@@ -190,27 +195,6 @@ impl Target {
         }
     }
 
-    /// The path as other programs take it: from the root on, so that no name can be taken for an option.
-    ///
-    /// # Errors
-    /// Of kind usage when it is longer than any program can open.
-    pub fn path_for_programs(&self) -> Result<PathBuf> {
-        let path = std::path::absolute(&self.path).map_err(|error| {
-            Error::usage(format!("the working directory has no path: {error}"))
-                .hint("work in a directory with a shorter path")
-        })?;
-        let length = path.as_os_str().len();
-        if length < PATH_MAX {
-            return Ok(path);
-        }
-        Err(Error::usage(format!(
-            "the path of {} has {length} bytes from the root on, and programs open paths of up to {} bytes",
-            self.path.display(),
-            PATH_MAX - 1
-        ))
-        .hint("give a directory with a shorter path"))
-    }
-
     /// What it is.
     pub fn kind(&self) -> TargetKind {
         self.kind
@@ -238,9 +222,19 @@ impl Target {
         let beside: u64 = self.private.iter().map(|file| file.size).sum();
         let made = match self.portion {
             (0, _) => self.size + self.fresh + scratch::FOOTER_LEN,
+            _ if beside > 0 => scratch::FOOTER_LEN,
             _ => 0,
         };
-        space::demands(scratch.dir(), self.named(), self.size, beside + made)
+        Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
+    }
+
+    /// Bytes that new files on its file system may take, which leave a reserve to the rest of the system; `None` for devices, and
+    /// where the file system does not say.
+    pub fn room(&self) -> Option<u64> {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let sources = Sources::of_directory(&self.file, self.named());
+        let sources = sources.ok().filter(|_| is_file)?;
+        sources.room().ok()?.map(|(bytes, _)| bytes)
     }
 
     /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.
@@ -365,16 +359,21 @@ impl Target {
     /// Of kind refused when it is to be written but was opened for reading; of kind usage when
     /// the target does not support direct I/O.
     pub fn reopen(&self, mode: OpenMode) -> Result<File> {
-        if mode.write && !self.writable {
+        self.check_rights(mode.write)?;
+        // No O_EXCL: on a block device the claim is held by the main descriptor.
+        lookup::open_same(&self.file, &self.path, mode.flags())
+            .map_err(|errno| mode.refused(&self.path, errno))
+    }
+
+    fn check_rights(&self, write: bool) -> Result<()> {
+        if write && !self.writable {
             return Err(Error::refused(format!(
                 "refusing to write to {}: it was opened for reading only",
                 self.path.display()
             ))
             .hint("a workload that writes has to say so before the target is opened"));
         }
-        // No O_EXCL: on a block device the claim is held by the main descriptor.
-        lookup::open_same(&self.file, &self.path, mode.flags())
-            .map_err(|errno| mode.refused(&self.path, errno))
+        Ok(())
     }
 
     /// The main descriptor (buffered).

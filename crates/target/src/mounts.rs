@@ -261,6 +261,18 @@ pub(super) fn kernel_fs(stat: &StatFs) -> Option<&'static str> {
         (0x1980_0202, "mqueue"),
         (0x4249_4e4d, "binfmt_misc"),
         (0x6e73_6673, "nsfs"),
+        (0x5049_4446, "pidfs"),
+        (0x5a3c_69f0, "apparmorfs"),
+        (0x4341_5d53, "smackfs"),
+        (0x0765_5821, "resctrl"),
+        (0x6573_5543, "fusectl"),
+        (0x6e66_7364, "nfsd"),
+        (0x6759_6969, "rpc_pipefs"),
+        (0x6c6f_6f70, "binderfs"),
+        (0xabba_1974, "xenfs"),
+        (0x0000_9fa2, "usbfs"),
+        (0x5345_434d, "secretmem"),
+        (0x444d_4142, "dma-buf"),
     ];
     KERNEL
         .iter()

@@ -1,6 +1,9 @@
 //! What a run needs of its target, and what the user consents to.
 
+use rustix::fs::FileType;
+
 use crate::Beside;
+use crate::lookup::Found;
 
 /// How much of a target is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct Need {
     pub consent: Consent,
     /// What is needed beside it; only a directory can offer that.
     pub beside: Beside,
+    /// Whether other programs are given it.
+    pub lends: bool,
 }
 
 impl Need {
@@ -49,6 +54,7 @@ impl Need {
             write: false,
             consent: Consent::No,
             beside: Beside::default(),
+            lends: false,
         }
     }
 
@@ -57,6 +63,17 @@ impl Need {
         Self {
             write: true,
             ..Self::reading(bytes)
+        }
+    }
+}
+
+impl Need {
+    /// Bytes of an existing file or device that it uses.
+    pub(super) fn bytes_of(&self, found: &Found) -> u64 {
+        let wanted = self.size.wanted();
+        match found.file_type() {
+            FileType::RegularFile => wanted.min(u64::try_from(found.stat.st_size).unwrap_or(0)),
+            _ => wanted,
         }
     }
 }

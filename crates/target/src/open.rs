@@ -9,18 +9,26 @@ use iolab_spec::{Error, Result};
 
 use super::lookup::{self, Found};
 use super::scratch::{self, Scratch};
+use super::sources::{Sources, bounded};
 use super::space::{self, Demand};
-use super::{Need, Size, Target, TargetKind, check_stores, errno, existing, users, wrong_kind};
+use super::{
+    Consent, Need, Size, Target, TargetKind, check_stores, errno, existing, lend, users, wrong_kind,
+};
 
 /// What a path names, checked as far as it can be before anything is made.
 struct Prepared {
     found: Found,
     notes: Vec<String>,
+    /// What writes take space of; nothing where none are made, or allowed.
+    sources: Option<Sources>,
 }
 
 impl Prepared {
     fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
+        if need.lends {
+            lend::check()?;
+        }
         let found = lookup::find(path)?;
         let mut notes = Vec::new();
         if let Some(link) = &found.link {
@@ -40,17 +48,41 @@ impl Prepared {
         } else {
             need.beside.check_existing(&found.path)?;
         }
-        Ok(Self { found, notes })
+        let sources = match found.file_type() {
+            FileType::Directory => Some(Sources::of_directory(&found.handle, &found.path)?),
+            _ if need.write && need.consent != Consent::No => {
+                Some(Sources::of_existing(&found, need.bytes_of(&found))?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            found,
+            notes,
+            sources,
+        })
     }
 
-    /// Space that is taken for it where it is made as large as is wanted.
+    fn makes_files(&self) -> bool {
+        self.found.file_type() == FileType::Directory
+    }
+
+    /// Space that is taken for it where it is made, or used, as large as is wanted.
     fn demands(&self, need: &Need) -> Result<Vec<Demand>> {
-        if self.found.file_type() != FileType::Directory {
+        let Some(sources) = &self.sources else {
             return Ok(Vec::new());
-        }
-        let size = need.size.wanted();
-        let bytes = need.beside.total(size).saturating_add(scratch::FOOTER_LEN);
-        space::demands(&self.found.handle, &self.found.path, size, bytes)
+        };
+        let (size, bytes) = match self.makes_files() {
+            true => {
+                let size = need.size.wanted();
+                let bytes = need.beside.total(size);
+                (size, bytes.saturating_add(scratch::FOOTER_LEN))
+            }
+            false => {
+                let size = need.bytes_of(&self.found);
+                (size, size)
+            }
+        };
+        sources.demands(size, bytes)
     }
 }
 
@@ -102,8 +134,11 @@ impl Target {
         let mut demands = demands.collect::<Result<Vec<_>>>()?;
         let shares = space::shares(&demands);
         let mut rooms = Vec::with_capacity(wanted.len());
-        for ((share, demands), (_, need)) in shares.into_iter().zip(&mut demands).zip(wanted) {
-            let can_be_cut = matches!(need.size, Size::AtMost { .. });
+        let wishes = prepared.iter().zip(wanted);
+        for ((share, demands), (prepared, (_, need))) in
+            shares.into_iter().zip(&mut demands).zip(wishes)
+        {
+            let can_be_cut = prepared.makes_files() && matches!(need.size, Size::AtMost { .. });
             let room = share.filter(|_| can_be_cut);
             if let Some(room) = room {
                 demands
@@ -121,32 +156,39 @@ impl Target {
 
     /// `share` is the part of the free space that it may take, where others need the rest.
     fn open_prepared(prepared: Prepared, need: &Need, share: Option<u64>) -> Result<Self> {
-        let Prepared { found, notes } = prepared;
-        match found.file_type() {
-            FileType::Directory => Self::open_scratch(found, need, notes, share),
-            FileType::RegularFile | FileType::BlockDevice => {
-                Self::open_existing(&found, need, notes)
+        let Prepared {
+            found,
+            notes,
+            sources,
+        } = prepared;
+        match (found.file_type(), sources) {
+            (FileType::Directory, Some(sources)) => {
+                Self::open_scratch(found, &sources, need, notes, share)
             }
-            FileType::CharacterDevice => Self::open_zero(&found, need, notes),
-            other => Err(wrong_kind(&found.path, other)),
+            (FileType::RegularFile | FileType::BlockDevice, sources) => {
+                Self::open_existing(&found, sources.as_ref(), need, notes)
+            }
+            (FileType::CharacterDevice, _) => Self::open_zero(&found, need, notes),
+            (other, _) => Err(wrong_kind(&found.path, other)),
         }
     }
 
     fn open_scratch(
         found: Found,
+        sources: &Sources,
         need: &Need,
         mut notes: Vec<String>,
         share: Option<u64>,
     ) -> Result<Self> {
         let dir = found.path;
-        let size = match space::room(&found.handle, &dir)? {
-            Some(room) => {
+        let size = match sources.room()? {
+            Some((room, by)) => {
                 let room = share.map_or(room, |share| share.min(room));
                 let room = room.saturating_sub(scratch::FOOTER_LEN);
                 let fitted = need.beside.of_room(need.size, room, &dir);
                 let (size, note) = fitted.map_err(|error| match share {
                     Some(_) => error.within("beside the scratch files of other targets"),
-                    None => error,
+                    None => bounded(error, by, &dir),
                 })?;
                 notes.extend(note);
                 size
@@ -171,11 +213,16 @@ impl Target {
         Ok(target.with_memory_note())
     }
 
-    fn open_existing(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
+    fn open_existing(
+        found: &Found,
+        sources: Option<&Sources>,
+        need: &Need,
+        mut notes: Vec<String>,
+    ) -> Result<Self> {
         if found.file_type() == FileType::RegularFile {
             check_stores(found)?;
         }
-        let existing = existing::open(found, need)?;
+        let existing = existing::open(found, sources, need)?;
         notes.extend(existing.notes);
         let target = Self {
             private: Vec::new(),

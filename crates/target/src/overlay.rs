@@ -145,6 +145,19 @@ pub(super) fn holder(file: impl AsFd) -> Option<File> {
     opened.ok().map(File::from)
 }
 
+/// Whether a file of an overlay is known to be in the upper layer, where it is written: else it is copied there first.
+pub(super) fn is_in_upper(file: impl AsFd) -> bool {
+    let upper = || {
+        let mount = mounts::mount_of(&file)?;
+        let shown = rustix::fs::fstat(&file).ok()?;
+        let within = within(&file, &mount)?;
+        let upper = mount.layers.as_ref()?.upper.as_ref()?;
+        let mut places = places(upper, &mount.fs.mount_point).into_iter();
+        places.find_map(|layer| holds(&layer.join(&within), &shown, &mount))
+    };
+    upper().is_some_and(|file| !is_overlaid(&file) || is_in_upper(&file))
+}
+
 /// How a file lies in the overlay that it is one of.
 pub(super) fn layering(file: impl AsFd) -> Option<Layering> {
     let holder = match ground(&file) {
@@ -165,14 +178,19 @@ pub(super) fn layering(file: impl AsFd) -> Option<Layering> {
 fn below(file: impl AsFd) -> Option<File> {
     let mount = mounts::mount_of(&file)?;
     let shown = rustix::fs::fstat(&file).ok()?;
-    let name = name_of(&file)?;
-    let within = name.strip_prefix(&mount.fs.mount_point).ok()?;
-    let within = mount.root.strip_prefix("/").ok()?.join(within);
+    let within = within(&file, &mount)?;
     let layers = mount.layers.as_ref()?;
     layers
         .all()
         .flat_map(|layer| places(layer, &mount.fs.mount_point))
         .find_map(|layer| holds(&layer.join(&within), &shown, &mount))
+}
+
+/// The path of a file within the layers of an overlay.
+fn within(file: impl AsFd, mount: &Mount) -> Option<PathBuf> {
+    let name = name_of(file)?;
+    let within = name.strip_prefix(&mount.fs.mount_point).ok()?;
+    Some(mount.root.strip_prefix("/").ok()?.join(within))
 }
 
 /// Where a layer may lie: a relative name was meant from a folder that is not known.

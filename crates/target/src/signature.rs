@@ -3,6 +3,7 @@
 //!
 //! Offsets and magic numbers are those of the formats' own headers, as libblkid probes them too.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -45,72 +46,81 @@ pub(super) struct Site {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// The partition that it was found on, counted from 1.
-    pub(super) partition: Option<usize>,
+    /// Where the partition starts that it was found on.
+    pub(super) partition: Option<u64>,
 }
 
-/// All formats in `length` bytes of a file or device from byte `start`, and in the partitions of a table there: by our own
+/// Partitions that blkid is asked about too: it is started for each.
+const ASKED_MAX: usize = 256;
+/// Tables within partitions of tables.
+const DEPTH_MAX: usize = 4;
+
+/// All formats in `length` bytes of a file or device from byte `start`, and in the partitions of tables there: by our own
 /// table and by blkid's. Their places count from `start`.
 ///
 /// # Errors
 /// The offset that could not be read, and why: what cannot be read may hold anything.
 pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
-    let probe = Probe {
-        file,
-        start,
-        length,
-    };
+    let whole = Region { start: 0, length };
     let mut sites = Vec::new();
-    for name in all_names(&probe)? {
-        let places = match name.as_str() {
-            "gpt" => partitions::gpt_tables(&probe).to_vec(),
-            "mbr" => vec![Region {
-                start: 0,
-                length: length.min(512),
-            }],
-            _ => vec![Region {
-                start: 0,
-                length: extent::of(&name, &probe)?.unwrap_or(length).min(length),
-            }],
-        };
-        let is_table = matches!(name.as_str(), "gpt" | "mbr");
-        sites.extend(places.iter().map(|place| place.site(&name, None)));
-        if !is_table {
-            continue;
-        }
-        for (number, partition) in partitions::find(&probe)?.into_iter().enumerate() {
-            let within = Probe {
+    // What has been looked at: readings of tables repeat themselves, and a table may lead back to itself.
+    let mut seen = BTreeSet::from([whole]);
+    let mut level = vec![(whole, None)];
+    for _ in 0..DEPTH_MAX {
+        for (region, partition) in std::mem::take(&mut level) {
+            let probe = Probe {
                 file,
-                start: start + partition.start,
-                length: partition.length,
+                start: start + region.start,
+                length: region.length,
             };
-            let names = all_names(&within)?;
-            sites.extend(
-                names
-                    .iter()
-                    .map(|name| partition.site(name, Some(number + 1))),
-            );
+            let names = all_names(&probe, seen.len() <= ASKED_MAX)?;
+            for name in &names {
+                let places = match partitions::table(name, &probe) {
+                    Some(places) => places,
+                    // What lies on a partition may have all of it.
+                    None if partition.is_some() => vec![whole_of(&probe)],
+                    None => vec![Region {
+                        length: extent::of(name, &probe)?.unwrap_or(length).min(length),
+                        ..whole_of(&probe)
+                    }],
+                };
+                sites.extend(places.iter().map(|place| Site {
+                    name: name.clone(),
+                    start: region.start + place.start,
+                    end: (region.start + place.start).saturating_add(place.length),
+                    partition,
+                }));
+            }
+            for found in partitions::find(&names, &probe)? {
+                let found = Region {
+                    start: region.start + found.start,
+                    ..found
+                };
+                if seen.insert(found) {
+                    level.push((found, Some(found.start)));
+                }
+            }
         }
     }
-    sites.dedup_by(|a, b| (&a.name, a.partition) == (&b.name, b.partition) && a.start == b.start);
+    sites.dedup_by(|a, b| a == b);
     Ok(sites)
 }
 
-impl Region {
-    fn site(&self, name: &str, partition: Option<usize>) -> Site {
-        Site {
-            name: name.to_owned(),
-            start: self.start,
-            end: self.start.saturating_add(self.length),
-            partition,
-        }
+fn whole_of(probe: &Probe) -> Region {
+    Region {
+        start: 0,
+        length: probe.length,
     }
 }
 
-fn all_names(probe: &Probe) -> Found<Vec<String>> {
+fn all_names(probe: &Probe, asks: bool) -> Found<Vec<String>> {
     let ours = detect(probe.file, probe.start, probe.length)?;
     let mut names: Vec<String> = ours.into_iter().map(str::to_owned).collect();
-    for name in blkid::names(probe.file, probe.start, probe.length) {
+    let theirs = match asks {
+        true => blkid::names(probe.file, probe.start, probe.length),
+        false => Vec::new(),
+    };
+    for name in theirs {
         // What it finds ambivalent is known to us by name.
         let is_told = name == "ambivalent" && !names.is_empty();
         if !is_told && !names.contains(&name) {
@@ -252,6 +262,9 @@ mod tests {
             "jbd" => put(&[8], 0x460),
             "xfs_external_log" => put(&[0xfe, 0xed, 0xba, 0xbe, 0, 0, 0, 1, 0, 0, 0, 2], 512),
             "mbr" => put(&[0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0], 446),
+            // The sums of the words of both have to be zero.
+            "sun" => put(&[0xda, 0xbe], 510),
+            "sgi" => put(&0x0be5_a941_u32.wrapping_neg().to_be_bytes(), 504),
             "vfat" => put(
                 &[
                     0xeb, 0x3c, 0x90, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 1, 0, 2, 0, 2, 0, 0, 0xf8,
@@ -288,6 +301,32 @@ mod tests {
         let file = image(LENGTH);
         file.write_all_at(&[0x55, 0xaa], 510).unwrap();
         assert!(found(&file, LENGTH).is_empty());
+    }
+
+    #[test]
+    fn tables_in_partitions_are_looked_into() {
+        let file = image(LENGTH);
+        // A partition at 1 MiB, in it one at 2 MiB in sectors of 4 KiB, which ends beyond both.
+        for (at, start) in [(0, 2048u32), (1 << 20, 512)] {
+            let mut entry = [0; 16];
+            entry[4] = 0x83;
+            entry[8..12].copy_from_slice(&start.to_le_bytes());
+            entry[12..].copy_from_slice(&u32::MAX.to_le_bytes());
+            file.write_all_at(&entry, at + 446).unwrap();
+            file.write_all_at(&[0x55, 0xaa], at + 510).unwrap();
+        }
+        file.write_all_at(b"XFSB", 3 << 20).unwrap();
+        let found = sites(&file, 0, LENGTH).unwrap();
+        let has = |name: &str, start: u64| {
+            let is_it = |site: &&Site| site.name == name && site.start == start;
+            found
+                .iter()
+                .find(is_it)
+                .map(|site| (site.partition, site.end))
+        };
+        assert_eq!(has("mbr", 0), Some((None, 512)));
+        assert_eq!(has("mbr", 1 << 20), Some((Some(1 << 20), (1 << 20) + 512)));
+        assert_eq!(has("xfs", 3 << 20), Some((Some(3 << 20), LENGTH)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Free space for scratch files, with room left for the rest of the system.
+//! Free space for what is written, with room left for the rest of the system.
 
+use std::fmt;
 use std::path::Path;
 
 use rustix::fd::AsFd;
@@ -15,11 +16,13 @@ use super::size::human;
 const RESERVE_MIN: u64 = 64 << 20;
 const RESERVE_MAX: u64 = 2 << 30;
 const MIB: u64 = 1 << 20;
+/// The source of what lies in memory.
+const MEMORY: &str = "memory";
 
-/// Space that scratch files take of one file system, or of memory.
+/// Space that is taken of one file system, or of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
-    /// The directory that they are in.
+    /// The directory or file that takes it.
     pub place: String,
     /// What it is taken of: a name that only this file system has on its host, or "memory".
     pub source: String,
@@ -27,7 +30,7 @@ pub struct Demand {
     pub host: Option<u64>,
     /// The region of a scratch file, bytes.
     pub region: u64,
-    /// What all files of this directory take, bytes.
+    /// What it takes, all files of a directory together, bytes.
     pub bytes: u64,
     /// What is free, bytes.
     pub free: u64,
@@ -40,8 +43,27 @@ impl Demand {
         self.free.saturating_sub(self.reserve)
     }
 
+    /// Whether what is free holds it, the reserve left out.
+    pub fn fits(&self) -> bool {
+        self.bytes <= self.usable()
+    }
+
     fn shares_with(&self, other: &Self) -> bool {
         (&self.source, self.host) == (&other.source, other.host)
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = match self.source == MEMORY {
+            true => "memory".to_owned(),
+            false => format!("the file system of {}", self.place),
+        };
+        let [bytes, free, reserve] = [self.bytes, self.free, self.reserve].map(human);
+        write!(
+            f,
+            "writes take up to {bytes} of new space from {of} (holes, shared extents, copy-on-write); {free} is free, of which {reserve} stays free for the system"
+        )
     }
 }
 
@@ -53,7 +75,7 @@ struct Room {
     reserve: u64,
 }
 
-/// What bounds the files of a directory: the free space of its file system, as far as that says it, and memory where it lies in
+/// What bounds the files of a file system: the free space of its file system, as far as that says it, and memory where it lies in
 /// memory.
 ///
 /// What an ordinary user may take counts (`f_bavail`), even for root: the blocks beyond are what
@@ -78,19 +100,19 @@ fn rooms(dir: impl AsFd, path: &Path) -> Result<impl Iterator<Item = Room>> {
     Ok(disk.into_iter().chain(memory))
 }
 
-/// Bytes that a new file in this directory may take; `None` when the file system does not say.
+/// Bytes that may be taken of the file system of a file or directory; `None` when it does not say.
 pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
     let usable = |room: Room| room.free.saturating_sub(room.reserve);
     Ok(rooms(dir, path)?.map(usable).min())
 }
 
-/// What `bytes` in this directory take of each source that bounds them.
+/// What `bytes` in the file system of a file or directory take of each source that bounds them.
 pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
     let (file_system, on_all_hosts) = mounts::identity(&dir);
     let demand = |room: Room| Demand {
         place: path.display().to_string(),
         source: match room.in_memory {
-            true => "memory".to_owned(),
+            true => MEMORY.to_owned(),
             false => file_system.clone(),
         },
         host: (room.in_memory || !on_all_hosts).then_some(0),
@@ -131,7 +153,7 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Demand>) -> (u128, u64) {
     })
 }
 
-/// Refuses scratch files that fit one by one but not together into what they share. One alone is checked when it is made.
+/// Refuses what fits one by one but not together into what they share. One alone is checked when it is made or opened.
 ///
 /// # Errors
 /// Of kind refused, with what they need, what is free, and what of this stays free.
@@ -152,12 +174,12 @@ pub fn check_together(demands: &[Demand]) -> Result<()> {
             0 => String::new(),
             _ => format!("choose --size {fits}MiB or less, "),
         };
-        let what = match first.source == "memory" {
-            true => "memory",
+        let what = match first.source == MEMORY {
+            true => MEMORY,
             false => "one file system",
         };
         return Err(Error::refused(format!(
-            "the scratch files in {} do not fit into {what}: they need {}, {} is free, of which {} stays free for the system",
+            "what is written to {} does not fit into {what}: it needs {}, {} is free, of which {} stays free for the system",
             names(&same),
             human(u64::try_from(bytes).unwrap_or(u64::MAX)),
             human(same.iter().map(|demand| demand.free).min().unwrap_or(0)),
@@ -185,19 +207,6 @@ fn names(demands: &[&Demand]) -> String {
         ([before @ .., last], 0) => format!("{} and {last}", before.join(", ")),
         (named, more) => format!("{} and {more} more directories", named.join(", ")),
     }
-}
-
-/// Bytes that a new file in this directory may take, which leave a reserve to the rest of the system; `None` when the file
-/// system does not say.
-///
-/// # Errors
-/// When the directory cannot be opened or asked.
-pub fn free(dir: &Path) -> Result<Option<u64>> {
-    let open = std::fs::File::open(dir).map_err(|error| {
-        Error::usage(format!("cannot open {}: {error}", dir.display()))
-            .hint("name a directory that can be read")
-    })?;
-    room(&open, dir)
 }
 
 /// What stays free of a file system of so many bytes.
@@ -252,7 +261,7 @@ mod tests {
         assert_eq!(error.kind(), iolab_spec::Kind::Refused);
         assert_eq!(
             error.message(),
-            "the scratch files in /d/a and /d/b do not fit into one file system: they need 120 GiB, 102 GiB is free, of which 2 GiB stays free for the system"
+            "what is written to /d/a and /d/b does not fit into one file system: it needs 120 GiB, 102 GiB is free, of which 2 GiB stays free for the system"
         );
         // 50 GiB each.
         assert!(

@@ -22,6 +22,7 @@ mod aliases;
 mod backing;
 mod files;
 mod graph;
+mod images;
 mod inventory;
 mod lease;
 mod loops;
@@ -31,6 +32,7 @@ mod signatures;
 
 pub(super) use files::check_directory;
 use graph::{Below, FileId, Graph, Node, Span, Way};
+pub(super) use images::{Image, below_device, below_file};
 use inventory::Inventory;
 use openers::{How, Look, Unseen, Wanted};
 

@@ -121,6 +121,7 @@ fn need(bytes: u64, write: bool, consent: Consent) -> Need {
         write,
         consent,
         beside: Default::default(),
+        lends: false,
     }
 }
 

@@ -1,11 +1,11 @@
 //! `iolab model`: the models that come with iolab, their definitions, and how far one is from a measured drive.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use iolab_definition::catalogue;
 use iolab_model::check::{check, parse_trace};
+use iolab_plan::named_file;
 use iolab_report::model as report;
 use iolab_run::runner::model_definition;
 use iolab_spec::{Error, Result};
@@ -13,6 +13,10 @@ use iolab_spec::{Error, Result};
 use crate::arguments::{Model, ModelAction, ModelFormat};
 use crate::exit::Outcome;
 use crate::output::{self, harmless};
+
+/// Largest trace that is compared, bytes.
+const TRACE_MAX: u64 = 1 << 30;
+const TRACE_HINT: &str = "see the form of a trace with: iolab model check --help";
 
 /// Writes what was asked for to stdout.
 pub(crate) fn model(options: &Model) -> Outcome {
@@ -48,9 +52,9 @@ fn show(name: &str) -> Result<String> {
 
 fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
     let (_, definition) = model_definition(name)?;
-    let trace = parse_trace(&read(path)?)
+    let trace = parse_trace(&named_file::text(path, TRACE_MAX, TRACE_HINT)?)
         .map_err(|why| Error::usage(why).within(path.display()))
-        .map_err(|error| error.hint("see the form of a trace with: iolab model check --help"))?;
+        .map_err(|error| error.hint(TRACE_HINT))?;
     let found = check(&definition, &trace).map_err(|why| Error::usage(why).within(name))?;
     if found.all().is_none() {
         return Err(Error::usage(format!(
@@ -63,12 +67,5 @@ fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
     Ok(match format {
         ModelFormat::Text => report::check_text(&definition, &found, output::style().width),
         ModelFormat::Json => report::check_json(&definition, &found),
-    })
-}
-
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| {
-        Error::usage(format!("cannot read {}: {error}", path.display()))
-            .hint("check the path; 'iolab model list' shows the built-in models")
     })
 }

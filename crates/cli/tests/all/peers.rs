@@ -44,6 +44,48 @@ fn a_peer_that_never_works_fails_the_run() {
 }
 
 #[test]
+fn a_peer_is_given_a_descriptor_and_people_read_the_path() {
+    let folder = folder();
+    let body = format!(
+        "{VERSION}\nfor word; do case $word in --filename=*) file=${{word#*=}};; esac; done\necho \"$file\" >>given\nls -liL \"$file\" data/.iolab-scratch-* >>given\necho \"cannot read $file\" >&2\nexit 1"
+    );
+    let done = with_fio(folder.path(), &body, "iolab,fio").expect(1);
+    let given = fs::read_to_string(folder.path().join("given")).unwrap();
+    let mut lines = given.lines();
+    let name = lines.next().unwrap();
+    assert!(
+        name.starts_with("/proc/") && name.contains("/fd/"),
+        "{name}"
+    );
+    let inode = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    assert_eq!(inode(lines.next().unwrap()), inode(lines.next().unwrap()));
+    let place = folder.path().canonicalize().unwrap();
+    let path = format!("{}/data/.iolab-scratch-", place.display());
+    for part in ["--filename=", "cannot read "] {
+        let shown = format!("{part}{path}");
+        assert!(done.stderr.contains(&shown), "{shown}: {}", done.stderr);
+    }
+    assert!(!done.stderr.contains("/proc/"), "{}", done.stderr);
+    for row in exported(folder.path(), "r.iolab") {
+        assert!(!row.to_string().contains("/proc/"), "{row}");
+    }
+}
+
+#[test]
+fn a_target_that_is_moved_under_a_peer_ends_the_run() {
+    let folder = folder();
+    fs::write(folder.path().join("mine"), "data").unwrap();
+    let body = format!(
+        "{VERSION}\ncd data\nfor file in .iolab-scratch-*; do mv $file moved; ln -s ../mine $file; done"
+    );
+    let done = with_fio(folder.path(), &body, "iolab,fio").expect(3);
+    for part in ["no longer what iolab has opened", "was left alone"] {
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    assert_eq!(fs::read(folder.path().join("mine")).unwrap(), b"data");
+}
+
+#[test]
 fn a_peer_that_hangs_is_waited_for_once_and_not_beyond_its_share() {
     let folder = folder();
     // Whatever asks it to end asks without effect.

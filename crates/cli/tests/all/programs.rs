@@ -127,6 +127,58 @@ fn any_two_commands_are_timed() {
 }
 
 #[test]
+fn a_program_is_given_a_regular_file_in_a_private_folder() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let script = "test -f \"$0\" && test ! -L \"$0\" && echo \"$0\" >>names && ls -ld \"$(dirname \"$0\")/.\" >>folders";
+    let commands = format!("command=sh -c '{script}' {{file}}");
+    let more = ["data", "-o", "p.iolab", "--set", &commands, "--size", "10"];
+    linkage(folder.path(), &more).expect(0);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    for line in read("names").lines() {
+        assert!(
+            line.starts_with("/proc/") && line.ends_with("/10"),
+            "{line}"
+        );
+    }
+    for line in read("folders").lines() {
+        assert!(line.starts_with("drwx------"), "{line}");
+    }
+    assert!(entries(&folder.path().join("data")).is_empty());
+}
+
+#[test]
+fn what_people_read_has_the_path_in_place_of_the_descriptor() {
+    let folder = folder();
+    let command = "command=sh -c 'echo \"no luck with $0\" >&2; exit 9' {file}";
+    let more = [".", "-o", "f.iolab", "--set", command, "--size", "10"];
+    let done = linkage(folder.path(), &more).expect(1);
+    let place = folder.path().canonicalize().unwrap();
+    let luck = format!("no luck with {}/.iolab-scratch-", place.display());
+    assert!(done.stderr.contains(&luck), "{}", done.stderr);
+    assert!(!done.stderr.contains("/proc/"), "{}", done.stderr);
+    assert_eq!(entries(folder.path()), ["f.iolab"]);
+}
+
+#[test]
+fn a_program_that_moves_its_file_ends_the_run() {
+    let folder = folder();
+    std::fs::write(folder.path().join("mine"), "data").unwrap();
+    for what in ["mv \"$0\" \"$0\".old", "cp mine new; mv new \"$0\""] {
+        let command = format!("command=sh -c '{what}' {{file}}");
+        let more = [".", "-o", "m.iolab", "--set", &command, "--size", "10"];
+        let done = linkage(folder.path(), &more).expect(3);
+        assert!(
+            done.stderr.contains("no longer what iolab has opened"),
+            "{}",
+            done.stderr
+        );
+        std::fs::remove_file(folder.path().join("m.iolab")).unwrap();
+    }
+    assert_eq!(std::fs::read(folder.path().join("mine")).unwrap(), b"data");
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let folder = folder();
     std::fs::write(folder.path().join("mine"), "data").unwrap();
@@ -260,7 +312,8 @@ fn an_interrupted_run_leaves_nothing_and_can_be_finished() {
 fn the_files_of_a_killed_run_are_removed_by_the_next() {
     let folder = folder();
     cut_off(folder.path(), Signal::KILL);
-    assert_eq!(entries(&folder.path().join("data")).len(), 3);
+    let left = entries(&folder.path().join("data"));
+    assert_eq!(left.len(), 2, "the scratch file and a folder: {left:?}");
     resumed_is_whole(folder.path(), SAMPLES);
 }
 

@@ -241,3 +241,35 @@ fn several_processes_of_a_launcher_are_not_unrelated_runs() {
     as_rank("3", &["list"]).expect(0);
     as_rank("3", &[&measure[..], &["--dry-run"]].concat()).expect(0);
 }
+
+#[test]
+fn what_is_read_is_a_regular_file_and_nothing_blocks() {
+    let folder = folder();
+    let fifo = folder.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    for (path, why) in [
+        ("fifo", "not a regular file"),
+        ("/proc/self/status", "not on storage"),
+    ] {
+        for arguments in [
+            &["run", path][..],
+            &["show", path],
+            &["study", "--suite", path],
+            &["fit", path, "."],
+            &["table", path],
+            &["report", path],
+            &["resume", path],
+            &["import", path],
+            &["stats", path],
+            &["compare", path, path],
+            &["gate", "--history", ".", path],
+            &["model", "show", path],
+            &["model", "check", "hp-97560", path],
+            &["run", "read-size", &format!("model:{path}")],
+        ] {
+            let done = run(folder.path(), arguments).expect(2);
+            assert!(done.stderr.contains(why), "{arguments:?}: {}", done.stderr);
+        }
+    }
+    assert_eq!(entries(folder.path()), ["fifo"]);
+}

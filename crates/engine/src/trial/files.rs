@@ -36,7 +36,7 @@ pub(crate) struct TargetRange<'a> {
 }
 
 enum Held<'a> {
-    Lent(&'a Target),
+    OfTarget(&'a Target),
     /// Made for this trial, and removed with it.
     Fresh(Box<Target>),
 }
@@ -48,7 +48,7 @@ impl TargetRange<'_> {
 
     pub(crate) fn target(&self) -> &Target {
         match &self.target {
-            Held::Lent(target) => target,
+            Held::OfTarget(target) => target,
             Held::Fresh(target) => target,
         }
     }
@@ -70,14 +70,14 @@ impl<'a> Files<'a> {
                 .into_iter()
                 .map(|range| Ok(part(fresh(spec, target, range.end)?, range)))
                 .collect::<Result<_>>()?,
-            [target] => lent(spec, target)?
+            [target] => files_of(spec, target)?
                 .into_iter()
-                .map(|(file, range)| part(Held::Lent(file), range))
+                .map(|(file, range)| part(Held::OfTarget(file), range))
                 .collect(),
             _ => {
                 let region = spec.offset..spec.offset + spec.region;
                 let range = Stripe::of(spec, targets.len()).on_each(region);
-                let of = |target: &&'a Target| part(Held::Lent(target), range.clone());
+                let of = |target: &&'a Target| part(Held::OfTarget(target), range.clone());
                 targets.iter().map(of).collect()
             }
         };
@@ -174,7 +174,7 @@ fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
 ///
 /// # Errors
 /// When the target does not have them.
-pub fn lent<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target, Range<u64>)>> {
+pub fn files_of<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target, Range<u64>)>> {
     let file = |(worker, range): (u32, Range<u64>)| {
         let file = match spec.layout {
             Layout::Private => target.private_file(worker, range.end)?,

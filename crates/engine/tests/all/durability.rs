@@ -8,7 +8,7 @@ use iolab_spec::outcome::{Ended, Outcome};
 use iolab_spec::trial::{
     Allocate, Backend, CacheState, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
+use iolab_target::{Beside, Need, PrivateFiles, Target};
 
 use crate::files::clock;
 
@@ -38,13 +38,11 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
         _ => Vec::new(),
     };
     let need = Need {
-        size: Size::Exactly(REGION),
-        write: true,
-        consent: Consent::No,
         beside: Beside {
             private,
             fresh: spec.starts_fresh(),
         },
+        ..Need::writing(REGION)
     };
     let target = Target::open(directory.path(), &need)?;
     let stop = AtomicBool::new(false);

@@ -10,7 +10,7 @@ use iolab_spec::outcome::Ended;
 use iolab_spec::trial::{
     Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_target::{Beside, Consent, Need, PrivateFiles, Size, Target};
+use iolab_target::{Beside, Need, PrivateFiles, Size, Target};
 
 use crate::files::{folder, run};
 
@@ -25,13 +25,11 @@ fn need(fresh: bool) -> Need {
         ranks: 1,
     });
     Need {
-        size: Size::Exactly(SIZE),
-        write: true,
-        consent: Consent::No,
         beside: Beside {
             private: private.to_vec(),
             fresh,
         },
+        ..Need::writing(SIZE)
     }
 }
 

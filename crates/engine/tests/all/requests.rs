@@ -15,7 +15,7 @@ use iolab_spec::trial::{
     Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
     TrimBy,
 };
-use iolab_target::{Beside, Consent, Need, Size, Target};
+use iolab_target::{Consent, Need, Target};
 
 use crate::files::{self, clock, folder, requests, scratch};
 
@@ -152,10 +152,8 @@ fn on_ones(spec: &TrialSpec, bytes: usize) -> Option<(Outcome, Vec<u8>)> {
     let path = folder.path().join("data");
     std::fs::write(&path, vec![1; bytes]).expect("written");
     let need = Need {
-        size: Size::Exactly(spec.offset + spec.region),
-        write: true,
         consent: Consent::Destroy,
-        beside: Beside::default(),
+        ..Need::writing(spec.offset + spec.region)
     };
     let target = Target::open(&path, &need).expect("opens");
     let outcome = match trial::run(spec, &target, clock(), &AtomicBool::new(false)) {

@@ -21,6 +21,8 @@ pub struct Content {
     pub looked_bytes: u64,
     /// Bytes among them that were never written: holes, or space only reserved.
     pub empty_bytes: u64,
+    /// Bytes of the whole file.
+    pub length: Option<u64>,
     /// Bytes of storage that the file takes.
     pub allocated_bytes: Option<u64>,
     /// First byte and end of the longest stretch that was written; `None` when nothing was.
@@ -90,6 +92,7 @@ fn of_file(target: &Target) -> Content {
         looked_bytes: written.looked,
         empty_bytes: written.empty,
         written: written.longest,
+        length: file.metadata().ok().map(|data| data.len()),
         allocated_bytes: file.metadata().ok().map(|data| data.blocks() * 512),
         layout: Layout::of(file, target.size(), TIME_MAX),
         set_compressed: attributes.contains(StatxAttributes::COMPRESSED),
@@ -160,6 +163,7 @@ mod tests {
             write: false,
             consent: Consent::No,
             beside: Default::default(),
+            lends: false,
         };
         let target = Target::open(&path, &need).expect("opened");
         assert!(target.notes().is_empty());

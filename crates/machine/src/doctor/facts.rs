@@ -97,6 +97,8 @@ pub struct Space {
     pub total: u64,
     /// What an ordinary user can still have.
     pub free: u64,
+    /// What of this new files may take, so that the system keeps its reserve.
+    pub room: u64,
 }
 
 /// What came of direct I/O.

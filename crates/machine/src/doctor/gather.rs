@@ -45,6 +45,7 @@ pub(super) fn need(named: &Path) -> Need {
         write: named.is_dir(),
         consent: Consent::No,
         beside: Default::default(),
+        lends: false,
     }
 }
 
@@ -137,6 +138,7 @@ fn space(target: &Target) -> Option<Space> {
     Some(Space {
         total: vfs.f_blocks.saturating_mul(vfs.f_frsize),
         free: vfs.f_bavail.saturating_mul(vfs.f_frsize),
+        room: target.room().unwrap_or(0),
     })
 }
 

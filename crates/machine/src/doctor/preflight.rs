@@ -150,6 +150,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::super::Content;
+    use super::super::facts::Space;
     use super::*;
     use crate::cgroup::{self, IoLimit};
     use crate::load::Load;
@@ -174,7 +175,13 @@ mod tests {
             content: Some(Content {
                 looked_bytes: 100,
                 empty_bytes: 50,
+                length: Some(100),
                 ..Content::default()
+            }),
+            space: Some(Space {
+                total: 1000,
+                free: 900,
+                room: 900,
             }),
             processor: Processor {
                 governor: Some("powersave".to_owned()),

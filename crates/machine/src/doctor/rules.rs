@@ -12,7 +12,11 @@ mod processor;
 mod requests;
 mod target;
 
-use super::facts::Facts;
+use std::path::Path;
+
+use iolab_target::TargetKind;
+
+use super::facts::{Facts, Place};
 use super::{Finding, Topic};
 
 /// A rule; most of them make one finding or none.
@@ -77,6 +81,16 @@ fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The folder that a target is or lies in.
+fn folder(place: &Place) -> String {
+    let parent = Path::new(&place.named).parent();
+    match parent.filter(|_| place.kind == TargetKind::File) {
+        Some(parent) if parent.as_os_str().is_empty() => ".".to_owned(),
+        Some(parent) => quoted(&parent.to_string_lossy()),
+        None => quoted(&place.named),
+    }
 }
 
 fn one(finding: Finding) -> Vec<Finding> {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{SeekFrom, seek};
 
 use iolab_spec::region::Extents;
+use iolab_target::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
 
-use super::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
 use super::pieces::{Counts, FileRange, over, pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies

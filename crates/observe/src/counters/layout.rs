@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use super::fiemap::{ENCODED, ENCRYPTED, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents};
+use iolab_target::fiemap::{
+    ENCODED, ENCRYPTED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
+};
 
 /// How a file lies in its file system. Space that was never written is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,7 +54,7 @@ impl Walk {
         for extent in extents {
             self.count(extent, end);
         }
-        extents.len() == super::fiemap::EXTENTS
+        extents.len() == EXTENTS
     }
 
     fn count(&mut self, extent: &FiemapExtent, end: u64) {

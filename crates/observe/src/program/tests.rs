@@ -23,7 +23,7 @@ fn file() -> (tempfile::TempDir, Target) {
 fn program(name: &str, arguments: &[&str]) -> Program {
     Program {
         path: Program::find(Path::new(name)).expect("it is everywhere"),
-        arguments: arguments.iter().map(OsString::from).collect(),
+        arguments: Arguments::plain(arguments),
         time_limit: None,
         output_max: None,
     }
@@ -238,7 +238,7 @@ fn a_program_that_is_not_there_is_a_usage_error() {
     // One that vanished since it was found.
     let gone = Program {
         path: missing,
-        arguments: Vec::new(),
+        arguments: Arguments::default(),
         time_limit: None,
         output_max: None,
     };

@@ -51,8 +51,7 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
     words.push("--output-format=json+".into());
     words.push("--eta=never".into());
     words.push("--name=global".into());
-    let names = files.iter().map(|file| file_option(file));
-    let mut names = names.collect::<Result<Vec<OsString>, String>>()?;
+    let mut names: Vec<OsString> = files.iter().map(|file| file_option(file)).collect();
     if spec.layout != Layout::Private {
         words.append(&mut names);
     }
@@ -159,22 +158,16 @@ fn ends_within_first_phase(spec: &TrialSpec) -> bool {
     })
 }
 
-/// `filename`, in which fio takes a colon for the end of a name.
-fn file_option(file: &Path) -> Result<OsString, String> {
-    let bytes = file.as_os_str().as_bytes();
-    let odd = |byte: &u8| byte.is_ascii_control() || b"\\\"'$%".contains(byte);
-    let at_the_ends = |byte: Option<&u8>| byte.is_some_and(|byte| *byte == b' ');
-    if bytes.iter().any(odd) || at_the_ends(bytes.first()) || at_the_ends(bytes.last()) {
-        return Err("it might take the name of the file for something else".to_owned());
-    }
+/// `filename`, in which fio takes a colon for the end of a name. Of the paths that it is given no byte means anything else.
+fn file_option(file: &Path) -> OsString {
     let mut option = b"--filename=".to_vec();
-    for byte in bytes {
+    for byte in file.as_os_str().as_bytes() {
         if *byte == b':' {
             option.push(b'\\');
         }
         option.push(*byte);
     }
-    Ok(OsString::from_vec(option))
+    OsString::from_vec(option)
 }
 
 /// What all workers have in common.
@@ -518,9 +511,6 @@ mod tests {
         };
         for spec in [strided.clone(), bounded(6), reverse, open, huge, mixed] {
             arguments(&spec, &["/x".into()]).expect_err("a gap");
-        }
-        for name in ["/a\\b", "/a\nb", "/$x", "/x ", "/50%"] {
-            arguments(&timed(), &[name.into()]).expect_err(name);
         }
     }
 }

@@ -44,7 +44,7 @@ impl Change {
                 .hint("write --set NAME=VALUE or --set NAME=VALUE,VALUE")
                 .within(format!("--set {text}"))
         })?;
-        Self::said(name.trim(), values.trim(), format!("--set {text}"))
+        Self::said(name.trim(), values, format!("--set {text}"))
     }
 
     /// Sets `name` to a value, or to each of several with commas between.
@@ -52,7 +52,7 @@ impl Change {
     /// # Errors
     /// As [`Change::parse`].
     pub fn of(name: &str, values: &str) -> Result<Self> {
-        Self::said(name, values.trim(), format!("--set {name}={values}"))
+        Self::said(name, values, format!("--set {name}={values}"))
     }
 
     /// The same, for an option that stands for it; `said` is that option with its value.
@@ -60,7 +60,7 @@ impl Change {
     /// # Errors
     /// As [`Change::parse`].
     pub fn of_option(name: &str, values: &str, said: String) -> Result<Self> {
-        Self::said(name, values.trim(), said)
+        Self::said(name, values, said)
     }
 
     /// Adds so many finer sizes around each bend.
@@ -97,7 +97,8 @@ impl Change {
 }
 
 impl What {
-    fn read(name: &str, values: &str) -> Result<Self> {
+    fn read(name: &str, text: &str) -> Result<Self> {
+        let values = text.trim();
         let count = || {
             values.parse().map_err(|_| {
                 Error::usage(format!("'{values}' is not a value of {name}"))
@@ -121,10 +122,10 @@ impl What {
                 let levels = match of.setting.kind {
                     ValueKind::List => {
                         let separator = of.setting.kind.separator();
-                        values.split(separator).map(str::to_owned).collect()
+                        text.split(separator).map(str::to_owned).collect()
                     }
                     // Commands may hold commas in quotes; no other value has any.
-                    _ => split_list(values),
+                    _ => split_list(text),
                 };
                 Self::Setting(of, levels)
             }

@@ -83,6 +83,7 @@ pub(super) fn need_of(
         write: specs().any(TrialSpec::writes) || experiment.design.precondition.writes(),
         consent,
         beside: beside(specs()),
+        lends: cells.iter().any(|cell| cell.spec.tool.is_peer()),
     })
 }
 
@@ -96,6 +97,7 @@ pub fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Nee
         write: false,
         consent: consent.clone(),
         beside: Beside::default(),
+        lends: false,
     };
     let (mut most, mut least) = (0, 0);
     for plan in plans {
@@ -108,6 +110,7 @@ pub fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Nee
         least = least.max(its_least);
         all.write |= need.write;
         all.beside = all.beside.and(need.beside);
+        all.lends |= need.lends;
     }
     all.size = if exact {
         Size::Exactly(most)

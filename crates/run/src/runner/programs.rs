@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use iolab_observe::clock::Clock;
-use iolab_observe::program::{self, Program};
+use iolab_observe::program::{self, Arguments, Program};
 use iolab_spec::outcome::Outcome;
 use iolab_spec::trial::{BS_MAX, CacheState, TrialSpec};
 use iolab_spec::{Error, Result};
@@ -129,10 +129,13 @@ impl Programs {
         let (_, folder) = &self.folders[number_of(names, cell.target.as_ref())?];
         let file = folder.file(spec.region).ok_or_else(missing)?;
         let template = cell.program().ok_or_else(missing)?;
-        let path = file.path_for_programs()?;
+        let arguments = Arguments::naming(vec![folder.lend(spec.region)?], |paths| {
+            let path = paths.first().ok_or_else(missing)?;
+            Ok::<_, Error>(template.arguments(path, spec.region, spec.bs))
+        });
         let program = Program {
             path: self.path(cell, &template).ok_or_else(missing)?.to_owned(),
-            arguments: template.arguments(&path, spec.region, spec.bs),
+            arguments: arguments?,
             time_limit: spec.limit.time,
             output_max: None,
         };
@@ -142,7 +145,9 @@ impl Programs {
             ..TrialSpec::default()
         };
         let files = [(file, 0..whole.region)];
-        program::run(&program, &files, &whole, clock, stop).map(|ran| ran.outcome)
+        let ran = program::run(&program, &files, &whole, clock, stop);
+        folder.sweep();
+        ran.map(|ran| ran.outcome)
     }
 
     fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {

@@ -376,7 +376,10 @@ impl<'a> Session<'a> {
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), executor.now());
         let mut outcome = match executor.run(&spec, stop) {
-            Err(error) if spec.tool.is_peer() && error.kind() != Kind::Interrupted => {
+            Err(error)
+                if spec.tool.is_peer()
+                    && !matches!(error.kind(), Kind::Interrupted | Kind::Refused) =>
+            {
                 return self.give_up(place.cell, &error, false);
             }
             outcome => outcome?,

@@ -429,6 +429,20 @@ mod tests {
     }
 
     #[test]
+    fn a_name_keeps_the_spaces_at_its_end() {
+        let paths = ["/a ", "/b\u{a0}", "/a"].map(PathBuf::from);
+        let (targets, levels) = settled(&[], &["/a ", "/b\u{a0}", "/a"]);
+        assert_eq!(targets, paths);
+        assert_eq!(levels, ["/a ", "/b\u{a0}", "/a"]);
+        let (targets, _) = settled(&["target=/a , /b\u{a0},/a"], &[]);
+        assert_eq!(targets, paths);
+        let mut experiment = experiment(&["bs=4k"]);
+        stripe_targets(&mut experiment, &paths).expect("striped");
+        let targets = settle_targets(&mut experiment, &[]).expect("targets");
+        assert_eq!(targets, paths);
+    }
+
+    #[test]
     fn the_targets_of_a_stripe_are_those_of_the_run() {
         let paths = ["/a", "/b", "/c"].map(PathBuf::from);
         let mut experiment = experiment(&["bs=4k", "stripe=64k"]);

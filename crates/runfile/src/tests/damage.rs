@@ -16,14 +16,14 @@ fn what_is_no_run_file_is_told() {
         assert!(RunFile::open_resume(path).is_err());
     };
     expect(&bench.path("missing.iolab"), "missing.iolab");
-    expect(bench.folder.path(), "is not a file");
-    for (name, content) in [
-        ("empty", &b""[..]),
-        ("text", b"bs,iops\n4096,1000\n"),
-        ("long text", &[b'x'; 9000]),
+    expect(bench.folder.path(), "is not a regular file");
+    for (name, content, part) in [
+        ("empty", &b""[..], "is empty"),
+        ("text", b"bs,iops\n4096,1000\n", "not a run file"),
+        ("long text", &[b'x'; 9000], "not a run file"),
     ] {
         std::fs::write(bench.path(name), content).unwrap();
-        expect(&bench.path(name), "not a run file");
+        expect(&bench.path(name), part);
         assert_eq!(std::fs::read(bench.path(name)).unwrap(), content);
     }
     alter(

@@ -128,7 +128,7 @@ pub(super) const ROWS: &[Setting] = &[
         aliases: &[],
         unit: "",
         doc: "the target that is read or written, where a run has several: paths, or /a:/b for a trial that is striped over both; none for the run's own",
-        kind: ValueKind::Word,
+        kind: ValueKind::Path,
         column: "target",
         since: 6,
         exported: false,

@@ -18,6 +18,8 @@ pub enum ValueKind {
     Flag,
     /// A name out of a list.
     Word,
+    /// A path from the root on, as it stands: a name may end in a space.
+    Path,
     /// A text that may hold commas.
     List,
 }
@@ -25,7 +27,15 @@ pub enum ValueKind {
 impl ValueKind {
     /// Whether its values are stored as numbers.
     pub fn is_number(self) -> bool {
-        !matches!(self, ValueKind::Word | ValueKind::List)
+        !matches!(self, ValueKind::Word | ValueKind::Path | ValueKind::List)
+    }
+
+    /// A value without the blanks that do not belong to it.
+    fn trimmed(self, text: &str) -> &str {
+        match self {
+            ValueKind::Path => text.trim_start(),
+            _ => text.trim(),
+        }
     }
 
     /// What stands between several values on the command line.
@@ -50,6 +60,7 @@ impl ValueKind {
             ValueKind::Rate => "requests per second, or bytes per second such as \"50MB/s\"",
             ValueKind::Flag => "true or false",
             ValueKind::Word => "a name in quotes",
+            ValueKind::Path => "a path in quotes",
             ValueKind::List => "a text in quotes",
         }
     }
@@ -157,7 +168,7 @@ impl Setting {
     /// # Errors
     /// Of kind usage, naming the setting and what it takes.
     pub fn set(&self, cell: &mut CellSpec, text: &str) -> Result<()> {
-        (self.set)(cell, text.trim()).map_err(|error| error.within(self.name))
+        (self.set)(cell, self.kind.trimmed(text)).map_err(|error| error.within(self.name))
     }
 
     /// Its value in a cell, in the one form in which levels are written: `4KiB`, `rand`, `250ms`.

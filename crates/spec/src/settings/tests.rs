@@ -61,7 +61,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("linkage", "static", "static"),
     ("command", " cat  {file} ", "cat  {file}"),
     ("tool", "fio", "fio"),
-    ("target", " /mnt/a ", "/mnt/a"),
+    ("target", " /mnt/a ", "/mnt/a "),
     ("ranks", "4", "4"),
     ("hosts", "2", "2"),
     ("shift", "rank", "rank"),

@@ -1,9 +1,8 @@
 //! The signatures that `blkid` knows, where it is installed: it knows more formats than our table, and newer ones.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 
-use super::super::tool;
+use super::super::{lend, tool};
 
 /// Names that blkid has for what our table calls otherwise; all others are taken in small letters.
 const OURS: &[(&str, &str)] = &[
@@ -22,6 +21,7 @@ const OURS: &[(&str, &str)] = &[
     ("hfsplus", "hfs+"),
     ("squashfs3", "squashfs"),
     ("swsuspend", "swap"),
+    ("DM_snapshot_cow", "snapshot"),
     ("dos", "mbr"),
     ("PMBR", "gpt"),
     ("mac", "apm"),
@@ -30,7 +30,9 @@ const OURS: &[(&str, &str)] = &[
 /// Asks blkid for what it sees in `length` bytes of an open file or device from byte `start`; nothing where it is not
 /// installed.
 pub(super) fn names(file: &File, start: u64, length: u64) -> Vec<String> {
-    let place = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    let Ok(place) = lend::descriptor(file) else {
+        return Vec::new();
+    };
     let (start, length) = (start.to_string(), length.to_string());
     let arguments = ["-p", "-o", "export", "-O", &start, "-S", &length, &place];
     match tool::output("blkid", &arguments) {

@@ -92,7 +92,16 @@ pub(super) const FORMATS: &[Format] = &[
     ),
     format(
         "gpt",
-        &[Start(512), Start(4096), end(512, 512), end(4096, 4096)],
+        &[
+            Start(512),
+            Start(1024),
+            Start(2048),
+            Start(4096),
+            end(512, 512),
+            end(1024, 1024),
+            end(2048, 2048),
+            end(4096, 4096),
+        ],
         &[b"EFI PART"],
     ),
     Format {
@@ -204,7 +213,17 @@ pub(super) const FORMATS: &[Format] = &[
     format("apfs", &[Start(32)], &[b"NXSB"]),
     format("hfs+", &[Start(1024)], &[b"H+\0\x04", b"HX\0\x05"]),
     checked("hfs", &[Start(1024)], &[b"BD"], |p| Ok(p.u32(1044)? != 0)),
-    format("apm", &[Start(512)], &[b"PM\0\0"]),
+    format(
+        "apm",
+        &[Start(512), Start(1024), Start(2048), Start(4096)],
+        &[b"PM\0\0"],
+    ),
+    checked("sun", &[Start(508)], &[b"\xda\xbe"], |p| {
+        sums_up::<2>(p, |sum, word| sum ^ word)
+    }),
+    checked("sgi", &[Start(0)], &[b"\x0b\xe5\xa9\x41"], |p| {
+        sums_up::<4>(p, u32::wrapping_add)
+    }),
     format(
         "bsd",
         &[Start(0), Start(64), Start(512)],
@@ -213,6 +232,16 @@ pub(super) const FORMATS: &[Format] = &[
     format("ldm", &[Start(0xc00)], &[b"PRIVHEAD"]),
     format("vdo", &[Start(0)], &[b"dmvdo001"]),
     format("integrity", &[Start(0)], &[b"integrt\0"]),
+    // What the device mapper keeps of its targets (drivers/md of Linux: dm-thin-metadata.c and so on).
+    format("dm-thin", &[Start(32)], &[b"\xba\x52\x9c\x01\0\0\0\0"]),
+    format("dm-cache", &[Start(32)], &[b"\x03\xc4\x18\0\0\0\0\0"]),
+    format("dm-era", &[Start(32)], &[b"\x7b\x07\xc1\x7e\0\0\0\0"]),
+    format("dm-clone", &[Start(32)], &[b"\x64\x7f\xf2\x8a\0\0\0\0"]),
+    format("dm-writecache", &[Start(0)], &[b"\x21\x93\x48\x23"]),
+    format("dm-zoned", &[Start(0)], &[b"DBZD"]),
+    format("dm-raid", &[Start(0)], &[b"DmRd"]),
+    format("dm-mirror", &[Start(0)], &[b"rRiM"]),
+    format("dm-log-writes", &[Start(0)], &[b"rhswfsj\0"]),
     format("verity", &[Start(0)], &[b"verity\0\0"]),
     format("qcow2", &[Start(0)], &[b"QFI\xfb"]),
     format(
@@ -224,6 +253,18 @@ pub(super) const FORMATS: &[Format] = &[
     format("vhdx", &[Start(0)], &[b"vhdxfile"]),
     format("vhd", &[Start(0), end(512, 512)], &[b"conectix"]),
 ];
+
+/// Whether the big-endian words of the first sector make zero, as in the labels of Sun and SGI.
+fn sums_up<const N: usize>(probe: &Probe, plus: fn(u32, u32) -> u32) -> Found<bool> {
+    let sector: [u8; 512] = probe.bytes(0)?;
+    let word = |bytes: &[u8; N]| {
+        bytes
+            .iter()
+            .fold(0, |word, byte| word << 8 | u32::from(*byte))
+    };
+    let words = sector.as_chunks::<N>().0.iter().map(word);
+    Ok(words.fold(0, plus) == 0)
+}
 
 /// The feature flag (incompat) of an ext file system that is nothing but a journal.
 const JOURNAL_DEVICE: u32 = 0x8;

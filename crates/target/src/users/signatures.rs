@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use iolab_spec::Result;
 
 use super::super::Consent;
-use super::graph::{Below, Node, Span};
+use super::super::size::human;
+use super::graph::{Below, Node, Piece, Span};
 use super::{Error, Found, Number, Site, Users, errno, opened, signature};
 
 /// Signatures that have to be named, and where they are.
@@ -21,8 +22,11 @@ pub(in super::super) struct Signatures {
 impl Signatures {
     fn add(&mut self, place: &str, sites: Vec<Site>) {
         for site in sites {
-            let said = match &site.partition {
-                Some(partition) => format!("{place}, partition {partition}, holds {}", site.name),
+            let said = match site.partition {
+                Some(start) => {
+                    let start = human(start);
+                    format!("{place} holds {} on a partition at {start}", site.name)
+                }
                 None => format!("{place} holds {}", site.name),
             };
             if !self.places.contains(&said) {
@@ -85,13 +89,10 @@ impl Users {
             return Ok(all);
         };
         let graph = &self.inventory.graph;
-        for (_, device) in graph.partitions(number) {
-            let Below::Partition(piece) = &device.below else {
-                continue;
-            };
+        for (name, piece) in self.pieces_of(number) {
             let sites = signature::sites(file, piece.to, piece.length)
-                .map_err(|wrong| unreadable(&device.name, wrong))?;
-            all.add(&format!("its partition {}", device.name), sites);
+                .map_err(|wrong| unreadable(name, wrong))?;
+            all.add(&format!("its partition {name}"), sites);
         }
         for way in graph.ways(graph.whole(number)) {
             for pair in way.windows(2) {
@@ -112,6 +113,15 @@ impl Users {
         Ok(all)
     }
 
+    /// The partitions of a disk as the kernel has them, by name.
+    fn pieces_of(&self, disk: Number) -> impl Iterator<Item = (&str, &Piece)> {
+        let partitions = self.inventory.graph.partitions(disk);
+        partitions.filter_map(|(_, device)| match &device.below {
+            Below::Partition(piece) => Some((device.name.as_str(), piece)),
+            _ => None,
+        })
+    }
+
     /// The signatures on a node that a span of it may destroy.
     pub(super) fn sites_on(&self, span: &Span) -> std::result::Result<Vec<Site>, Unreadable> {
         let wrong = |errno| (span.start, errno);
@@ -129,6 +139,17 @@ impl Users {
         };
         let length = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).map_err(wrong)?;
         let mut sites = signature::sites(&file, 0, length)?;
+        if let Node::Device(number) = span.node {
+            for (_, piece) in self.pieces_of(number) {
+                let found = signature::sites(&file, piece.to, piece.length)?.into_iter();
+                sites.extend(found.map(|site| Site {
+                    start: piece.to + site.start,
+                    end: piece.to.saturating_add(site.end),
+                    partition: Some(piece.to),
+                    ..site
+                }));
+            }
+        }
         sites.retain(|site| site.start < span.end && span.start < site.end);
         Ok(sites)
     }

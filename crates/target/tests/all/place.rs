@@ -130,6 +130,27 @@ fn a_directory_that_may_not_be_written_is_a_clear_error() {
 }
 
 #[test]
+fn a_directory_that_keeps_every_file_gets_none() {
+    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let set = |attribute: &str| {
+        let mut chattr = std::process::Command::new("chattr");
+        let done = chattr.arg(attribute).arg(dir.path()).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !set("+a") {
+        eprintln!("skipped: a directory cannot be made append-only here");
+        return;
+    }
+    let opened = Target::open(dir.path(), &need(MIB));
+    let left = names(dir.path());
+    assert!(set("-a"));
+    let error = opened.unwrap_err();
+    assert_eq!(error.kind(), Kind::Failed);
+    assert!(error.message().contains("append-only"), "{error}");
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn reopening_gives_the_same_file_whatever_its_name_means_by_now() {
     let dir = dir();
     let target = Target::open(dir.path(), &need(MIB)).unwrap();

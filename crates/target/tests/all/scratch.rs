@@ -7,9 +7,12 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symli
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use iolab_target::TargetKind;
+use iolab_target::{Beside, PrivateFiles, TargetKind};
 
 use super::*;
+
+/// Bytes behind the region.
+const FOOTER: u64 = 64 << 10;
 
 #[test]
 fn a_scratch_file_is_private_locked_and_gone_in_the_end() {
@@ -19,7 +22,7 @@ fn a_scratch_file_is_private_locked_and_gone_in_the_end() {
     assert_eq!(target.size(), MIB);
     let meta = fs::symlink_metadata(target.path()).unwrap();
     assert_eq!(meta.mode() & 0o7777, 0o600);
-    assert_eq!(meta.len(), MIB + 4096);
+    assert_eq!(meta.len(), MIB + FOOTER);
     let other = File::open(target.path()).unwrap();
     assert!(matches!(
         other.try_lock(),
@@ -63,11 +66,20 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
     let empty = file(dir.path(), ".iolab-scratch-00000000000000ab", b"");
     fs::set_permissions(&empty, Permissions::from_mode(0o600)).unwrap();
 
+    let mine = file(
+        dir.path(),
+        ".iolab-scratch-00000000000000ab.4096.0",
+        b"mine",
+    );
+    fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
+
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
-    assert!(!dead.exists() && !empty.exists());
+    assert!(!dead.exists());
+    // A file appears with its footer: an empty one is somebody's, and so is what bears its name.
+    assert!(empty.exists() && mine.exists());
     assert!(live.path().exists());
     let notes = target.notes().join("\n");
-    assert!(notes.contains("00000000000000aa") && notes.contains("00000000000000ab"));
+    assert!(notes.contains("00000000000000aa") && notes.contains("00000000000000ab.4096.0"));
     assert!(!notes.contains(live.path().file_name().unwrap().to_str().unwrap()));
 }
 
@@ -135,7 +147,7 @@ fn child() {
     let dir = PathBuf::from(std::env::var("IOLAB_TEST_DIR").unwrap());
     match job.as_str() {
         "hold" => {
-            let target = Target::open(&dir, &need(MIB)).unwrap();
+            let target = Target::open(&dir, &with_private_files()).unwrap();
             fill(&target);
             eprintln!("holding");
             std::thread::sleep(std::time::Duration::from_secs(600));
@@ -154,6 +166,22 @@ fn child() {
             assert!(names(&dir).is_empty());
         }
         _ => unreachable!("{job}"),
+    }
+}
+
+/// A scratch file, and one for each of two workers.
+fn with_private_files() -> Need {
+    let private = PrivateFiles {
+        threads: 2,
+        bs: 4096,
+        ranks: 1,
+    };
+    Need {
+        beside: Beside {
+            private: vec![private],
+            fresh: false,
+        },
+        ..need(MIB)
     }
 }
 
@@ -180,20 +208,34 @@ fn the_next_run_cleans_up_after_sigkill() {
             .any(|line| line.contains("holding"))
     );
     // Alive: left alone.
-    drop(Target::open(dir.path(), &need(MIB)).unwrap());
-    assert_eq!(names(dir.path()).len(), 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(names(dir.path()).len(), 1);
-    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    let others = Target::open(dir.path(), &need(MIB)).unwrap();
     assert!(
-        target
+        others
             .notes()
             .iter()
-            .any(|note| note.contains("was killed"))
+            .all(|note| !note.contains("left alone"))
     );
+    drop(others);
+    assert_eq!(names(dir.path()).len(), 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(names(dir.path()).len(), 3);
+    // What takes the name of one of them is not a left-over, though it may have its inode.
+    let mine = names(dir.path())
+        .into_iter()
+        .find(|name| name.ends_with(".1"));
+    let mine = dir.path().join(mine.expect("the second worker's"));
+    fs::remove_file(&mine).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    for word in ["was killed", "left alone"] {
+        let mut notes = target.notes().iter();
+        assert!(notes.any(|note| note.contains(word)), "{word}");
+    }
     drop(target);
-    assert!(names(dir.path()).is_empty());
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(names(dir.path()).len(), 1);
 }
 
 #[test]
@@ -234,7 +276,7 @@ fn a_filled_file_has_no_hole_and_does_not_compress() {
     assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]));
 
     // The footer outlived the fill: this is still a file that the next run knows.
-    assert_eq!(target.file().metadata().unwrap().len(), size + 4096);
+    assert_eq!(target.file().metadata().unwrap().len(), size + FOOTER);
     let mut footer = [0; 5];
     target.file().read_exact_at(&mut footer, size).unwrap();
     assert_eq!(&footer, b"iolab");

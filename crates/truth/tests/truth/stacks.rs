@@ -58,7 +58,7 @@ pub(crate) fn needs_tools() -> Made<()> {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().expect("a number"))
 }

@@ -3,11 +3,13 @@
 use iolab_target::TargetKind;
 
 use super::super::Content;
-use super::{Facts, Finding, Topic, one, quoted};
+use super::{Facts, Finding, Topic, folder, one, quoted};
 use iolab_spec::quantity::{format_bytes, format_percent};
 
 /// From this share on, empty bytes change what is measured.
 const EMPTY_SHARE: f64 = 0.01;
+/// Room below which a scratch file says little, bytes.
+const ROOM_MIN: u64 = 256 << 20;
 /// Pieces smaller than this on average break large requests up, bytes.
 const PIECE_MIN: u64 = 1 << 20;
 /// File systems that compress with a mount option.
@@ -57,11 +59,26 @@ pub(super) fn written(facts: &Facts) -> Vec<Finding> {
     } else {
         Finding::worth_knowing(Topic::Data, "empty", what)
     };
-    let name = quoted(&facts.place.named);
-    let copy = quoted(&format!("{}.full", facts.place.named));
-    one(finding.remedy(format!(
-        "cp --sparse=never --reflink=never {name} {copy}    # then measure the copy"
-    )))
+    one(match remedy(facts, content) {
+        Some(remedy) => finding.remedy(remedy),
+        None => finding,
+    })
+}
+
+/// What gives written bytes to measure, as far as there is room for them.
+fn remedy(facts: &Facts, content: &Content) -> Option<String> {
+    let room = facts.space?.room;
+    if content.length.is_some_and(|length| length <= room) {
+        let name = quoted(&facts.place.named);
+        let copy = quoted(&format!("{}.full", facts.place.named));
+        return Some(format!(
+            "cp --sparse=never --reflink=never --no-clobber {name} {copy}    # then measure the copy"
+        ));
+    }
+    let folder = folder(&facts.place);
+    (room >= ROOM_MIN).then(|| {
+        format!("iolab study {folder}    # measures a scratch file that fits, written in full")
+    })
 }
 
 /// Blocks of a device that hold nothing but zeros: trimmed ones are answered without touching the medium.
@@ -185,6 +202,7 @@ mod tests {
     use iolab_target::FileSystem;
 
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
+    use super::super::super::facts::Space;
     use super::super::testing::{is_silent, only};
     use super::*;
 
@@ -194,8 +212,14 @@ mod tests {
         let mut facts = Facts {
             content: Some(Content {
                 looked_bytes: 100 * MIB,
+                length: Some(100 * MIB),
                 allocated_bytes: content.allocated_bytes.or(Some(100 * MIB)),
                 ..content
+            }),
+            space: Some(Space {
+                total: 1000 * MIB,
+                free: 500 * MIB,
+                room: 450 * MIB,
             }),
             ..Facts::default()
         };
@@ -227,8 +251,8 @@ mod tests {
             "60 MiB of 100 MiB (60 %) is a hole: it reads as zeros without any device"
         );
         assert!(
-            remedy
-                .is_some_and(|r| r.starts_with("cp --sparse=never --reflink=never data data.full"))
+            remedy.is_some_and(|r| r.starts_with("cp --sparse=never ")
+                && r.contains(" --no-clobber data data.full "))
         );
         let reserved = file(Content {
             empty_bytes: 60 * MIB,
@@ -240,6 +264,25 @@ mod tests {
             ..Content::default()
         });
         assert_eq!(only(written, &little).0, WorthKnowing);
+    }
+
+    #[test]
+    fn no_remedy_fills_a_disk() {
+        let sparse = |length, room| {
+            let mut facts = file(Content {
+                empty_bytes: 60 * MIB,
+                ..Content::default()
+            });
+            // All of the file is copied, however little of it is measured.
+            facts.content.as_mut().expect("content").length = length;
+            facts.space.as_mut().expect("space").room = room;
+            only(written, &facts).2
+        };
+        let is = |remedy: Option<String>, word| remedy.is_some_and(|r| r.starts_with(word));
+        assert!(is(sparse(Some(450 * MIB), 450 * MIB), "cp "));
+        assert!(is(sparse(Some(451 * MIB), 450 * MIB), "iolab study . "));
+        assert!(is(sparse(None, 450 * MIB), "iolab study . "));
+        assert_eq!(sparse(Some(10 << 40), 10 * MIB), None);
     }
 
     #[test]

@@ -1,11 +1,7 @@
 //! Whether the page cache can be passed: judged by what was tried.
 
-use std::path::Path;
-
-use iolab_target::TargetKind;
-
-use super::super::facts::{Direct, Place, Transfer};
-use super::{Facts, Finding, Topic, one, quoted};
+use super::super::facts::{Direct, Transfer};
+use super::{Facts, Finding, Topic, folder, one, quoted};
 use iolab_spec::quantity::format_bytes;
 
 /// From this share of the bytes on a transfer counts as having gone where it should.
@@ -111,16 +107,6 @@ fn remedy(facts: &Facts) -> String {
     }
 }
 
-/// The folder that a target is or lies in.
-fn folder(place: &Place) -> String {
-    let parent = Path::new(&place.named).parent();
-    match parent.filter(|_| place.kind == TargetKind::File) {
-        Some(parent) if parent.as_os_str().is_empty() => ".".to_owned(),
-        Some(parent) => quoted(&parent.to_string_lossy()),
-        None => quoted(&place.named),
-    }
-}
-
 fn verdict(transfer: &Transfer) -> Verdict {
     let size = |bytes: u64| format_bytes(bytes as f64);
     let share = |bytes: u64| bytes as f64 / transfer.bytes.max(1) as f64;
@@ -175,6 +161,7 @@ mod tests {
     use super::super::testing::only;
     use super::*;
     use iolab_target::FileSystem;
+    use iolab_target::TargetKind;
 
     const BYTES: u64 = 4 << 20;
 

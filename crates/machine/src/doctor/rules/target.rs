@@ -231,7 +231,11 @@ mod tests {
     fn space_is_judged_by_what_is_wanted() {
         let gib = 1u64 << 30;
         let with = |free, total| Facts {
-            space: Some(Space { free, total }),
+            space: Some(Space {
+                free,
+                total,
+                room: free,
+            }),
             region_bytes: gib,
             ..on("ext4", "")
         };

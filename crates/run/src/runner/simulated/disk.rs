@@ -1,6 +1,5 @@
 //! A disk that is computed, as users name it: `model:NAME`, or `model:` and the path of a definition.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use iolab_definition::{Definition, catalogue};
@@ -11,6 +10,7 @@ use iolab_spec::{Error, Result};
 use super::super::fit::{cut_region, fit_groups};
 use super::super::place::VIRTUAL;
 use iolab_plan::cells::PlannedCell;
+use iolab_plan::named_file;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_spec::names::unknown;
@@ -206,16 +206,17 @@ fn wrong(why: String, name: &str) -> Error {
         .hint("see a definition with: iolab model show hp-97560")
 }
 
+/// Largest definition of a model, bytes.
+const DEFINITION_MAX: u64 = 1 << 20;
+
 fn text_of(name: &str) -> Result<String> {
     if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == name) {
         return Ok(entry.text.to_owned());
     }
     let path = Path::new(name);
     if path.exists() || path.extension().is_some_and(|end| end == "toml") {
-        return fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("cannot read {}: {error}", path.display()))
-                .hint("check the path; 'iolab model list' shows the built-in models")
-        });
+        let hint = "check the path; 'iolab model list' shows the built-in models";
+        return named_file::text(path, DEFINITION_MAX, hint);
     }
     let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
     Err(unknown("model", name, &known))

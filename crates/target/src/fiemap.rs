@@ -7,27 +7,37 @@ use std::os::fd::AsRawFd;
 use rustix::ioctl::opcode;
 
 /// Extents that one call can tell of.
-pub(super) const EXTENTS: usize = 64;
+pub const EXTENTS: usize = 64;
 
-/// Flags of linux/fiemap.h: no place known yet; data encoded, mostly compressed; data encrypted.
-pub(super) const UNKNOWN: u32 = 0x2;
-pub(super) const ENCODED: u32 = 0x8;
-pub(super) const ENCRYPTED: u32 = 0x80;
+/// No place known yet (flags of linux/fiemap.h).
+pub const UNKNOWN: u32 = 0x2;
+/// The file system decides about the place when it writes; the space is set aside already.
+pub(super) const DELALLOC: u32 = 0x4;
+/// Data encoded, mostly compressed.
+pub const ENCODED: u32 = 0x8;
+/// Data encrypted.
+pub const ENCRYPTED: u32 = 0x80;
 /// Space allocated, but no data.
-pub(super) const UNWRITTEN: u32 = 0x800;
+pub const UNWRITTEN: u32 = 0x800;
 /// Other files have it too.
-pub(super) const SHARED: u32 = 0x2000;
+pub const SHARED: u32 = 0x2000;
 
 /// `struct fiemap_extent` of linux/fiemap.h.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct FiemapExtent {
-    pub(super) fe_logical: u64,
-    pub(super) fe_physical: u64,
-    pub(super) fe_length: u64,
-    pub(super) fe_reserved64: [u64; 2],
-    pub(super) fe_flags: u32,
-    pub(super) fe_reserved: [u32; 3],
+pub struct FiemapExtent {
+    /// Where it is in the file, bytes.
+    pub fe_logical: u64,
+    /// Where it is on the device, bytes.
+    pub fe_physical: u64,
+    /// How long it is, bytes.
+    pub fe_length: u64,
+    /// Zeros.
+    pub fe_reserved64: [u64; 2],
+    /// What is special about it.
+    pub fe_flags: u32,
+    /// Zeros.
+    pub fe_reserved: [u32; 3],
 }
 
 /// The head of `struct fiemap` of linux/fiemap.h, which the extents follow.
@@ -50,7 +60,7 @@ struct Fiemap {
 
 /// Hands the first extents of a range, in ascending order and at most [`EXTENTS`], to `see`; `None` where the file system
 /// does not tell.
-pub(super) fn with_extents<T>(
+pub fn with_extents<T>(
     file: &File,
     range: &Range<u64>,
     see: impl FnOnce(&[FiemapExtent]) -> T,

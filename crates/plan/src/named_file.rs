@@ -1,0 +1,99 @@
+//! Files that a user names to be read. What is no regular file, or has no length, is not opened: reading from a FIFO, a terminal
+//! or a file of procfs may block, or take what another process waits for.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Take};
+use std::path::Path;
+
+use iolab_spec::quantity::format_bytes;
+use iolab_spec::{Error, Result};
+
+/// Reads a file of at most `most` bytes; `hint` says what to name instead.
+///
+/// # Errors
+/// Of kind usage: what is there is not a regular file with content, is larger, or cannot be read.
+pub fn bytes(path: &Path, most: u64, hint: &str) -> Result<Vec<u8>> {
+    let place = path.display();
+    let unreadable = |error: io::Error| format!("cannot read {place}: {error}");
+    let read = || {
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        check(&metadata, path)?;
+        if metadata.len() > most {
+            return Err(format!(
+                "{place} is larger than {}",
+                format_bytes(most as f64)
+            ));
+        }
+        let mut bytes = Vec::new();
+        let mut file = open(path, &metadata).map_err(unreadable)?;
+        file.read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(bytes)
+    };
+    read().map_err(|why| Error::usage(why).hint(hint))
+}
+
+/// As [`bytes`], of text.
+///
+/// # Errors
+/// As [`bytes`], and what is not UTF-8.
+pub fn text(path: &Path, most: u64, hint: &str) -> Result<String> {
+    String::from_utf8(bytes(path, most, hint)?).map_err(|_| {
+        Error::usage(format!("{} is not UTF-8 text", path.display())).hint("save it in UTF-8")
+    })
+}
+
+/// Whether there is a regular file with content.
+///
+/// # Errors
+/// Why not, in words.
+pub fn check(metadata: &Metadata, path: &Path) -> std::result::Result<(), String> {
+    let place = path.display();
+    match (metadata.is_file(), metadata.len()) {
+        (false, _) => Err(format!("{place} is not a regular file")),
+        // What procfs shows has no length.
+        (true, 0) => Err(format!("{place} is empty, or not on storage")),
+        (true, _) => Ok(()),
+    }
+}
+
+/// Opens what this metadata is of, up to the length that it has.
+///
+/// # Errors
+/// Those of open(2).
+pub fn open(path: &Path, metadata: &Metadata) -> io::Result<Take<File>> {
+    Ok(File::open(path)?.take(metadata.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_length_is_not_read() {
+        for path in ["/proc/kmsg", "/proc/self/status"] {
+            let path = Path::new(path);
+            if !path.exists() {
+                println!("skipped: there is no {}", path.display());
+                continue;
+            }
+            let error = bytes(path, 1 << 20, "name a file").unwrap_err();
+            assert!(error.message().contains("not on storage"), "{error}");
+        }
+        for path in ["/dev/zero", "/"] {
+            let error = bytes(Path::new(path), 1 << 20, "name a file").unwrap_err();
+            assert!(error.message().contains("not a regular file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        std::fs::write(&path, "four").unwrap();
+        assert_eq!(text(&path, 4, "name a file").unwrap(), "four");
+        let error = bytes(&path, 3, "name a file").unwrap_err();
+        assert!(error.message().contains("larger than 3"), "{error}");
+        std::fs::write(&path, [0xff]).unwrap();
+        assert!(text(&path, 4, "name a file").is_err());
+    }
+}

@@ -1,0 +1,265 @@
+//! What runs left that were killed: what is known to be theirs is removed, the rest stays and is told.
+
+use std::fs::File;
+use std::path::Path;
+
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+
+use super::super::lookup::same_inode;
+use super::super::private::{self, Left};
+use super::super::size::human;
+use super::footer::{self, Entry};
+use super::{DIGITS, MODE, PREFIX};
+
+/// Names in a note.
+const NAMED: usize = 3;
+
+/// What a file with the name of a main file is.
+enum Main {
+    /// A run has it, or somebody to whom it is left.
+    Other,
+    /// A left-over, which is removed by now, with those that it listed: the bytes of all.
+    Removed(u64),
+    /// It looks like a left-over, but is not known to be one.
+    Unknown,
+    /// A left-over that stays with its folder, as there is something in it from elsewhere: a later run tries again.
+    Kept,
+}
+
+/// Removes scratch files of dead runs from a directory; a note for each.
+///
+/// What is not beyond doubt a left-over of ours stays, and so does what cannot be read.
+pub(in super::super) fn remove_leftovers(dir: impl AsFd, path: &Path) -> Vec<String> {
+    remove_leftovers_but(dir, path, &[])
+}
+
+/// As [`remove_leftovers`], but leaves these files alone: they are live, and their locks may not be seen from here.
+pub(in super::super) fn remove_leftovers_but(
+    dir: impl AsFd,
+    path: &Path,
+    live: &[String],
+) -> Vec<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(list) =
+        rustix::fs::openat(&dir, c".", flags, Mode::empty()).and_then(rustix::fs::Dir::new)
+    else {
+        return Vec::new();
+    };
+    let names = list
+        .filter_map(Result::ok)
+        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    let (mains, others): (Vec<String>, Vec<String>) = names
+        .filter(|name| name.starts_with(PREFIX))
+        .partition(|name| is_scratch_name(name));
+    let (mut notes, mut unknown) = (Vec::new(), Vec::new());
+    let mut others_mains = live.to_vec();
+    for name in mains {
+        if live.contains(&name) {
+            continue;
+        }
+        match remove_if_dead(&dir, &name, &others) {
+            Main::Other => others_mains.push(name),
+            Main::Removed(length) => notes.push(format!(
+                "removed {}, a scratch file of {} left by a run that was killed",
+                path.join(name).display(),
+                human(length)
+            )),
+            Main::Unknown => unknown.push(name),
+            Main::Kept => {
+                notes.push(format!(
+                    "left {} of a run that was killed: it holds what iolab has not made; look into it and remove it by hand",
+                    path.join(private::name_of(&name)).display()
+                ));
+                others_mains.push(name);
+            }
+        }
+    }
+    let look = |name: &str| look_at(&dir, name).is_some_and(|stat| is_own(&stat));
+    unknown.extend(others.into_iter().filter(|name| {
+        let of = name.get(..PREFIX.len() + DIGITS).unwrap_or_default();
+        is_scratch_name(of)
+            && (size_beside(name, of).is_some() || *name == private::name_of(of))
+            && !others_mains.iter().any(|main| main == of)
+            && look(name)
+    }));
+    notes.extend(left(&mut unknown, path));
+    notes
+}
+
+/// Says what stays.
+fn left(names: &mut [String], path: &Path) -> Option<String> {
+    names.sort_unstable();
+    let (named, more) = names.split_at(names.len().min(NAMED));
+    if named.is_empty() {
+        return None;
+    }
+    let more = match more.len() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    Some(format!(
+        "left alone in {}: {}{more}: named like scratch files, but not known to be iolab's; remove by hand what you do not need",
+        path.display(),
+        named.join(", ")
+    ))
+}
+
+/// The size that the name of a file gives that belongs to the scratch file `of`.
+fn size_beside(name: &str, of: &str) -> Option<u64> {
+    let rest = name.strip_prefix(of)?.strip_prefix('.')?;
+    let (size, number) = rest.split_once('.')?;
+    canonical(number)?;
+    size_within(size)
+}
+
+/// The size that the name of a file gives in the folder of programs.
+fn size_within(name: &str) -> Option<u64> {
+    canonical(name).filter(|bytes| *bytes > 0)
+}
+
+/// A number as this module writes it.
+fn canonical(digits: &str) -> Option<u64> {
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some(number)
+}
+
+/// Whether this is the name of a main file.
+pub(super) fn is_scratch_name(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|digits| {
+        digits.len() == DIGITS
+            && digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    })
+}
+
+fn look_at(dir: impl AsFd, name: &str) -> Option<Stat> {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+}
+
+/// Removes one file when it is a left-over, after those of `others` that it lists.
+fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
+    let Some(before) = look_at(&dir, name).filter(is_own_file) else {
+        return Main::Other;
+    };
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(&dir, name, flags, Mode::empty()).map(File::from) else {
+        return Main::Other;
+    };
+    // Where there are no locks, whether a run has it cannot be told.
+    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Main::Other;
+    }
+    // Everything anew under the lock: a live run may have gone on since.
+    let Some(stat) = rustix::fs::fstat(&file).ok() else {
+        return Main::Other;
+    };
+    if !look_at(&dir, name).is_some_and(|now| same_inode(&now, &stat) && same_inode(&before, &now))
+    {
+        return Main::Other;
+    }
+    let length = u64::try_from(stat.st_size).unwrap_or_default();
+    let Some(listed) = footer::companions(&file, length).filter(|_| could_be_ours(&stat)) else {
+        return Main::Unknown;
+    };
+    let beside: u64 = others
+        .iter()
+        .filter_map(|other| remove_beside(&dir, other, size_beside(other, name)?, &listed))
+        .sum();
+    let within = private::remove_left(&dir, name, &listed, |folder, name| {
+        remove_beside(folder, name, size_within(name)?, &listed)
+    });
+    let Left::Gone(within) = within else {
+        return Main::Kept;
+    };
+    match rustix::fs::unlinkat(&dir, name, AtFlags::empty()) {
+        Ok(()) => Main::Removed(length + beside + within),
+        Err(_) => Main::Unknown,
+    }
+}
+
+/// Removes a file that a left-over lists; it may have been killed before it had its full size.
+fn remove_beside(dir: impl AsFd, name: &str, bytes: u64, listed: &[Entry]) -> Option<u64> {
+    let stat = look_at(&dir, name)?;
+    let length = u64::try_from(stat.st_size).ok()?;
+    let entry = Entry::of(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    if !could_be_ours(&stat) || !listed.contains(&entry) || length > bytes {
+        return None;
+    }
+    rustix::fs::unlinkat(&dir, name, AtFlags::empty()).ok()?;
+    Some(length)
+}
+
+/// Whether it is a regular file of this user.
+fn is_own_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && is_own(stat)
+}
+
+fn is_own(stat: &Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+/// Whether a file is of the kind that iolab makes.
+pub(super) fn could_be_ours(stat: &Stat) -> bool {
+    is_own_file(stat) && stat.st_mode & 0o7777 == MODE && stat.st_nlink == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_names_are_looked_at() {
+        assert!(is_scratch_name(".iolab-scratch-0123456789abcdef"));
+        for name in [
+            "iolab-scratch-0123456789abcdef",
+            ".iolab-scratch-0123456789abcde",
+            ".iolab-scratch-0123456789abcdef0",
+            ".iolab-scratch-0123456789ABCDEF",
+            ".iolab-scratch-0123456789abcdeg",
+            ".iolab-scratch-",
+        ] {
+            assert!(!is_scratch_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_what_bears_its_name_belongs_to_a_file() {
+        let of = ".iolab-scratch-0123456789abcdef";
+        for rest in [".4096.0", ".4096.17"] {
+            assert_eq!(size_beside(&format!("{of}{rest}"), of), Some(4096));
+        }
+        for rest in [
+            "",
+            ".",
+            ".4096",
+            ".0.0",
+            ".01.0",
+            ".+1.0",
+            ".-1.0",
+            ".1x.0",
+            ".99999999999999999999999.0",
+            "0.1.0",
+            ".1.",
+            ".1.01",
+            ".1.x",
+            ".1.1.1",
+        ] {
+            assert_eq!(size_beside(&format!("{of}{rest}"), of), None, "{rest}");
+        }
+        assert_eq!(size_beside(".iolab-scratch-0123456789abcdee.1.0", of), None);
+        for (name, size) in [("1", Some(1)), ("0", None), ("01", None), ("1.zst", None)] {
+            assert_eq!(size_within(name), size, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_note_names_a_few_files() {
+        let names = |count: usize| (0..count).map(|n| format!("f{n}")).collect::<Vec<_>>();
+        let note = |count| left(&mut names(count), Path::new("/d"));
+        assert_eq!(note(0), None);
+        assert!(note(2).is_some_and(|note| note.starts_with("left alone in /d: f0, f1: ")));
+        assert!(note(5).is_some_and(|note| note.contains("f2 and 2 more: ")));
+    }
+}

@@ -1,0 +1,159 @@
+//! What peers and programs are given: where that is impossible the run is refused, and devices are guarded without them.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use iolab_truth::Scene;
+use iolab_truth::binary::binary;
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::files::{MIB, hole};
+use iolab_truth::iolab::run as measured;
+use iolab_truth::system::{Made, missing, needs_root, run, warn};
+
+use crate::stage::alone;
+
+/// A moment of a run with fio beside iolab.
+const PEER: [&str; 10] = [
+    "--peer", "fio", "--size", "4M", "--set", "bs=64k", "--budget", "1s", "--time", "50ms",
+];
+/// The same of a program.
+const PROGRAM: [&str; 6] = [
+    "--set",
+    "command=cat {file}",
+    "--size",
+    "4k",
+    "--budget",
+    "1s",
+];
+
+/// Performs a test; what cannot be made here is skipped aloud.
+#[track_caller]
+fn perform(name: &str, test: impl FnOnce() -> Made<()>) {
+    let _alone = alone();
+    let needed = needs_root().and_then(|()| run("fio", &["--version"]));
+    if let Err(why) = needed.and_then(|_| test()) {
+        warn(&format!("skipped: {name}: {why}"));
+    }
+}
+
+/// Runs iolab on an empty directory of the scene by a command in front of it; exit code and what it said.
+fn told(
+    scene: &Scene,
+    before: &[&str],
+    program: &Path,
+    words: &[&str],
+) -> Made<(Option<i32>, String)> {
+    let place = scene.folder().join("place");
+    let results = scene.folder().join("run.iolab");
+    let (first, rest) = before.split_first().expect("a command");
+    let mut command = scene.command(Path::new(first));
+    command
+        .args(rest)
+        .arg(program)
+        .args(["run", words[0]])
+        .arg(&place)
+        .arg("-o")
+        .arg(&results)
+        .args(&words[1..]);
+    let output = scene
+        .carry_out(&mut command, |_| ())
+        .map_err(missing(first))?;
+    let left = std::fs::read_dir(&place)
+        .map_err(missing(place.display()))?
+        .count();
+    assert_eq!(left, 0, "left in {}", place.display());
+    Ok((
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    ))
+}
+
+#[test]
+fn without_proc_nothing_is_lent_and_nothing_made() {
+    perform("no /proc", || {
+        let scene = Scene::new()?;
+        scene.subfolder("place")?;
+        let none = "umount -l /proc && exec \"$@\"";
+        // That of a PID namespace in which iolab is not. What runs in the outer one ends with its first process.
+        let foreign = "mkfifo go; unshare --pid --fork sh -c 'mount -t proc proc /proc && echo >go && sleep 60' & read -r _ <go; \"$@\"; code=$?; rm go; exit $code";
+        let alone = [
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "sh",
+            "-c",
+        ];
+        for script in [none, foreign] {
+            let before = [&alone[..], &[script, "sh"]].concat();
+            for words in [
+                &[&["read-random"][..], &PEER].concat(),
+                &[&["linkage"][..], &PROGRAM].concat(),
+            ] {
+                let (code, text) = told(&scene, &before, binary(), words)?;
+                assert_eq!(code, Some(3), "{script}: {text}");
+                for part in ["cannot be given iolab's target", "/proc", "mount"] {
+                    assert!(text.contains(part), "{part}: {text}");
+                }
+                assert!(!text.contains("filling"), "{text}");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn more_rights_than_a_program_has_are_told() {
+    perform("a binary that cannot be read", || {
+        let scene = Scene::new()?;
+        let place = scene.subfolder("place")?;
+        let hidden = scene.folder().join("hidden");
+        std::fs::copy(binary(), &hidden).map_err(missing(hidden.display()))?;
+        for (path, mode) in [(&place, 0o777), (&hidden, 0o711)] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path, permissions).map_err(missing(path.display()))?;
+        }
+        let scene = scene.as_nobody()?;
+        let words = [&["read-random"][..], &PEER].concat();
+        let (code, text) = told(&scene, &["env"], &hidden, &words)?;
+        assert_eq!(code, Some(3), "{text}");
+        assert!(text.contains("more rights than a program"), "{text}");
+        let (code, text) = told(&scene, &["env"], binary(), &words)?;
+        assert_eq!(code, Some(0), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn devices_are_guarded_without_the_peers_own_guard() {
+    perform("a mounted device", || {
+        let scene = Scene::new()?;
+        let below = hole(scene.folder().join("below"), 64 * MIB)?;
+        let device = loop_over(&scene, &below, false)?;
+        let name = device.display().to_string();
+        let words = [&["--destroy-data=ext4"][..], &PEER].concat();
+        let free = measured(&scene, "write-random", &name, &words);
+        assert_eq!(free.code, Some(0), "{}", free.text);
+        let of_fio = |sample: &&serde_json::Value| sample["tool"] == "fio" && sample["ok"] == true;
+        assert!(free.measured().filter(of_fio).count() > 0, "{}", free.text);
+        assert!(
+            free.samples
+                .iter()
+                .all(|sample| !sample.to_string().contains("/proc/"))
+        );
+        let at = mounted(&scene, &device, &["mkfs.ext4", "-qF"], "defaults")?;
+        let file = at.join("file");
+        std::fs::write(&file, "of others").map_err(missing(file.display()))?;
+        let results = scene.folder().join("write-random.iolab");
+        std::fs::remove_file(&results).map_err(missing(results.display()))?;
+        let used = measured(&scene, "write-random", &name, &words);
+        assert_eq!(used.code, Some(3), "{}", used.text);
+        assert!(used.says("mounted at"), "{}", used.text);
+        assert_eq!(
+            std::fs::read(&file).map_err(missing(file.display()))?,
+            b"of others"
+        );
+        Ok(())
+    });
+}

@@ -1,0 +1,225 @@
+//! Writes to what is there never fill a file system: holes, shared extents and what copy-on-write moves take free space, on the
+//! file system of a file and below loop devices.
+
+use std::path::{Path, PathBuf};
+
+use iolab_truth::Scene;
+use iolab_truth::binary::binary;
+use iolab_truth::device::{loop_over, mounted_as, small_memory};
+use iolab_truth::files::{MIB, hole, noise, unwritten};
+use iolab_truth::overlay::Overlay;
+use iolab_truth::system::{Made, run, warn};
+
+use crate::stage::alone;
+
+/// File systems, and how they are made.
+const EXT4: &[&str] = &["mkfs.ext4", "-qF", "-m", "0"];
+const XFS: &[&str] = &["mkfs.xfs", "-qf", "-m", "reflink=1"];
+const BTRFS: &[&str] = &["mkfs.btrfs", "-qf"];
+/// Bytes of the images.
+const IMAGE: u64 = 640 * MIB;
+
+/// A file system on a loop device over a sparse file.
+fn image(scene: &Scene, within: &Path, name: &str, make: &[&str], bytes: u64) -> Made<PathBuf> {
+    let file = hole(within.join(format!("{name}.img")), bytes)?;
+    let device = loop_over(scene, &file, false)?;
+    mounted_as(scene, name, &device, make, "noatime")
+}
+
+/// What iolab did and said.
+struct Done {
+    code: Option<i32>,
+    text: String,
+}
+
+fn iolab(scene: &Scene, target: &Path, arguments: &[&str]) -> Done {
+    let file = scene.folder().join("run.iolab");
+    let _ = std::fs::remove_file(&file);
+    let mut command = scene.command(binary());
+    command
+        .args(["run", "write-random"])
+        .arg(target)
+        .args(["--set", "bs=64k", "--time", "0.1s", "--budget", "1s"])
+        .args(["--destroy-data", "-o"])
+        .arg(&file)
+        .args(arguments);
+    let output = scene.carry_out(&mut command, |_| {}).expect("iolab starts");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    Done {
+        code: output.status.code(),
+        text: words.join(" "),
+    }
+}
+
+fn free(place: &Path) -> u64 {
+    let stat = rustix::fs::statvfs(place).expect("a file system");
+    stat.f_bavail * stat.f_frsize
+}
+
+/// It must be refused, with the reason, by a dry run too, and nothing is taken.
+#[track_caller]
+fn refused(scene: &Scene, target: &Path, place: &Path) {
+    let before = free(place);
+    let done = iolab(scene, target, &[]);
+    assert_eq!(done.code, Some(3), "{}", done.text);
+    assert!(done.text.contains("of new space from"), "{}", done.text);
+    let done = iolab(scene, target, &["--dry-run"]);
+    assert_eq!(done.code, Some(0), "{}", done.text);
+    assert!(done.text.contains("Too little is free"), "{}", done.text);
+    assert!(free(place) + MIB >= before, "{before} to {}", free(place));
+}
+
+/// It must be written to.
+#[track_caller]
+fn accepted(scene: &Scene, target: &Path, arguments: &[&str]) {
+    let done = iolab(scene, target, arguments);
+    assert_eq!(done.code, Some(0), "{}", done.text);
+}
+
+#[track_caller]
+fn perform(name: &str, play: impl FnOnce(&Scene) -> Made<()>) {
+    let _alone = alone();
+    let played = Scene::new().and_then(|scene| play(&scene));
+    if let Err(why) = played {
+        warn(&format!("skipped: {name}: {why}"));
+    }
+}
+
+#[test]
+fn holes_are_not_filled_without_room_for_them() {
+    for (name, make) in [("ext4", EXT4), ("xfs", XFS), ("btrfs", BTRFS)] {
+        perform(name, |scene| {
+            let place = image(scene, scene.folder(), "m", make, IMAGE)?;
+            let file = hole(place.join("sparse"), 1 << 30)?;
+            refused(scene, &file, &place);
+            let done = iolab(scene, &file, &[]);
+            assert!(done.text.contains("choose --size "), "{}", done.text);
+            accepted(scene, &file, &["--size", "16MiB"]);
+            Ok(())
+        });
+    }
+    perform("tmpfs", |scene| {
+        let place = small_memory(scene, "200m")?;
+        let file = hole(place.join("sparse"), 1 << 30)?;
+        refused(scene, &file, &place);
+        accepted(scene, &file, &["--size", "16MiB", "--buffered"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn several_files_are_counted_together() {
+    perform("several files", |scene| {
+        let place = image(scene, scene.folder(), "m", EXT4, IMAGE)?;
+        let bytes = (free(&place) / MIB * 3 / 5) * MIB;
+        let [one, other] = ["one", "other"].map(|name| hole(place.join(name), bytes));
+        let (one, other) = (one?, other?);
+        accepted(scene, &one, &["--dry-run"]);
+        let other = other.display().to_string();
+        let done = iolab(scene, &one, &[&other]);
+        assert_eq!(done.code, Some(3), "{}", done.text);
+        assert!(
+            done.text.contains("does not fit into one file system"),
+            "{}",
+            done.text
+        );
+        accepted(scene, &one, &[&other, "--size", "16MiB"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn unwritten_space_is_new_on_a_copy_on_write_file_system_only() {
+    for (name, make, moves) in [
+        ("ext4", EXT4, false),
+        ("xfs", XFS, false),
+        ("btrfs", BTRFS, true),
+    ] {
+        perform(name, |scene| {
+            let place = image(scene, scene.folder(), "m", make, IMAGE)?;
+            let bytes = (free(&place) / MIB * 3 / 5) * MIB;
+            let file = unwritten(place.join("unwritten"), bytes)?;
+            match moves {
+                true => refused(scene, &file, &place),
+                false => accepted(scene, &file, &[]),
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn shared_extents_are_new_space() {
+    for (name, make) in [("xfs", XFS), ("btrfs", BTRFS)] {
+        perform(name, |scene| {
+            let place = image(scene, scene.folder(), "m", make, IMAGE)?;
+            let bytes = (free(&place) / MIB * 3 / 5) * MIB;
+            let folder = place.join("folder");
+            std::fs::create_dir(&folder).expect("a folder");
+            if name == "btrfs" {
+                // What is not shared is written in place there.
+                run("chattr", &["+C", &folder.display().to_string()])?;
+            }
+            let [file, copy] = ["file", "copy"].map(|name| folder.join(name));
+            noise(file.clone(), bytes)?;
+            accepted(scene, &file, &[]);
+            let [from, to] = [&file, &copy].map(|path| path.display().to_string());
+            run("cp", &["--reflink=always", &from, &to])?;
+            run("sync", &["-f", &to])?;
+            refused(scene, &file, &place);
+            refused(scene, &copy, &place);
+            std::fs::remove_file(&copy).expect("removed");
+            run("sync", &["-f", &from])?;
+            accepted(scene, &file, &[]);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn holes_below_loop_devices_are_not_filled() {
+    for make in [EXT4, XFS] {
+        perform("loop devices", |scene| {
+            let bottom = image(scene, scene.folder(), "bottom", EXT4, IMAGE)?;
+            // A device over a sparse file.
+            let device = loop_over(scene, &hole(bottom.join("sparse"), 1 << 30)?, false)?;
+            refused(scene, &device, &bottom);
+            accepted(scene, &device, &["--size", "16MiB"]);
+            // A directory and a file of a file system there, which has room enough by itself.
+            let top = image(scene, &bottom, "top", make, 4 << 30)?;
+            let file = hole(top.join("sparse"), 1 << 30)?;
+            refused(scene, &file, &bottom);
+            // One more level.
+            let upper = loop_over(scene, &file, false)?;
+            refused(scene, &upper, &bottom);
+            accepted(scene, &upper, &["--size", "16MiB"]);
+            let done = iolab(scene, &top, &["--size", "1GiB"]);
+            assert_eq!(done.code, Some(3), "{}", done.text);
+            assert!(done.text.contains("top.img, on which"), "{}", done.text);
+            // By default there is less of it, and the reserve stays.
+            accepted(scene, &top, &[]);
+            assert!(free(&bottom) >= 60 * MIB, "{}", free(&bottom));
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn what_an_overlay_copies_is_new_space() {
+    perform("overlay", |scene| {
+        let place = image(scene, scene.folder(), "m", EXT4, 256 * MIB)?;
+        let lower = scene.subfolder("lower")?;
+        let bytes = free(&place);
+        let file = noise(lower.join("file"), bytes)?;
+        let small = noise(lower.join("small"), 16 * MIB)?;
+        let merged = Overlay::with_upper(scene, "merged", &lower, &place)?;
+        let seen = |path: &Path| merged.root.join(path.file_name().expect("a name"));
+        refused(scene, &seen(&file), &place);
+        let size = ["--size", "1MiB"];
+        assert_eq!(iolab(scene, &seen(&file), &size).code, Some(3));
+        accepted(scene, &seen(&small), &size);
+        Ok(())
+    });
+}
