@@ -9,16 +9,20 @@ use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 use super::super::device::Number;
 use super::graph::{FileId, Node};
 use super::inventory::processes;
+use super::served::Handle;
 
 /// What is looked for.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) devices: BTreeSet<Number>,
     pub(super) files: BTreeSet<FileId>,
+    /// Files that may have other identities, by other mounts of their server.
+    pub(super) served: Vec<Handle>,
 }
 
 impl Wanted {
-    fn node(&self, stat: &Statx) -> Option<Node> {
+    /// Which of them a link of `/proc` leads to.
+    fn node(&self, stat: &Statx, link: &Path) -> Option<Node> {
         const BLOCK: u32 = libc::S_IFBLK;
         let rdev = (stat.stx_rdev_major, stat.stx_rdev_minor);
         let file = FileId {
@@ -27,8 +31,28 @@ impl Wanted {
         };
         match u32::from(stat.stx_mode) & libc::S_IFMT {
             BLOCK => self.devices.contains(&rdev).then_some(Node::Device(rdev)),
-            _ => self.files.contains(&file).then_some(Node::File(file)),
+            _ => {
+                let is_it = self.files.contains(&file) || self.is_served(file.inode, link);
+                is_it.then_some(Node::File(file))
+            }
         }
+    }
+
+    fn is_served(&self, inode: u64, link: &Path) -> bool {
+        let mut same = self
+            .served
+            .iter()
+            .filter(|own| own.inode == inode)
+            .peekable();
+        same.peek().is_some() && {
+            let other = Handle::at(link, inode);
+            other.is_some_and(|other| same.any(|own| own.is_same(&other)))
+        }
+    }
+
+    fn has_inode(&self, inode: u64) -> bool {
+        self.files.iter().any(|file| file.inode == inode)
+            || self.served.iter().any(|own| own.inode == inode)
     }
 }
 
@@ -183,7 +207,7 @@ fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
             None => continue,
         };
         serves |= is_fuse(&stat);
-        let Some(node) = wanted.node(&stat) else {
+        let Some(node) = wanted.node(&stat, &entry.path()) else {
             continue;
         };
         let info = dir.join("fdinfo").join(entry.file_name());
@@ -239,9 +263,9 @@ fn mappings(dir: &Path, wanted: &Wanted) -> Vec<(How, Node)> {
         .filter(|mapping| mapping.may_be(wanted))
         .filter_map(|mapping| {
             let link = dir.join("map_files").join(mapping.range);
-            let node = wanted.node(&stat(&link)?)?;
+            let node = wanted.node(&stat(&link)?, &link)?;
             match (node, mapping.writes) {
-                (Node::Device(_), false) => None,
+                (Node::Device(_) | Node::Disk(_), false) => None,
                 (_, true) => Some((How::Writes, node)),
                 (Node::File(_), false) => Some((How::Maps, node)),
             }
@@ -273,8 +297,7 @@ impl Mapping {
     /// shared ones are looked at.
     fn may_be(&self, wanted: &Wanted) -> bool {
         self.inode != 0
-            && (self.writes && !wanted.devices.is_empty()
-                || wanted.files.iter().any(|file| file.inode == self.inode))
+            && (self.writes && !wanted.devices.is_empty() || wanted.has_inode(self.inode))
     }
 }
 
