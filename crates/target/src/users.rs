@@ -425,7 +425,7 @@ impl Users {
         chains: &BTreeMap<Node, String>,
         target: Number,
     ) -> Checked {
-        let look = openers::look(Path::new("/proc"), wanted);
+        let look = openers::look(Path::new("/proc"), Path::new("/sys"), wanted);
         let user = look.openers.iter().find(|opener| opener.how != How::Reads);
         if let Some(user) = user {
             let chain = chains

@@ -101,7 +101,7 @@ impl Users {
             served: aliases.served.clone(),
             ..Wanted::default()
         };
-        let look = openers::look(Path::new("/proc"), &wanted);
+        let look = openers::look(Path::new("/proc"), Path::new("/sys"), &wanted);
         let user = look.openers.first();
         match (others, user) {
             (_, Some(user)) => Err(passing(user.to_string(), SEE_OPENERS)),

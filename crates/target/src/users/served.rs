@@ -53,13 +53,22 @@ impl Handle {
     }
 
     /// Whether both are of one file. The handle that a client has of a file contains the one of its server, which contains the
-    /// one of the file system there: that may be one of this machine.
+    /// one of the file system there: that may be one of this machine. It begins with what names the export, and ends with what
+    /// names the file, by which two exports of one file system have it in common.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let (short, long) = match self.bytes.len() <= other.bytes.len() {
             true => (&self.bytes, &other.bytes),
             false => (&other.bytes, &self.bytes),
         };
-        self.inode == other.inode && long.windows(short.len()).any(|part| part == short)
+        let is_within = || long.windows(short.len()).any(|part| part == short);
+        let ends = short.iter().rev().zip(long.iter().rev());
+        let end: Vec<u8> = ends
+            .take_while(|(a, b)| a == b)
+            .map(|(byte, _)| *byte)
+            .collect();
+        // An inode number and a random generation, and not the filler of a handle of fixed length.
+        let is_name = end.len() >= LEAST && end.iter().filter(|byte| **byte != 0).count() >= 4;
+        self.inode == other.inode && (is_name || is_within())
     }
 }
 
@@ -88,5 +97,81 @@ impl<'a> Server<'a> {
     /// Whether both are one machine, as far as name and address tell.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name || self.address.is_some() && self.address == other.address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::mounts;
+    use super::*;
+
+    fn handle(inode: u64, bytes: &[u8]) -> Handle {
+        Handle {
+            inode,
+            bytes: bytes.to_vec(),
+        }
+    }
+
+    /// Handles of Linux 6.1: of ext4, and of NFS from two exports of it.
+    #[test]
+    fn a_file_is_known_by_its_handle() {
+        let ext4 = [15, 0, 0, 0, 0xa1, 0xb2, 0xc3, 0xd4];
+        let served = |export: &[u8], name: &[u8]| {
+            handle(15, &[&[0, 0, 0, 0, 15], export, name, &[0, 0]].concat())
+        };
+        let root = served(b"root", &ext4);
+        assert!(root.is_same(&root.clone()));
+        assert!(root.is_same(&served(b"a deeper one", &ext4)));
+        assert!(root.is_same(&handle(15, &ext4)) && handle(15, &ext4).is_same(&root));
+        // Another generation; another inode.
+        let other = [15, 0, 0, 0, 0xa1, 0xb2, 0xc3, 0xd5];
+        assert!(!root.is_same(&served(b"root", &other)));
+        assert!(!root.is_same(&handle(15, &other)));
+        assert!(!root.is_same(&Handle {
+            inode: 16,
+            ..root.clone()
+        }));
+        // What two servers fill up with zeros.
+        let filled = |name: u8| handle(15, &[&[name; 12][..], &[0; 16]].concat());
+        assert!(!filled(1).is_same(&filled(2)));
+    }
+
+    #[test]
+    fn an_open_file_has_one_handle() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let inode = rustix::fs::stat(file.path()).unwrap().st_ino;
+        let Some(own) = Handle::at(file.path(), inode) else {
+            println!("skipped: the file system has no handles, or they are forbidden");
+            return;
+        };
+        let open = std::fs::File::open(file.path()).unwrap();
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
+        assert_eq!(Handle::at(Path::new(&link), inode), Some(own));
+        assert_eq!(Handle::at(Path::new("/no such file"), inode), None);
+    }
+
+    #[test]
+    fn a_server_is_known_by_name_or_address() {
+        let mounts = |source: &str, options: &str| {
+            mounts::parse(format!("39 29 0:32 / /a rw - nfs4 {source} rw,{options}\n").as_bytes())
+        };
+        let is_one = |a: (&str, &str), b: (&str, &str)| {
+            let (a, b) = (mounts(a.0, a.1), mounts(b.0, b.1));
+            let other = Server::of(&b[0]).expect("a server");
+            Server::of(&a[0]).expect("a server").is_same(&other)
+        };
+        let nas = ("nas:/", "addr=10.0.0.1");
+        assert!(is_one(nas, ("nas:/sub", "addr=10.0.0.2")));
+        assert!(is_one(nas, ("10.0.0.1:/", "addr=10.0.0.1")));
+        assert!(!is_one(nas, ("box:/", "addr=10.0.0.2")));
+        assert!(!is_one(("nas:/", "vers=3"), ("box:/", "vers=3")));
+        assert!(is_one(("//nas/share", "vers=3"), ("//nas/other", "vers=3")));
+        assert!(is_one(
+            ("[fe80::1]:/", "vers=3"),
+            ("[fe80::1]:/x", "vers=3")
+        ));
+        for source in ["/dev/sda1", "tmpfs", "none"] {
+            assert_eq!(Server::of(&mounts(source, "x")[0]), None);
+        }
     }
 }
