@@ -104,7 +104,16 @@ impl Users {
         let look = openers::look(Path::new("/proc"), Path::new("/sys"), &wanted);
         let user = look.openers.first();
         match (others, user) {
-            (_, Some(user)) => Err(passing(user.to_string(), SEE_OPENERS)),
+            (_, Some(user)) => {
+                let own = aliases.files.first().copied().map(Node::File);
+                Err(match own == Some(user.node) {
+                    true => passing(user.to_string(), SEE_OPENERS),
+                    false => passing(
+                        format!("{user}, through another mount"),
+                        "see `ls -l /proc/PID/fd`; stop that process, or choose another target",
+                    ),
+                })
+            }
             (Others::Read | Others::Write, None) => {
                 let how = match others {
                     Others::Write => "open for writing",
