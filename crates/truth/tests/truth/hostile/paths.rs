@@ -2,6 +2,12 @@
 
 use super::*;
 
+/// Changes devices, and lets udev look at what has changed: meanwhile it locks them.
+fn change(yard: &Yard, script: &str, arguments: &[&Path]) -> Made<String> {
+    let settle = "if command -v udevadm > /dev/null; then udevadm settle; fi";
+    yard.sh(&format!("{script}\n{settle}"), arguments)
+}
+
 /// Two SCSI devices over one piece of memory, with one WWID, which is the third.
 ///
 /// # Errors
@@ -23,7 +29,7 @@ fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
     let script = "for at in /sys/block/sd*; do
             ! grep -q scsi_debug \"$at/device/model\" || echo \"/dev/${at##*/} $(cat \"$at/device/wwid\")\"
         done";
-    let found = yard.sh(script, &[])?;
+    let found = change(yard, script, &[])?;
     let words: Vec<&str> = found.split_whitespace().collect();
     let [one, id, other, same] = words[..] else {
         return Err(Missing(format!("{MODULE} made no two disks: '{found}'")));
@@ -39,19 +45,19 @@ fn what_uses_one_path_to_a_disk_uses_the_other() {
         let yard = Yard::new(&plan)?;
         let [one, other, id] = two_paths(&yard)?;
         yard.judge(vec![written(&other)]);
-        yard.sh("mkfs.ext4 -qF \"$1\"", &[&one])?;
+        change(&yard, "mkfs.ext4 -qF \"$1\"", &[&one])?;
         let at = yard.built.scene.subfolder("path")?;
         yard.while_mounted("mount", &one, &at, || {
             yard.judge(vec![refused(&other, &[&id, &one, &at]).naming("ext4")]);
         })?;
-        yard.sh("mkswap -q \"$1\"; swapon \"$1\"", &[&one])?;
+        change(&yard, "mkswap -q \"$1\"; swapon \"$1\"", &[&one])?;
         yard.judge(vec![refused(&other, &[&id, &one]).naming("swap")]);
-        yard.sh("swapoff \"$1\"; wipefs -qa \"$1\"", &[&one])?;
+        change(&yard, "swapoff \"$1\"; wipefs -qa \"$1\"", &[&one])?;
         let script = "printf 'label: dos\\nsize=16M\\nsize=16M\\n' | sfdisk -q \"$1\"; blockdev --rereadpt \"$2\"";
-        yard.sh(script, &[&one, &other])?;
+        change(&yard, script, &[&one, &other])?;
         let part = |disk: &Path, number: u32| PathBuf::from(format!("{}{number}", disk.display()));
         let first = part(&one, 1);
-        yard.sh("mkfs.ext4 -qF \"$1\"", &[&first])?;
+        change(&yard, "mkfs.ext4 -qF \"$1\"", &[&first])?;
         yard.while_mounted("mount", &first, &at, || {
             yard.judge(vec![
                 refused(&other, &[&id, &first, &at]).naming("mbr,ext4"),
