@@ -11,10 +11,9 @@
 //!    storage, over the bytes read. Without that account, the device's own count.
 //! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
 //!    it counted must agree.
-//! 4. Buffered writes: the count of the device, or of the disks below one that does not count, since the account counts
-//!    the dirtying of the page cache; but no more than was dirtied less what is still dirty or being written at the
-//!    end, so that others' bytes are not taken for ours. What is written back after the timed span did not reach the
-//!    device in it.
+//! 4. Buffered writes: the device's count, since the account counts the dirtying of the page cache; but no more than
+//!    was dirtied less what is still dirty or being written at the end, so that others' bytes are not taken for ours.
+//!    What is written back after the timed span did not reach the device in it.
 //! 5. Reads and writes mixed: the sum of both over the sum of the bytes.
 //!
 //! A share of at least 95 % is `device`, of at most 5 % `page-cache`, anything between is `mixed`. Direct I/O knows
@@ -261,10 +260,7 @@ fn share_of_reads(facts: &Facts<'_>) -> Result<f64, &'static str> {
 
 fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
     let account = facts.counters.process_io.map(|io| io.write_bytes);
-    // A partition may not count where its disk does.
-    let below = facts.counters.bottom.filter(|_| !facts.direct);
-    let device = facts.counters.device.or(below.map(|below| below.stat));
-    let device = device.map(|device| device.write_bytes);
+    let device = facts.counters.device.map(|device| device.write_bytes);
     let written_back = written_back(facts);
     match (facts.direct, account, device) {
         (true, Some(sent), None) => Ok(share(sent, facts.write_bytes)),

@@ -86,10 +86,11 @@ fn sum(disks: BTreeSet<(u32, u32)>) -> Option<Counted> {
 }
 
 /// The counters of a device; `None` where it has none, or they are switched off. An NVMe namespace with several paths may leave
-/// the counting to these.
+/// the counting to these, and does not count for its partitions: theirs is the count of all of it.
 fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
     let folder = sys.join(format!("dev/block/{major}:{minor}"));
-    let disk = match folder.join("partition").exists() {
+    let is_partition = folder.join("partition").exists();
+    let disk = match is_partition {
         true => folder.join(".."),
         false => folder.clone(),
     };
@@ -97,7 +98,14 @@ fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
     if !is_silent(&own) {
         return Some(own);
     }
-    let mut paths = paths_to(sys, &folder).into_iter();
+    let paths = paths_to(sys, &disk);
+    if is_partition && !paths.is_empty() {
+        let all = read_stat(&disk, &disk)?;
+        if !is_silent(&all) {
+            return Some(all);
+        }
+    }
+    let mut paths = paths.into_iter();
     paths.try_fold(own, |sum, path| Some(sum.plus(read_stat(&path, &path)?)))
 }
 
@@ -109,8 +117,8 @@ fn read_stat(folder: &Path, disk: &Path) -> Option<DeviceStat> {
 }
 
 /// The hidden devices `nvme0c1n1`, one for each controller, by which the kernel reaches the namespace `nvme0n1`.
-fn paths_to(sys: &Path, folder: &Path) -> Vec<PathBuf> {
-    let head = std::fs::canonicalize(folder).map(|folder| sysfs::name_of(&folder));
+fn paths_to(sys: &Path, disk: &Path) -> Vec<PathBuf> {
+    let head = std::fs::canonicalize(disk).map(|folder| sysfs::name_of(&folder));
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
     let all = entries.flatten().map(|entry| entry.path());
     all.filter(|path| {
@@ -281,11 +289,14 @@ mod tests {
         fake.link("dev/block/259:1", "nvme0n1");
         fake.link("dev/block/259:2", "nvme0n1/nvme0n1p1");
         assert_eq!(fake.bytes(HEAD), Some((2096, 3216)));
-        // Paths lead to the whole of it.
-        assert_eq!(fake.bytes(PART), Some((0, 0)));
+        assert_eq!(fake.bytes(PART), Some((2096, 3216)));
         // A kernel whose head counts by itself.
         fake.file("nvme0n1/stat", "48 0 2000 13 297 0 3000 693 0 744 1479");
         assert_eq!(fake.bytes(HEAD), Some((2000, 3000)));
+        assert_eq!(fake.bytes(PART), Some((2000, 3000)));
+        // A partition that counts.
+        fake.file("nvme0n1/nvme0n1p1/stat", "1 0 8 1 2 0 16 1 0 1 1");
+        assert_eq!(fake.bytes(PART), Some((8, 16)));
         // A path that cannot be read makes the sum unknown.
         fake.file("nvme0n1/stat", ZERO);
         fake.file("nvme0c1n1/stat", "");

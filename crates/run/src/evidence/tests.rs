@@ -122,20 +122,6 @@ fn buffered_writes_follow_the_device_alone() {
     let blind = of(false, 0, MB, &counters(dirtied, None));
     assert_eq!(blind.served_by, ServedBy::Unknown);
     assert!(blind.reason.contains("device"));
-    // A partition of an NVMe namespace with several paths does not count, and its disk does.
-    let below = |write_bytes| Counters {
-        bottom: Some(Bottom {
-            stat: DeviceStat {
-                write_bytes,
-                ..DeviceStat::default()
-            },
-            in_file: false,
-        }),
-        ..counters(dirtied, None)
-    };
-    let served_by = |written| of(false, 0, MB, &below(written)).served_by;
-    assert_eq!(served_by(MB), ServedBy::Device);
-    assert_eq!(served_by(0), ServedBy::PageCache);
 }
 
 #[test]
