@@ -20,6 +20,8 @@ pub(super) struct Existing {
     pub(super) kind: TargetKind,
     pub(super) size: u64,
     pub(super) notes: Vec<String>,
+    /// Other paths to a device that is written, claimed.
+    pub(super) claims: Vec<File>,
 }
 
 /// Opens an existing regular file or block device, read-only unless it is to be written.
@@ -32,17 +34,18 @@ pub(super) fn open(found: &Found, need: &Need) -> Result<Existing> {
         Some(_) => TargetKind::BlockDevice,
         None => TargetKind::File,
     };
-    let (file, users) = match need.write {
+    let (opened, users) = match need.write {
         false => {
             let opened = found.open(OFlags::RDONLY);
             let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
-            (file, None)
+            (Opened::alone(file), None)
         }
         true => {
-            let (file, users) = open_for_writing(found, &need.consent, number)?;
-            (file, Some(users))
+            let (opened, users) = open_for_writing(found, &need.consent, number)?;
+            (opened, Some(users))
         }
     };
+    let Opened { file, claims } = opened;
     let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
     let (size, note) = need.size.of_existing(length, &found.path)?;
     let mut notes = Vec::from_iter(note);
@@ -59,6 +62,7 @@ pub(super) fn open(found: &Found, need: &Need) -> Result<Existing> {
         kind,
         size,
         notes,
+        claims,
     })
 }
 
@@ -75,11 +79,26 @@ fn refused(found: &Found, why: &str) -> Error {
     ))
 }
 
+/// A file or device, and the claims on other paths to it.
+struct Opened {
+    file: File,
+    claims: Vec<File>,
+}
+
+impl Opened {
+    fn alone(file: File) -> Self {
+        Self {
+            file,
+            claims: Vec::new(),
+        }
+    }
+}
+
 fn open_for_writing(
     found: &Found,
     consent: &Consent,
     number: Option<Number>,
-) -> Result<(File, Users)> {
+) -> Result<(Opened, Users)> {
     if let Some(link) = &found.link {
         return Err(Error::refused(format!(
             "refusing to write through the symlink {}",
@@ -96,15 +115,15 @@ fn open_for_writing(
         ));
     }
     let mut users = Users::read()?;
-    let file = match number {
+    let opened = match number {
         Some(number) => open_device(found, number, &mut users)?,
-        None => open_file(found, &mut users)?,
+        None => Opened::alone(open_file(found, &mut users)?),
     };
-    check_locks(&file, found)?;
-    Ok((file, users))
+    check_locks(&opened.file, found)?;
+    Ok((opened, users))
 }
 
-fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<File> {
+fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<Opened> {
     if users.is_read_only(number) {
         return Err(
             Error::usage(format!("{} is set read-only", found.path.display()))
@@ -113,14 +132,16 @@ fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<File>
     }
     users.check_device(found, number)?;
     // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
-    match found.open(OFlags::RDWR | OFlags::EXCL) {
+    let file = match found.open(OFlags::RDWR | OFlags::EXCL) {
         Err(Errno::BUSY) => Err(refused(
             found,
             "it is in use: the kernel holds a claim on it (O_EXCL: EBUSY)",
         )
         .hint("see `lsblk`; stop that use first, or choose another target")),
         opened => opened.map_err(|errno| errno::on_path("open for writing", &found.path, errno)),
-    }
+    }?;
+    let claims = users.claim_other_paths(found, number)?;
+    Ok(Opened { file, claims })
 }
 
 fn open_file(found: &Found, users: &mut Users) -> Result<File> {

@@ -96,6 +96,8 @@ pub struct Target {
     // Declared before the file: it is dropped first, while the lock still guards the name.
     scratch: Option<Scratch>,
     file: File,
+    /// Other paths to a device that is written: while these are open nobody mounts them.
+    _claims: Vec<File>,
     writable: bool,
     notes: Vec<String>,
     // What lies below does not change while it is open, and is asked for around every trial.
@@ -137,6 +139,7 @@ impl Target {
             fresh: 0,
             scratch: Some(scratch),
             file,
+            _claims: Vec::new(),
             writable: true,
             notes,
             stack: OnceLock::new(),

@@ -157,6 +157,36 @@ impl Users {
         }
     }
 
+    /// Claims the other paths to a device's bytes, which its own claim does not keep others from.
+    ///
+    /// # Errors
+    /// Of kind refused: one is claimed by now, or cannot be opened by root.
+    pub(super) fn claim_other_paths(&mut self, found: &Found, number: Number) -> Result<Vec<File>> {
+        let mut claims = Vec::new();
+        let others: Vec<Number> = self.inventory.graph.other_paths(number).collect();
+        for other in others {
+            let flags = OFlags::RDONLY | OFlags::EXCL;
+            let name = &self.inventory.graph.devices[&other].name;
+            let why = match inventory::open_node(other, name, flags) {
+                Ok(claim) => {
+                    claims.push(claim);
+                    continue;
+                }
+                // A path that is down leads nobody to the disk.
+                Err(Errno::NXIO | Errno::NOMEDIUM) => continue,
+                Err(errno) => format!(
+                    "/dev/{name}, another path to it, cannot be claimed: {}",
+                    reason(errno)
+                ),
+            };
+            if self.is_root {
+                return Err(refused(found, lasting(why, SEE_PATHS)));
+            }
+            self.notes.insert(why);
+        }
+        Ok(claims)
+    }
+
     fn look_at_device(&mut self, number: Number) -> Checked {
         let Some(device) = self.inventory.graph.devices.get(&number) else {
             return Err(lasting(

@@ -191,13 +191,27 @@ impl Graph {
 
     /// Whether two devices are, or are the same part of, paths to one disk.
     pub(super) fn are_paths_to_same(&self, a: Number, b: Number) -> bool {
-        let bytes = |number| {
-            let ways = self.ways(self.whole(number));
-            let [way] = &ways[..] else { return None };
-            let bottom = way.last().filter(|span| matches!(span.node, Node::Disk(_)));
-            bottom.copied()
-        };
-        bytes(a).is_some_and(|own| bytes(b) == Some(own))
+        self.other_paths(a).any(|other| other == b)
+    }
+
+    /// The devices that show the bytes of this one by other paths to their disk.
+    pub(super) fn other_paths(&self, number: Number) -> impl Iterator<Item = Number> {
+        let ways = self.ways(self.whole(number));
+        let is_path =
+            |device: &Device| matches!(device.below, Below::Path(_) | Below::Partition(_));
+        let paths = self
+            .devices
+            .iter()
+            .filter(move |(_, device)| is_path(device));
+        paths.map(|(other, _)| *other).filter(move |other| {
+            let is_own = |span: &Span| span.node == Node::Device(*other);
+            let theirs = self.ways(self.whole(*other));
+            let theirs = theirs.first().and_then(|way| way.last());
+            let is_disk = |span: &&Span| matches!(span.node, Node::Disk(_));
+            let same = theirs.filter(is_disk);
+            same.is_some_and(|span| ways.iter().any(|way| way.last() == Some(span)))
+                && !ways.iter().flatten().any(is_own)
+        })
     }
 
     /// Where two ways share bytes first, seen from the top of the first one: the places in both.

@@ -333,6 +333,14 @@ fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
     fake.device("dm-7", DM, 8192);
     fake.stack("dm-7", "sdq");
     fake.stack("dm-7", "sdr");
+    let others = |fake: &Fake, number| {
+        let graph = fake.users(|_| 0).inventory.graph;
+        graph.other_paths(number).collect::<Vec<_>>()
+    };
+    assert_eq!(others(&fake, SDQ), [SDR]);
+    assert_eq!(others(&fake, SDR1), [SDQ1]);
+    assert_eq!(others(&fake, SDQ2), []);
+    assert_eq!(others(&fake, DM), []);
     let users = fake.users(|_| 0);
     let is_beside = |sharers: Vec<Sharer>, number| {
         let sharer = sharers.into_iter().find(|sharer| sharer.number == number);
@@ -350,6 +358,7 @@ fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
     let users = fake.users(|_| 0);
     let sharers = users.sharers(DM, &users.ways(DM));
     assert_eq!(is_beside(sharers, third), (true, false));
+    assert_eq!(others(&fake, DM), [third]);
     fake.mounts("1 1 259:920 / /data rw - ext4 /dev/sds rw\n");
     assert!(fake.refusal(DM).ends_with("<- /dev/sds, mounted at /data"));
 }
