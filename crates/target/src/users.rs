@@ -167,19 +167,20 @@ impl Users {
         for other in others {
             let flags = OFlags::RDONLY | OFlags::EXCL;
             let name = &self.inventory.graph.devices[&other].name;
-            let why = match inventory::open_node(other, name, flags) {
+            let errno = match inventory::open_node(other, name, flags) {
                 Ok(claim) => {
                     claims.push(claim);
                     continue;
                 }
                 // A path that is down leads nobody to the disk.
                 Err(Errno::NXIO | Errno::NOMEDIUM) => continue,
-                Err(errno) => format!(
-                    "/dev/{name}, another path to it, cannot be claimed: {}",
-                    reason(errno)
-                ),
+                Err(errno) => errno,
             };
-            if self.is_root {
+            let why = format!(
+                "/dev/{name}, another path to it, cannot be claimed: {}",
+                reason(errno)
+            );
+            if self.is_root || errno == Errno::BUSY {
                 return Err(refused(found, lasting(why, SEE_PATHS)));
             }
             self.notes.insert(why);
