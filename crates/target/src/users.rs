@@ -45,7 +45,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 const SEE_DEVICES: &str =
     "see `lsblk` and `losetup -l`; stop that use first, or choose another target";
-const SEE_PATHS: &str = "devices with the same WWID are paths to one disk (`grep . /sys/block/*/device/wwid /sys/block/*/wwid`); see `lsblk`; stop that use first, or choose another target";
+const SEE_PATHS: &str = "see `lsblk` and `grep . /sys/block/*/{,device/}wwid` (paths to one disk have one WWID); stop that use first, or choose another target";
 const SEE_EXPORTS: &str =
     "see `nvmetcli ls` and `targetcli ls`; end that export, or choose another target";
 const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";

@@ -21,7 +21,9 @@ pub(super) struct Aliases {
     pub(super) files: Vec<FileId>,
     /// The same files to look at, without access to their content (`O_PATH`).
     pub(super) handles: Vec<File>,
-    /// Handles of those that another machine serves, by which other mounts of it know them.
+    /// Another machine serves it.
+    pub(super) is_served: bool,
+    /// Handles of what another machine serves, by which other mounts of it know that.
     pub(super) served: Vec<Handle>,
     /// The block devices that their file systems lie on.
     pub(super) devices: BTreeSet<Number>,
@@ -115,6 +117,7 @@ impl Search<'_> {
                 self.found.files.push(other);
             }
         }
+        self.found.is_served = true;
         self.found.served.extend(handle(file, id));
     }
 

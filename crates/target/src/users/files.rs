@@ -93,7 +93,7 @@ impl Users {
             Err(errno) => Others::Unknown(errno),
         };
         // A server counts no use by the same client against a delegation.
-        if others == Others::None && aliases.served.is_empty() {
+        if others == Others::None && !aliases.is_served {
             return Ok(());
         }
         let wanted = Wanted {
