@@ -163,8 +163,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         optimal_io_bytes: number("queue/optimal_io_size").filter(|bytes| *bytes > 0),
         misaligned_bytes: text_of(folder.join("alignment_offset"))
             .and_then(|text| text.parse().ok()),
-        // What has no request queue counts by itself, whatever the switch of the queue says.
-        counts_traffic: flag("queue/iostats").filter(|on| *on || disk.join("mq").exists()),
+        counts_traffic: sysfs::counts_traffic(disk),
         link: link::read(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),

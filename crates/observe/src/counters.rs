@@ -17,21 +17,22 @@ pub use pieces::FileRange;
 
 pub(crate) use process::{process_io_of, resource_use};
 
-use iolab_spec::counters::{Counters, Hardware};
+use device::Counted;
+use iolab_spec::counters::{Counters, DeviceStat, Hardware};
 
 use iolab_target::Stack;
 
 /// Reads everything now, of the devices of these stacks together; what is read slowly and concerns the whole machine first.
 pub fn snapshot(stacks: &[Stack]) -> Counters {
     let pressure = pressure::read();
-    let bottom = device::read_bottom(stacks);
+    let disks = device::read_disks(stacks);
     let device = device::read_devices(stacks);
     Counters {
         process_io: process::read_process_io(),
         nfs: nfs::read(stacks),
         usage: process::read_usage(),
-        device,
-        bottom,
+        device: device.map(|counted| counted.stat),
+        bottom: disks.map(|counted| device::bottom(stacks, counted.stat)),
         hardware: Hardware::default(),
         pressure,
         buffer_piece_bytes: None,
@@ -54,13 +55,24 @@ pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
     let usage = process::read_usage();
     let process_io = process::read_process_io();
     let device = device::read_devices(stacks);
-    let bottom = device::read_bottom(stacks);
+    let disks = device::read_disks(stacks);
+    // Of a device that does not count, what others did is unknown, and not nothing. Without an account, a trial is taken to have
+    // done I/O.
+    let spent = process_io
+        .zip(earlier.process_io)
+        .map(|(now, then)| now.since(then));
+    let did_io = spent.is_none_or(|io| io.read_bytes > 0 || io.write_bytes > 0);
+    let known = |counted: Option<Counted>, earlier: Option<DeviceStat>| {
+        let can_be = |counted: &Counted| earlier.is_some_and(|e| counted.can_follow(&e, did_io));
+        counted.filter(can_be).map(|counted| counted.stat)
+    };
+    let below = known(disks, earlier.bottom.map(|bottom| bottom.stat));
     let now = Counters {
         process_io,
         nfs: nfs::read(stacks),
         usage,
-        device,
-        bottom,
+        device: known(device, earlier.device),
+        bottom: below.map(|stat| device::bottom(stacks, stat)),
         hardware: earlier.hardware,
         pressure: pressure::with_frequency(pressure::read()),
         buffer_piece_bytes: None,

@@ -21,6 +21,8 @@ pub(super) struct Existing {
     pub(super) kind: TargetKind,
     pub(super) size: u64,
     pub(super) notes: Vec<String>,
+    /// Other paths to a device that is written, claimed.
+    pub(super) claims: Vec<File>,
 }
 
 /// Opens an existing regular file or block device, read-only unless it is to be written.
@@ -33,17 +35,18 @@ pub(super) fn open(found: &Found, sources: Option<&Sources>, need: &Need) -> Res
         Some(_) => TargetKind::BlockDevice,
         None => TargetKind::File,
     };
-    let (file, users) = match need.write {
+    let (opened, users) = match need.write {
         false => {
             let opened = found.open(OFlags::RDONLY);
             let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
-            (file, None)
+            (Opened::alone(file), None)
         }
         true => {
-            let (file, users) = open_for_writing(found, sources, need, number)?;
-            (file, Some(users))
+            let (opened, users) = open_for_writing(found, sources, need, number)?;
+            (opened, Some(users))
         }
     };
+    let Opened { file, claims } = opened;
     let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
     let (size, note) = need.size.of_existing(length, &found.path)?;
     let mut notes = Vec::from_iter(note);
@@ -60,6 +63,7 @@ pub(super) fn open(found: &Found, sources: Option<&Sources>, need: &Need) -> Res
         kind,
         size,
         notes,
+        claims,
     })
 }
 
@@ -76,12 +80,27 @@ fn refused(found: &Found, why: &str) -> Error {
     ))
 }
 
+/// A file or device, and the claims on other paths to it.
+struct Opened {
+    file: File,
+    claims: Vec<File>,
+}
+
+impl Opened {
+    fn alone(file: File) -> Self {
+        Self {
+            file,
+            claims: Vec::new(),
+        }
+    }
+}
+
 fn open_for_writing(
     found: &Found,
     sources: Option<&Sources>,
     need: &Need,
     number: Option<Number>,
-) -> Result<(File, Users)> {
+) -> Result<(Opened, Users)> {
     if let Some(link) = &found.link {
         return Err(Error::refused(format!(
             "refusing to write through the symlink {}",
@@ -106,14 +125,16 @@ fn open_for_writing(
     if let Some(sources) = sources {
         sources.check(need.bytes_of(found), &found.path)?;
     }
-    let file = match number {
-        Some(_) => open_device(found)?,
-        None => found
-            .open(OFlags::RDWR)
-            .map_err(|errno| errno::on_path("open for writing", &found.path, errno))?,
+    let opened = match number {
+        Some(number) => open_device(found, number, &mut users)?,
+        None => Opened::alone(
+            found
+                .open(OFlags::RDWR)
+                .map_err(|errno| errno::on_path("open for writing", &found.path, errno))?,
+        ),
     };
-    check_locks(&file, found)?;
-    Ok((file, users))
+    check_locks(&opened.file, found)?;
+    Ok((opened, users))
 }
 
 fn check_device(found: &Found, number: Number, users: &mut Users) -> Result<()> {
@@ -126,16 +147,18 @@ fn check_device(found: &Found, number: Number, users: &mut Users) -> Result<()> 
     users.check_device(found, number)
 }
 
-fn open_device(found: &Found) -> Result<File> {
+fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<Opened> {
     // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
-    match found.open(OFlags::RDWR | OFlags::EXCL) {
+    let file = match found.open(OFlags::RDWR | OFlags::EXCL) {
         Err(Errno::BUSY) => Err(refused(
             found,
             "it is in use: the kernel holds a claim on it (O_EXCL: EBUSY)",
         )
         .hint("see `lsblk`; stop that use first, or choose another target")),
         opened => opened.map_err(|errno| errno::on_path("open for writing", &found.path, errno)),
-    }
+    }?;
+    let claims = users.claim_other_paths(found, number)?;
+    Ok(Opened { file, claims })
 }
 
 fn check_file(found: &Found, users: &mut Users) -> Result<()> {

@@ -101,6 +101,8 @@ pub struct Target {
     // Declared before the file: it is dropped first, while the lock still guards the name.
     scratch: Option<Scratch>,
     file: File,
+    /// Other paths to a device that is written: while these are open nobody mounts them.
+    _claims: Vec<File>,
     writable: bool,
     notes: Vec<String>,
     // What lies below does not change while it is open, and is asked for around every trial.
@@ -142,6 +144,7 @@ impl Target {
             fresh: 0,
             scratch: Some(scratch),
             file,
+            _claims: Vec::new(),
             writable: true,
             notes,
             stack: OnceLock::new(),
@@ -273,12 +276,17 @@ impl Target {
     pub fn device(&self) -> Option<(u32, u32)> {
         match self.kind {
             TargetKind::CharDevice => None,
-            TargetKind::BlockDevice => device::number_of(&rustix::fs::fstat(&self.file).ok()?),
+            TargetKind::BlockDevice => self.block_number(),
             TargetKind::Scratch | TargetKind::File => mounts::device_below(self.holder()),
         }
     }
 
-    /// Whether it is the same file or device as another one, whatever both are called.
+    /// The number of the block device that it is.
+    fn block_number(&self) -> Option<device::Number> {
+        device::number_of(&rustix::fs::fstat(&self.file).ok()?)
+    }
+
+    /// Whether it is the same file or device as another one, whatever both are called, or another path to it.
     pub fn is_same(&self, other: &Self) -> bool {
         let identity = |target: &Self| {
             let stat = rustix::fs::fstat(&target.file).ok()?;
@@ -287,7 +295,12 @@ impl Target {
                 TargetKind::BlockDevice | TargetKind::CharDevice => (stat.st_rdev, 0),
             })
         };
-        self.kind == other.kind && identity(self).is_some_and(|own| identity(other) == Some(own))
+        let is_one = identity(self).is_some_and(|own| identity(other) == Some(own));
+        let is_path = || {
+            let (own, other) = (self.block_number()?, other.block_number()?);
+            Some(users::are_paths_to_same(own, other))
+        };
+        self.kind == other.kind && (is_one || is_path().unwrap_or(false))
     }
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.

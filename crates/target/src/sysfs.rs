@@ -44,6 +44,13 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
         .collect()
 }
 
+/// Whether the kernel counts the traffic of a disk; `None` where its folder does not tell. What has no request queue counts by
+/// itself, whatever the switch of the queue says.
+pub fn counts_traffic(disk: &Path) -> Option<bool> {
+    let on = value(&disk.join("queue/iostats"))? != 0;
+    (on || disk.join("mq").exists()).then_some(on)
+}
+
 /// The name of the file or device that a loop device stands on; there only while it is set up.
 pub fn backing_file(dir: &Path) -> Option<PathBuf> {
     let mut bytes = match std::fs::read(dir.join("loop/backing_file")) {

@@ -20,16 +20,20 @@ use super::size::human;
 
 mod aliases;
 mod backing;
+mod exports;
 mod files;
 mod graph;
+mod identity;
 mod images;
 mod inventory;
 mod lease;
 mod loops;
 mod mapper;
 mod openers;
+mod served;
 mod signatures;
 
+use exports::Unknown;
 pub(super) use files::check_directory;
 use graph::{Below, FileId, Graph, Node, Span, Way};
 pub(super) use images::{Image, below_device, below_file};
@@ -43,6 +47,9 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 const SEE_DEVICES: &str =
     "see `lsblk` and `losetup -l`; stop that use first, or choose another target";
+const SEE_PATHS: &str = "see `lsblk` and `grep . /sys/block/*/{,device/}wwid` (paths to one disk have one WWID); stop that use first, or choose another target";
+const SEE_EXPORTS: &str =
+    "see `nvmetcli ls` and `targetcli ls`; end that export, or choose another target";
 const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";
 
 /// Who uses storage, as the kernel says now.
@@ -81,6 +88,22 @@ fn passing(why: String, hint: &'static str) -> Refusal {
     }
 }
 
+impl Sharer {
+    /// Where to see what uses it.
+    fn hint(&self) -> &'static str {
+        match self.by_path {
+            true => SEE_PATHS,
+            false => SEE_DEVICES,
+        }
+    }
+}
+
+/// What uses a device or file, in words, and where to see it, if that is not said elsewhere.
+struct Use {
+    what: String,
+    see: Option<&'static str>,
+}
+
 /// Another device that shares bytes with the target.
 struct Sharer {
     number: Number,
@@ -92,6 +115,8 @@ struct Sharer {
     is_mapped: bool,
     /// The target is, or stands on, one of its partitions.
     by_partition: bool,
+    /// Both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
+    by_path: bool,
 }
 
 impl Users {
@@ -134,6 +159,37 @@ impl Users {
         }
     }
 
+    /// Claims the other paths to a device's bytes, which its own claim does not keep others from.
+    ///
+    /// # Errors
+    /// Of kind refused: one is claimed by now, or cannot be opened by root.
+    pub(super) fn claim_other_paths(&mut self, found: &Found, number: Number) -> Result<Vec<File>> {
+        let mut claims = Vec::new();
+        let others: Vec<Number> = self.inventory.graph.other_paths(number).collect();
+        for other in others {
+            let flags = OFlags::RDONLY | OFlags::EXCL;
+            let name = &self.inventory.graph.devices[&other].name;
+            let errno = match inventory::open_node(other, name, flags) {
+                Ok(claim) => {
+                    claims.push(claim);
+                    continue;
+                }
+                // A path that is down leads nobody to the disk.
+                Err(Errno::NXIO | Errno::NOMEDIUM) => continue,
+                Err(errno) => errno,
+            };
+            let why = format!(
+                "/dev/{name}, another path to it, cannot be claimed: {}",
+                reason(errno)
+            );
+            if self.is_root || errno == Errno::BUSY {
+                return Err(refused(found, lasting(why, SEE_PATHS)));
+            }
+            self.notes.insert(why);
+        }
+        Ok(claims)
+    }
+
     fn look_at_device(&mut self, number: Number) -> Checked {
         let Some(device) = self.inventory.graph.devices.get(&number) else {
             return Err(lasting(
@@ -160,8 +216,8 @@ impl Users {
             let seen = self.look_at_backing(number, file, &mut wanted);
             unknown = unknown.and(seen);
         }
-        if let Some(use_) = self.use_of(Node::Device(number)) {
-            return Err(lasting(format!("it is {use_}"), SEE_DEVICES));
+        if let Some(Use { what, see }) = self.use_of(Node::Device(number)) {
+            return Err(lasting(format!("it is {what}"), see.unwrap_or(SEE_DEVICES)));
         }
         let ways = self.ways(number);
         for way in &ways {
@@ -171,11 +227,12 @@ impl Users {
         }
         let sharers = self.sharers(number, &ways);
         let used = sharers.iter().find_map(|sharer| {
-            let use_ = self.use_of(Node::Device(sharer.number))?;
-            Some(format!("{}, {use_}", sharer.chain))
+            let Use { what, see } = self.use_of(Node::Device(sharer.number))?;
+            let why = format!("{}, {what}", sharer.chain);
+            Some(lasting(why, see.unwrap_or(sharer.hint())))
         });
-        if let Some(why) = used {
-            return Err(lasting(why, SEE_DEVICES));
+        if let Some(used) = used {
+            return Err(used);
         }
         for sharer in &sharers {
             self.look_at_sharer(sharer, &ways)?;
@@ -185,6 +242,7 @@ impl Users {
         wanted.devices.insert(number);
         self.look_at_openers(&wanted, &chains, number)?;
         unknown?;
+        self.check_exports()?;
         let below = self.devices_below_files(number);
         self.check_file_systems(below)
     }
@@ -208,6 +266,18 @@ impl Users {
         Ok(())
     }
 
+    /// Refuses where what the kernel exports cannot be seen: it may be the target.
+    fn check_exports(&mut self) -> Checked {
+        for Unknown { why, hint } in &self.inventory.exports.unknown {
+            if self.is_root {
+                let why = format!("cannot tell whether it is in use: {why}");
+                return Err(lasting(why, hint));
+            }
+            self.notes.insert(why.clone());
+        }
+        Ok(())
+    }
+
     fn ways(&self, number: Number) -> Vec<Way> {
         let graph = &self.inventory.graph;
         graph.ways(graph.whole(number))
@@ -217,22 +287,29 @@ impl Users {
     fn files_below(&self, number: Number) -> BTreeSet<FileId> {
         let ways = self.ways(number);
         ways.iter()
-            .filter_map(|way| match way.last()?.node {
-                Node::File(file) => Some(file),
-                Node::Device(_) => None,
-            })
+            .filter_map(|way| way.last()?.node.file())
             .collect()
     }
 
-    /// Mounted, or swapped to; in words.
-    fn use_of(&self, node: Node) -> Option<String> {
+    /// Whether it is mounted, swapped to, or exported.
+    fn use_of(&self, node: Node) -> Option<Use> {
         let mounted = match node {
             Node::Device(number) => self.inventory.mounted(number),
             Node::File(file) => self.inventory.mounted_file(file),
+            // What uses a disk uses one of its paths.
+            Node::Disk(_) => None,
         };
-        mounted.or_else(|| {
+        let swap = || {
             let swap = self.inventory.is_swap(node);
             swap.then(|| "used as swap".to_owned())
+        };
+        let local = mounted.or_else(swap).map(|what| Use { what, see: None });
+        local.or_else(|| {
+            let by = self.inventory.exports.by(node)?;
+            Some(Use {
+                what: format!("exported by {by}"),
+                see: Some(SEE_EXPORTS),
+            })
         })
     }
 
@@ -243,13 +320,15 @@ impl Users {
         others
             .filter_map(|other| {
                 let theirs = graph.ways(graph.whole(*other));
-                ways.iter().find_map(|way| {
-                    let their = theirs
-                        .iter()
-                        .find(|their| Graph::meeting(way, their).is_some())?;
-                    let (at, place) = Graph::meeting(way, their)?;
-                    Some(self.sharer(*other, way, at, &their[..place]))
-                })
+                let meetings = ways.iter().flat_map(|way| {
+                    theirs.iter().filter_map(move |their| {
+                        let (at, place) = Graph::meeting(way, their)?;
+                        Some((way, at, &their[..place]))
+                    })
+                });
+                // What the target stands on may also meet it further down, as one path to a disk meets the other.
+                let (way, at, upon) = meetings.min_by_key(|(_, _, upon)| upon.len())?;
+                Some(self.sharer(*other, way, at, upon))
             })
             .collect()
     }
@@ -257,10 +336,7 @@ impl Users {
     fn sharer(&self, number: Number, way: &Way, at: usize, upon: &[Span]) -> Sharer {
         let graph = &self.inventory.graph;
         let above = &way[..at];
-        let device = |span: &Span| match span.node {
-            Node::Device(number) => Some(number),
-            Node::File(_) => None,
-        };
+        let device = |span: &Span| span.node.device();
         Sharer {
             number,
             chain: self.chain(way, at, upon),
@@ -270,6 +346,7 @@ impl Users {
                 .last()
                 .and_then(device)
                 .is_some_and(|n| graph.is_partition(n)),
+            by_path: matches!(way[at].node, Node::Disk(_)),
         }
     }
 
@@ -281,11 +358,7 @@ impl Users {
                 text.push_str(" -> ");
             }
             text.push_str(&self.inventory.name(span.node));
-            let whole = match span.node {
-                Node::Device(number) => *span == self.inventory.graph.whole(number),
-                Node::File(_) => false,
-            };
-            if step > 0 && !whole {
+            if step > 0 && !self.inventory.graph.is_whole(span) {
                 let start = match span.start {
                     0 => "0".to_owned(),
                     start => human(start),
@@ -315,9 +388,10 @@ impl Users {
             ));
         }
         if !sharer.is_below && graph.is_stacked(*number) {
-            return Err(lasting(format!("{chain}, which holds it"), SEE_DEVICES));
+            let why = format!("{chain}, which holds it");
+            return Err(lasting(why, sharer.hint()));
         }
-        if sharer.is_mapped {
+        if sharer.is_mapped && !sharer.by_path {
             return Ok(());
         }
         let is_ours = |holder: &Number| {
@@ -327,7 +401,8 @@ impl Users {
         let holders = &graph.devices[number].holders;
         if let Some(holder) = holders.iter().find(|holder| !is_ours(holder)) {
             let holder = self.inventory.name(Node::Device(*holder));
-            return Err(lasting(format!("{chain}, held by {holder}"), SEE_DEVICES));
+            let why = format!("{chain}, held by {holder}");
+            return Err(lasting(why, sharer.hint()));
         }
         // A disk is claimed by each of its partitions, and the target's own claim tells whether all of it is.
         if sharer.by_partition {
@@ -337,7 +412,7 @@ impl Users {
             Ok(false) => Ok(()),
             Ok(true) => Err(passing(
                 format!("{chain}, in use: the kernel holds a claim on it (O_EXCL: EBUSY)"),
-                SEE_DEVICES,
+                sharer.hint(),
             )),
             Err(errno) => self.cannot_look(
                 &format!("{chain}, which cannot be opened: {}", reason(errno)),
@@ -383,7 +458,7 @@ impl Users {
         chains: &BTreeMap<Node, String>,
         target: Number,
     ) -> Checked {
-        let look = openers::look(Path::new("/proc"), wanted);
+        let look = openers::look(Path::new("/proc"), Path::new("/sys"), wanted);
         let user = look.openers.iter().find(|opener| opener.how != How::Reads);
         if let Some(user) = user {
             let chain = chains
@@ -395,24 +470,31 @@ impl Users {
             };
             return Err(passing(why, SEE_OPENERS));
         }
-        if let Some(unseen) = openers::unseen(Path::new("/proc")) {
-            let (why, hint) = match unseen {
-                Unseen::Namespaces => (
-                    "processes outside this PID namespace cannot be seen",
-                    "run in the PID namespace of the host (docker run --pid=host)",
-                ),
-                Unseen::Users => (
-                    "/proc hides the processes of other users (hidepid)",
-                    "run with the capability CAP_SYS_PTRACE, or mount /proc without hidepid",
-                ),
-            };
-            if self.is_root {
-                let why = format!("cannot tell whether it is in use: {why}");
-                return Err(lasting(why, hint));
-            }
-            self.notes.insert(why.to_owned());
-        }
+        self.check_unseen()?;
         self.check_seen(&look)
+    }
+
+    /// Refuses to root where some processes are not shown at all, or notes it.
+    fn check_unseen(&mut self) -> Checked {
+        let Some(unseen) = openers::unseen(Path::new("/proc")) else {
+            return Ok(());
+        };
+        let (why, hint) = match unseen {
+            Unseen::Namespaces => (
+                "processes outside this PID namespace cannot be seen",
+                "run in the PID namespace of the host (docker run --pid=host)",
+            ),
+            Unseen::Users => (
+                "/proc hides the processes of other users (hidepid)",
+                "run with the capability CAP_SYS_PTRACE, or mount /proc without hidepid",
+            ),
+        };
+        if self.is_root {
+            let why = format!("cannot tell whether it is in use: {why}");
+            return Err(lasting(why, hint));
+        }
+        self.notes.insert(why.to_owned());
+        Ok(())
     }
 
     /// Refuses to root what some processes do not show, or notes it.
@@ -441,6 +523,12 @@ impl Users {
         );
         Ok(())
     }
+}
+
+/// Whether two block devices are paths to the same bytes of a disk.
+pub(super) fn are_paths_to_same(a: Number, b: Number) -> bool {
+    let inventory = Inventory::read();
+    inventory.is_ok_and(|inventory| inventory.graph.are_paths_to_same(a, b))
 }
 
 fn in_layer(what: &str, overlay: &Path) -> Refusal {

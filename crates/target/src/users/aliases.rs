@@ -12,6 +12,7 @@ use super::super::mounts::Mount;
 use super::super::overlay;
 use super::graph::FileId;
 use super::inventory::{Inventory, Namespace};
+use super::served::{Handle, Server};
 
 /// What is known of a file besides its own identity.
 #[derive(Debug, Default)]
@@ -20,6 +21,10 @@ pub(super) struct Aliases {
     pub(super) files: Vec<FileId>,
     /// The same files to look at, without access to their content (`O_PATH`).
     pub(super) handles: Vec<File>,
+    /// Another machine serves it.
+    pub(super) is_served: bool,
+    /// Handles of what another machine serves, by which other mounts of it know that.
+    pub(super) served: Vec<Handle>,
     /// The block devices that their file systems lie on.
     pub(super) devices: BTreeSet<Number>,
     /// Where an overlay is mounted that has the file in one of its layers.
@@ -44,6 +49,7 @@ impl Aliases {
             seen: BTreeSet::new(),
         };
         search.visit(file, true);
+        search.served_to_loops();
         search.found
     }
 }
@@ -76,6 +82,9 @@ impl Search<'_> {
         self.found
             .devices
             .extend(self.inventory.devices_of(&stat, mount));
+        if let Some(server) = Server::of(mount) {
+            self.by_other_mounts(file, &stat, &server);
+        }
         let Some(place) = place(file, mount) else {
             return;
         };
@@ -89,6 +98,41 @@ impl Search<'_> {
                 .is_some_and(|folder| self.below(&stat, &place, &folder));
             if !reached {
                 self.found.unreached = Some(upper.clone());
+            }
+        }
+    }
+
+    /// Adds the identities that a file has by other mounts of its server. By name and address these are known for sure; a server
+    /// may have several of each, and its handle of the file tells.
+    fn by_other_mounts(&mut self, file: &File, stat: &Stat, server: &Server<'_>) {
+        let id = FileId::of(stat);
+        let mounts = self.inventory.namespaces.iter().flat_map(|n| &n.mounts);
+        let same = mounts.filter(|mount| Server::of(mount).is_some_and(|own| own.is_same(server)));
+        for mount in same {
+            let other = FileId {
+                dev: mount.device,
+                ..id
+            };
+            if !self.found.files.contains(&other) {
+                self.found.files.push(other);
+            }
+        }
+        self.found.is_served = true;
+        self.found.served.extend(handle(file, id));
+    }
+
+    /// Adds files that loop devices stand on, and that are the same by their handles.
+    fn served_to_loops(&mut self) {
+        let found = &mut self.found;
+        for id in self.inventory.graph.files() {
+            let may_be = found.served.iter().any(|own| own.inode == id.inode);
+            if !may_be || found.files.contains(&id) {
+                continue;
+            }
+            let reached = self.inventory.reach(id);
+            let other = reached.and_then(|file| handle(&file, id));
+            if other.is_some_and(|other| found.served.iter().any(|own| own.is_same(&other))) {
+                found.files.push(id);
             }
         }
     }
@@ -153,6 +197,11 @@ impl Place {
         let within = self.path.strip_prefix(&folder.path).ok()?;
         (self.fs == folder.fs).then(|| within.to_owned())
     }
+}
+
+fn handle(file: &File, id: FileId) -> Option<Handle> {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Handle::at(Path::new(&link), id.inode)
 }
 
 fn place(file: &File, mount: &Mount) -> Option<Place> {

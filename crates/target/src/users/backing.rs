@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::aliases::Aliases;
 use super::graph::{FileId, Node, Span};
 use super::openers::Wanted;
-use super::{Checked, Number, Users, in_layer, lasting, opened, passing};
+use super::{Checked, Number, Use, Users, in_layer, lasting, opened, passing};
 
 const SEE_FILES: &str =
     "see `losetup -l`; detach that device (`losetup -d`), or choose another target";
@@ -26,11 +26,10 @@ impl Users {
         wanted.files.insert(file);
         let name = self.inventory.name(Node::File(file));
         let stands = format!("{} -> {name}", self.inventory.name(Node::Device(top)));
-        if let Some(how) = self.use_of(Node::File(file)) {
-            return Err(lasting(
-                format!("{stands}, {how}"),
-                "see `findmnt` and `swapon --show`; stop that use first, or choose another target",
-            ));
+        if let Some(Use { what, see }) = self.use_of(Node::File(file)) {
+            let hint =
+                "see `findmnt` and `swapon --show`; stop that use first, or choose another target";
+            return Err(lasting(format!("{stands}, {what}"), see.unwrap_or(hint)));
         }
         if self.inventory.has_lost_image() && self.may_hold_erofs(top) {
             return self.cannot_look(
@@ -67,6 +66,7 @@ impl Users {
         }
         self.unify(file, &aliases.files, &stands)?;
         wanted.files.extend(aliases.files);
+        wanted.served.extend(aliases.served);
         Ok(())
     }
 

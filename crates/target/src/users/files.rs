@@ -16,8 +16,8 @@ use super::inventory::Inventory;
 use super::lease::{self, Others};
 use super::openers::{self, Wanted};
 use super::{
-    Checked, Found, Number, PAUSE, SEE_DEVICES, SEE_OPENERS, TIMEOUT, Users, errno, in_layer,
-    lasting, opened, passing, refused, signature,
+    Checked, Found, Number, PAUSE, SEE_DEVICES, SEE_EXPORTS, SEE_OPENERS, TIMEOUT, Users, errno,
+    in_layer, lasting, opened, passing, refused, signature,
 };
 
 impl Users {
@@ -50,6 +50,9 @@ impl Users {
                     "it is used as swap".to_owned(),
                     "see `swapon --show`; stop that use first",
                 ));
+            }
+            if let Some(by) = self.inventory.exports.by(Node::File(*file)) {
+                return Err(lasting(format!("it is exported by {by}"), SEE_EXPORTS));
             }
             let is_it = |number: &&Number| {
                 let graph = &self.inventory.graph;
@@ -89,17 +92,28 @@ impl Users {
             Ok(file) => lease::others(&file),
             Err(errno) => Others::Unknown(errno),
         };
-        if others == Others::None {
+        // A server counts no use by the same client against a delegation.
+        if others == Others::None && !aliases.is_served {
             return Ok(());
         }
         let wanted = Wanted {
             files: aliases.files.iter().copied().collect(),
+            served: aliases.served.clone(),
             ..Wanted::default()
         };
-        let look = openers::look(Path::new("/proc"), &wanted);
+        let look = openers::look(Path::new("/proc"), Path::new("/sys"), &wanted);
         let user = look.openers.first();
         match (others, user) {
-            (_, Some(user)) => Err(passing(user.to_string(), SEE_OPENERS)),
+            (_, Some(user)) => {
+                let own = aliases.files.first().copied().map(Node::File);
+                Err(match own == Some(user.node) {
+                    true => passing(user.to_string(), SEE_OPENERS),
+                    false => passing(
+                        format!("{user}, through another mount"),
+                        "see `ls -l /proc/PID/fd`; stop that process, or choose another target",
+                    ),
+                })
+            }
             (Others::Read | Others::Write, None) => {
                 let how = match others {
                     Others::Write => "open for writing",
@@ -116,11 +130,20 @@ impl Users {
                 "cannot tell whether it is in use: only its owner and root may ask".to_owned(),
                 "run as its owner, or give a directory, where iolab makes its own scratch file",
             )),
-            _ => {
+            (Others::None, None) => self.check_seen(&look),
+            (Others::Undelegated | Others::Unknown(_), None) => {
+                self.check_unseen()?;
                 self.check_seen(&look)?;
-                self.notes.insert(
-                    "the file system has no leases: whether other machines use the target is not known".to_owned(),
-                );
+                self.check_exports()?;
+                let why = match others {
+                    Others::Undelegated => {
+                        "the server gave no delegation (NFSv4) or oplock (SMB) for the target"
+                    }
+                    _ => "the file system has no leases",
+                };
+                self.notes.insert(format!(
+                    "{why}: whether other machines use the target is not known"
+                ));
                 Ok(())
             }
         }
@@ -144,7 +167,7 @@ impl Users {
         let ways = graph.ways(graph.whole(number));
         let is_own = |node: Node| ways.iter().flatten().any(|span| span.node == node);
         for other in graph.devices.keys() {
-            if !graph.is_loop(*other) || is_own(Node::Device(*other)) {
+            if is_own(Node::Device(*other)) {
                 continue;
             }
             let theirs = graph.ways(graph.whole(*other));
@@ -157,15 +180,19 @@ impl Users {
             let Some((way, at, their, place)) = met else {
                 continue;
             };
+            let is_path = matches!(way[at].node, Node::Disk(_));
+            if !is_path && !graph.is_loop(*other) {
+                continue;
+            }
             let chain = self.chain(way, at, &their[..place]);
             let stands = format!("its file system is on {chain}");
             if self.is_claimed(*other) == Ok(true) {
                 let use_ = self.use_of(Node::Device(*other));
-                let use_ = use_.unwrap_or_else(|| "in use".to_owned());
-                return Err(passing(format!("{stands}, {use_}"), SEE_DEVICES));
+                let what = use_.map_or_else(|| "in use".to_owned(), |use_| use_.what);
+                return Err(passing(format!("{stands}, {what}"), SEE_DEVICES));
             }
-            // What starts at the same byte is the same file system, seen twice.
-            if way[at].start == their[place].start {
+            // What starts at the same byte is the same file system, seen twice; what another path shows is seen by this one, too.
+            if way[at].start == their[place].start || !graph.is_loop(*other) {
                 continue;
             }
             if let Some(name) = self.first_signature(*other) {
@@ -205,7 +232,7 @@ impl Users {
 /// # Errors
 /// Of kind refused: what overlaps, along which chain, and what to do.
 pub(in super::super) fn check_directory(found: &Found) -> Result<()> {
-    if !super::inventory::has_loops(Path::new("/sys")) {
+    if !super::inventory::may_show_twice(Path::new("/sys")) {
         return Ok(());
     }
     let (Ok(users), Ok(handle)) = (Users::read(), found.handle.try_clone()) else {

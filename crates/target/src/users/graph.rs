@@ -20,6 +20,24 @@ pub(super) struct FileId {
 pub(super) enum Node {
     Device(Number),
     File(FileId),
+    /// A disk that several devices are paths to: its place among [`Graph::disks`].
+    Disk(usize),
+}
+
+impl Node {
+    pub(super) fn device(self) -> Option<Number> {
+        match self {
+            Self::Device(number) => Some(number),
+            Self::File(_) | Self::Disk(_) => None,
+        }
+    }
+
+    pub(super) fn file(self) -> Option<FileId> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Device(_) | Self::Disk(_) => None,
+        }
+    }
 }
 
 /// Bytes `start..end` of a node.
@@ -62,6 +80,8 @@ pub(super) struct Piece {
 pub(super) enum Below {
     /// Its own.
     Nothing,
+    /// Those of a disk that other devices are paths to as well.
+    Path(Piece),
     /// A part of a disk.
     Partition(Piece),
     /// Those of a file, or of another device.
@@ -85,10 +105,19 @@ pub(super) struct Device {
     pub(super) read_only: bool,
 }
 
+/// A disk that several devices are paths to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Disk {
+    /// The id that the paths have in common.
+    pub(super) name: String,
+    pub(super) bytes: u64,
+}
+
 /// All block devices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Graph {
     pub(super) devices: BTreeMap<Number, Device>,
+    pub(super) disks: Vec<Disk>,
 }
 
 /// A way down: spans from the top to the bottom, each standing on the next.
@@ -101,6 +130,15 @@ impl Graph {
             node: Node::Device(number),
             start: 0,
             end: self.devices.get(&number).map_or(0, |device| device.bytes),
+        }
+    }
+
+    /// Whether a span is all that its node has; how much a file has is not known here.
+    pub(super) fn is_whole(&self, span: &Span) -> bool {
+        match span.node {
+            Node::Device(number) => *span == self.whole(number),
+            Node::Disk(disk) => span.start == 0 && span.end == self.disks[disk].bytes,
+            Node::File(_) => false,
         }
     }
 
@@ -134,21 +172,46 @@ impl Graph {
     }
 
     fn next(&self, span: &Span) -> Vec<Span> {
-        let Node::Device(number) = span.node else {
-            return Vec::new();
-        };
-        let Some(device) = self.devices.get(&number) else {
+        let device = span.node.device().and_then(|n| self.devices.get(&n));
+        let Some(device) = device else {
             return Vec::new();
         };
         match &device.below {
             Below::Nothing | Below::Unknown(_) => Vec::new(),
-            Below::Partition(piece) | Below::Loop(piece) => span.moved(piece).into_iter().collect(),
+            Below::Path(piece) | Below::Partition(piece) | Below::Loop(piece) => {
+                span.moved(piece).into_iter().collect()
+            }
             Below::Mapped(pieces) => pieces
                 .iter()
                 .filter_map(|piece| span.moved(piece))
                 .collect(),
             Below::Spread(devices) => devices.iter().map(|number| self.whole(*number)).collect(),
         }
+    }
+
+    /// Whether two devices are, or are the same part of, paths to one disk.
+    pub(super) fn are_paths_to_same(&self, a: Number, b: Number) -> bool {
+        self.other_paths(a).any(|other| other == b)
+    }
+
+    /// The devices that show the bytes of this one by other paths to their disk.
+    pub(super) fn other_paths(&self, number: Number) -> impl Iterator<Item = Number> {
+        let ways = self.ways(self.whole(number));
+        let is_path =
+            |device: &Device| matches!(device.below, Below::Path(_) | Below::Partition(_));
+        let paths = self
+            .devices
+            .iter()
+            .filter(move |(_, device)| is_path(device));
+        paths.map(|(other, _)| *other).filter(move |other| {
+            let is_own = |span: &Span| span.node == Node::Device(*other);
+            let theirs = self.ways(self.whole(*other));
+            let theirs = theirs.first().and_then(|way| way.last());
+            let is_disk = |span: &&Span| matches!(span.node, Node::Disk(_));
+            let same = theirs.filter(is_disk);
+            same.is_some_and(|span| ways.iter().any(|way| way.last() == Some(span)))
+                && !ways.iter().flatten().any(is_own)
+        })
     }
 
     /// Where two ways share bytes first, seen from the top of the first one: the places in both.
@@ -176,10 +239,7 @@ impl Graph {
         let below = self.devices.values().map(|device| &device.below);
         below
             .filter_map(|below| match below {
-                Below::Loop(piece) => match piece.below {
-                    Node::File(file) => Some(file),
-                    Node::Device(_) => None,
-                },
+                Below::Loop(piece) => piece.below.file(),
                 _ => None,
             })
             .collect()

@@ -16,7 +16,9 @@ use super::super::errno::{of_std, read_kernel_file, reason};
 use super::super::mounts::{self, Mount, unescape};
 use super::super::sysfs;
 use super::aliases::rooted;
+use super::exports::Exports;
 use super::graph::{Below, Device, FileId, Graph, Node, Piece};
+use super::identity;
 use super::loops::{self, Backing};
 use super::mapper::{self, SECTOR};
 
@@ -32,6 +34,8 @@ pub(super) struct Inventory {
     pub(super) names: BTreeMap<FileId, PathBuf>,
     /// The devices of each btrfs file system that is mounted.
     pub(super) btrfs: Vec<Vec<Number>>,
+    /// Devices and files that other machines use by way of the kernel.
+    pub(super) exports: Exports,
 }
 
 /// The mounts that some process sees.
@@ -81,6 +85,7 @@ impl Inventory {
             ..Self::default()
         };
         inventory.read_devices(sys, ask)?;
+        inventory.exports = Exports::read(sys, &inventory.namespaces);
         Ok(inventory)
     }
 
@@ -92,6 +97,7 @@ impl Inventory {
                 "run where /sys is mounted and can be read",
             )
         })?;
+        let mut ids = BTreeMap::new();
         for entry in entries {
             let link = entry
                 .map_err(|error| {
@@ -117,8 +123,13 @@ impl Inventory {
             };
             let bytes = sectors.saturating_mul(SECTOR);
             let device = self.device(&dir, number, bytes, ask)?;
+            // A disk of its own: what stands on others has no id of the hardware.
+            if device.below == Below::Nothing && bytes > 0 {
+                ids.insert(number, identity::ids(&dir));
+            }
             self.graph.devices.insert(number, device);
         }
+        identity::join(&mut self.graph, ids);
         Ok(())
     }
 
@@ -299,6 +310,7 @@ impl Inventory {
             .any(|stat| match node {
                 Node::Device(number) => number_of(&stat) == Some(number),
                 Node::File(file) => number_of(&stat).is_none() && FileId::of(&stat) == file,
+                Node::Disk(_) => false,
             })
     }
 
@@ -316,6 +328,7 @@ impl Inventory {
                     file.inode, file.dev.0, file.dev.1
                 ),
             },
+            Node::Disk(disk) => format!("disk {}", self.graph.disks[disk].name),
         }
     }
 }
@@ -454,12 +467,14 @@ fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
     Some(Backing { node, offset })
 }
 
-/// Whether any loop device is set up.
-pub(super) fn has_loops(sys: &Path) -> bool {
+/// Whether any bytes may be shown by two devices that do not know of each other: by a loop device, or by two paths to a disk.
+pub(super) fn may_show_twice(sys: &Path) -> bool {
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
-    entries
-        .flatten()
-        .any(|entry| entry.path().join("loop").exists())
+    let mut ids = BTreeSet::new();
+    entries.flatten().any(|entry| {
+        let dir = entry.path();
+        dir.join("loop").exists() || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
+    })
 }
 
 fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {

@@ -18,6 +18,8 @@ pub(super) enum Others {
     Read,
     /// It is open elsewhere, for writing too.
     Write,
+    /// The file is one of another machine, which gave no delegation of it, with or without others that use it.
+    Undelegated,
     /// The file system has no leases, or leases are for its owner alone.
     Unknown(Errno),
 }
@@ -31,6 +33,7 @@ pub(super) fn others(file: &File) -> Others {
     }
     match taken(file, libc::F_WRLCK) {
         Ok(()) => Others::None,
+        Err(Errno::AGAIN) if needs_delegation(file) => Others::Undelegated,
         Err(Errno::AGAIN) => match taken(file, libc::F_RDLCK) {
             Ok(()) => Others::Read,
             Err(Errno::AGAIN) => Others::Write,
@@ -38,6 +41,14 @@ pub(super) fn others(file: &File) -> Others {
         },
         Err(errno) => Others::Unknown(errno),
     }
+}
+
+/// Whether the client of a file system gives a lease only where the server has given it a delegation (NFSv4) or an oplock (SMB):
+/// then a lease says that no other machine uses the file, and its refusal says nothing.
+fn needs_delegation(file: &File) -> bool {
+    /// Magic numbers of linux/magic.h.
+    const NFS_AND_SMB: [u32; 3] = [0x0000_6969, 0xff53_4d42, 0xfe53_4d42];
+    rustix::fs::fstatfs(file).is_ok_and(|stat| NFS_AND_SMB.contains(&(stat.f_type as u32)))
 }
 
 /// Takes a lease and gives it back.

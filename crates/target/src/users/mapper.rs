@@ -22,26 +22,62 @@ pub(super) fn pieces(dir: &Path, number: Number) -> Option<Vec<Piece>> {
         .flatten()
 }
 
-/// Reads a table of linear and crypt targets.
+/// Reads a table of linear, crypt and multipath targets.
 fn parse_table(table: &str) -> Option<Vec<Piece>> {
-    table.lines().map(parse_line).collect()
+    let lines = table.lines().map(parse_line).collect::<Option<Vec<_>>>()?;
+    Some(lines.concat())
 }
 
-fn parse_line(line: &str) -> Option<Piece> {
+fn parse_line(line: &str) -> Option<Vec<Piece>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let sectors = |word: &str| word.parse::<u64>().ok()?.checked_mul(SECTOR);
     let (from, length) = (sectors(words.first()?)?, sectors(words.get(1)?)?);
-    let (device, to) = match *words.get(2)? {
-        "linear" => (words.get(3)?, words.get(4)?),
-        "crypt" => (words.get(6)?, words.get(7)?),
-        _ => return None,
+    let piece = |device: &str, to| {
+        Some(Piece {
+            from,
+            length,
+            below: Node::Device(sysfs::parse_number(device)?),
+            to,
+        })
     };
-    Some(Piece {
-        from,
-        length,
-        below: Node::Device(sysfs::parse_number(device)?),
-        to: sectors(to)?,
-    })
+    match *words.get(2)? {
+        "linear" => Some(vec![piece(words.get(3)?, sectors(words.get(4)?)?)?]),
+        "crypt" => Some(vec![piece(words.get(6)?, sectors(words.get(7)?)?)?]),
+        // Each path shows all of it.
+        "multipath" => paths(&words[3..])?
+            .into_iter()
+            .map(|path| piece(path, 0))
+            .collect(),
+        _ => None,
+    }
+}
+
+/// The paths of a multipath target: features, handlers, then for each group a selector with its arguments, and the paths with
+/// theirs (drivers/md/dm-mpath.c of Linux).
+fn paths<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
+    let mut words = words.iter().copied();
+    let number = |word: Option<&str>| word?.parse::<usize>().ok();
+    for _ in ["features", "handlers"] {
+        for _ in 0..number(words.next())? {
+            words.next()?;
+        }
+    }
+    let groups = number(words.next())?;
+    let (_first, mut paths) = (words.next()?, Vec::new());
+    for _ in 0..groups {
+        let _selector = words.next()?;
+        for _ in 0..number(words.next())? {
+            words.next()?;
+        }
+        let (count, arguments) = (number(words.next())?, number(words.next())?);
+        for _ in 0..count {
+            paths.push(words.next()?);
+            for _ in 0..arguments {
+                words.next()?;
+            }
+        }
+    }
+    Some(paths)
 }
 
 #[cfg(test)]
@@ -65,6 +101,13 @@ mod tests {
         );
         let table = "0 4096 crypt aes-xts-plain64 :64:logon:x 0 8:3 32768 1 allow_discards";
         assert_eq!(parse_table(table), Some(vec![piece(0, 4096, 3, 32768)]));
+        let table = "0 4096 multipath 2 queue_if_no_path retain_attached_hw_handler 1 alua 2 1 service-time 0 2 2 8:0 1 1 8:16 1 1 round-robin 0 1 1 8:32 1000";
+        let paths = [0, 16, 32].map(|minor| piece(0, 4096, minor, 0));
+        assert_eq!(parse_table(table), Some(paths.to_vec()));
+        for cut in 0..table.len() {
+            let cut = parse_table(&table[..cut]);
+            assert!(cut.is_none_or(|pieces| pieces.len() <= 3));
+        }
         // What else there is keeps its bytes anywhere.
         assert_eq!(parse_table("0 4096 striped 2 128 8:1 0 8:2 0"), None);
         assert_eq!(parse_table("0 4096 linear 8:2"), None);

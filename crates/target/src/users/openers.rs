@@ -7,18 +7,23 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
 use super::super::device::Number;
+use super::super::sysfs;
 use super::graph::{FileId, Node};
 use super::inventory::processes;
+use super::served::Handle;
 
 /// What is looked for.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) devices: BTreeSet<Number>,
     pub(super) files: BTreeSet<FileId>,
+    /// Files that may have other identities, by other mounts of their server.
+    pub(super) served: Vec<Handle>,
 }
 
 impl Wanted {
-    fn node(&self, stat: &Statx) -> Option<Node> {
+    /// Which of them a link of `/proc` leads to.
+    fn node(&self, stat: &Statx, link: &Path) -> Option<Node> {
         const BLOCK: u32 = libc::S_IFBLK;
         let rdev = (stat.stx_rdev_major, stat.stx_rdev_minor);
         let file = FileId {
@@ -27,8 +32,28 @@ impl Wanted {
         };
         match u32::from(stat.stx_mode) & libc::S_IFMT {
             BLOCK => self.devices.contains(&rdev).then_some(Node::Device(rdev)),
-            _ => self.files.contains(&file).then_some(Node::File(file)),
+            _ => {
+                let is_it = self.files.contains(&file) || self.is_served(file.inode, link);
+                is_it.then_some(Node::File(file))
+            }
         }
+    }
+
+    fn is_served(&self, inode: u64, link: &Path) -> bool {
+        let mut same = self
+            .served
+            .iter()
+            .filter(|own| own.inode == inode)
+            .peekable();
+        same.peek().is_some() && {
+            let other = Handle::at(link, inode);
+            other.is_some_and(|other| same.any(|own| own.is_same(&other)))
+        }
+    }
+
+    fn has_inode(&self, inode: u64) -> bool {
+        self.files.iter().any(|file| file.inode == inode)
+            || self.served.iter().any(|own| own.inode == inode)
     }
 }
 
@@ -37,7 +62,7 @@ impl Wanted {
 pub(super) enum How {
     Reads,
     Maps,
-    /// The process has `/dev/fuse` open, too: what it reads may be mounted through it.
+    /// The process serves a file system or a block device, too: what it reads may be mounted through that.
     Serves,
     Writes,
 }
@@ -56,7 +81,7 @@ impl std::fmt::Display for Opener {
         let how = match self.how {
             How::Reads => "has it open",
             How::Maps => "has it mapped into memory",
-            How::Serves => "has it open and serves a FUSE file system",
+            How::Serves => "has it open and serves a file system or device (FUSE, ublk)",
             How::Writes => "has it open for writing",
         };
         write!(f, "process {} ({}) {how}", self.process, self.name)
@@ -95,8 +120,9 @@ pub(super) fn unseen(proc: &Path) -> Option<Unseen> {
 }
 
 /// Looks into all processes but this one.
-pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
+pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
     let own = std::process::id();
+    let servers = servers(sys);
     let may_look = has_all_rights(proc);
     let mut look = Look::default();
     for process in processes(proc).into_iter().filter(|id| *id != own) {
@@ -111,7 +137,7 @@ pub(super) fn look(proc: &Path, wanted: &Wanted) -> Look {
             .filter(|thread| **thread != process && !shares_descriptors(process, **thread));
         for thread in std::iter::once(&process).chain(others) {
             let thread = tasks.join(thread.to_string());
-            match descriptors(&thread, wanted) {
+            match descriptors(&thread, wanted, &servers) {
                 Some(found) => uses.extend(found),
                 None => is_closed |= thread.join("fd").exists(),
             }
@@ -170,7 +196,11 @@ fn stat(link: &Path) -> Option<Statx> {
 }
 
 /// What a thread has open; `None` when it does not show that.
-fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
+fn descriptors(
+    dir: &Path,
+    wanted: &Wanted,
+    servers: &BTreeSet<Number>,
+) -> Option<Vec<(How, Node)>> {
     let entries = std::fs::read_dir(dir.join("fd")).ok()?;
     let mut uses = Vec::new();
     let mut serves = false;
@@ -182,8 +212,8 @@ fn descriptors(dir: &Path, wanted: &Wanted) -> Option<Vec<(How, Node)>> {
             None if is_denied(&entry.path()) => return None,
             None => continue,
         };
-        serves |= is_fuse(&stat);
-        let Some(node) = wanted.node(&stat) else {
+        serves |= is_server(&stat, servers);
+        let Some(node) = wanted.node(&stat, &entry.path()) else {
             continue;
         };
         let info = dir.join("fdinfo").join(entry.file_name());
@@ -213,12 +243,23 @@ fn is_denied(link: &Path) -> bool {
     name.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
-/// Whether it is `/dev/fuse`, by which a process serves a file system.
-fn is_fuse(stat: &Statx) -> bool {
-    /// Numbers of a miscellaneous device (Documentation/admin-guide/devices.txt of Linux).
+/// The character devices by which processes serve file systems (FUSE) and block devices (ublk, VDUSE).
+fn servers(sys: &Path) -> BTreeSet<Number> {
+    /// `/dev/fuse`, a miscellaneous device (Documentation/admin-guide/devices.txt of Linux).
     const FUSE: Number = (10, 229);
+    let classes = ["ublk-char", "vduse"].map(|class| sys.join("class").join(class));
+    let entries = classes
+        .iter()
+        .flat_map(std::fs::read_dir)
+        .flatten()
+        .flatten();
+    let numbers = entries.filter_map(|entry| sysfs::device_number(&entry.path()));
+    numbers.chain([FUSE]).collect()
+}
+
+fn is_server(stat: &Statx, servers: &BTreeSet<Number>) -> bool {
     u32::from(stat.stx_mode) & libc::S_IFMT == libc::S_IFCHR
-        && (stat.stx_rdev_major, stat.stx_rdev_minor) == FUSE
+        && servers.contains(&(stat.stx_rdev_major, stat.stx_rdev_minor))
 }
 
 /// The flags of open(2) in a file of `fdinfo`.
@@ -239,9 +280,9 @@ fn mappings(dir: &Path, wanted: &Wanted) -> Vec<(How, Node)> {
         .filter(|mapping| mapping.may_be(wanted))
         .filter_map(|mapping| {
             let link = dir.join("map_files").join(mapping.range);
-            let node = wanted.node(&stat(&link)?)?;
+            let node = wanted.node(&stat(&link)?, &link)?;
             match (node, mapping.writes) {
-                (Node::Device(_), false) => None,
+                (Node::Device(_) | Node::Disk(_), false) => None,
                 (_, true) => Some((How::Writes, node)),
                 (Node::File(_), false) => Some((How::Maps, node)),
             }
@@ -273,8 +314,7 @@ impl Mapping {
     /// shared ones are looked at.
     fn may_be(&self, wanted: &Wanted) -> bool {
         self.inode != 0
-            && (self.writes && !wanted.devices.is_empty()
-                || wanted.files.iter().any(|file| file.inode == self.inode))
+            && (self.writes && !wanted.devices.is_empty() || wanted.has_inode(self.inode))
     }
 }
 
@@ -328,7 +368,7 @@ mod tests {
             BufReader::new(child.stdout.take().unwrap())
                 .read_line(&mut ready)
                 .unwrap();
-            let found = look(Path::new("/proc"), &wanted);
+            let found = look(Path::new("/proc"), Path::new("/sys"), &wanted);
             child.kill().unwrap();
             child.wait().unwrap();
             let how = |o: &Opener| (o.process == child.id()).then_some(o.how);
@@ -361,7 +401,7 @@ mod tests {
     }
 
     fn how(proc: &tempfile::TempDir, wanted: &Wanted) -> Option<How> {
-        let look = look(proc.path(), wanted);
+        let look = look(proc.path(), &proc.path().join("sys"), wanted);
         assert_eq!(look.closed, 0);
         look.openers.first().map(|opener| opener.how)
     }
@@ -389,6 +429,24 @@ mod tests {
         assert_eq!(how(&proc, &wanted), Some(How::Serves));
         let proc = made_up(&[(4_194_400, &[reads])]);
         assert_eq!(how(&proc, &wanted), Some(How::Reads));
+    }
+
+    /// Its character device has whatever number the kernel gave it: here that of one that any machine has.
+    #[test]
+    fn who_serves_a_block_device_from_what_it_reads_uses_it() {
+        let null = Path::new("/dev/null");
+        if !rustix::fs::stat(null).is_ok_and(|s| s.st_rdev == rustix::fs::makedev(1, 3)) {
+            eprintln!("skipped: there is no /dev/null");
+            return;
+        }
+        let (file, wanted) = wanted();
+        let reads = (file.path(), "0100000");
+        let proc = made_up(&[(4_194_400, &[(null, "0100002"), reads])]);
+        assert_eq!(how(&proc, &wanted), Some(How::Reads));
+        let class = proc.path().join("sys/class/ublk-char/ublkc0");
+        std::fs::create_dir_all(&class).unwrap();
+        std::fs::write(class.join("dev"), "1:3\n").unwrap();
+        assert_eq!(how(&proc, &wanted), Some(How::Serves));
     }
 
     #[test]

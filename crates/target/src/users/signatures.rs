@@ -126,6 +126,8 @@ impl Users {
     pub(super) fn sites_on(&self, span: &Span) -> std::result::Result<Vec<Site>, Unreadable> {
         let wrong = |errno| (span.start, errno);
         let file = match span.node {
+            // What it holds is seen by each of its paths.
+            Node::Disk(_) => return Ok(Vec::new()),
             Node::Device(number) => {
                 let name = &self.inventory.graph.devices[&number].name;
                 super::inventory::open_node(number, name, OFlags::RDONLY).map_err(wrong)?

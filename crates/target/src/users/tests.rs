@@ -15,6 +15,8 @@ struct Fake(tempfile::TempDir);
 const SDQ: Number = (259, 900);
 const SDQ1: Number = (259, 901);
 const SDQ2: Number = (259, 902);
+const SDR: Number = (259, 910);
+const SDR1: Number = (259, 911);
 const LOOP1: Number = (7, 701);
 const LOOP2: Number = (7, 702);
 const DM: Number = (252, 7);
@@ -79,6 +81,25 @@ impl Fake {
         };
         link(lower, "holders", upper);
         link(upper, "slaves", lower);
+    }
+
+    fn attribute(&self, device: &str, name: &str, text: &str) {
+        let path = self.folder(device).join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    /// sdr, a second path to sdq, with the partition sdr1.
+    fn second_path(&self) {
+        self.device("sdr", SDR, 8192);
+        self.partition("sdr/sdr1", SDR1, 2048, 1024);
+        for device in ["sdq", "sdr"] {
+            self.attribute(device, "device/wwid", "naa.5000c500a1b2c3d4");
+        }
+    }
+
+    fn refusal(&self, number: Number) -> String {
+        self.users(|_| 0).look_at_device(number).unwrap_err().why
     }
 
     fn mounts(&self, text: &str) {
@@ -274,6 +295,307 @@ fn swap_is_known_by_inode() {
     let swaps = format!("Filename\tType\tSize\tUsed\tPriority\n{escaped}  file\t8\t0\t-2\n");
     fs::write(fake.proc().join("swaps"), swaps).unwrap();
     assert!(fake.users(|_| 0).inventory.is_swap(node));
+}
+
+#[test]
+fn two_paths_to_a_disk_are_one_owner_of_its_bytes() {
+    let fake = Fake::new();
+    fake.second_path();
+    assert_eq!(
+        fake.chains(SDR1),
+        [
+            "/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB) -> disk naa.5000c500a1b2c3d4 (bytes 1 MiB to 1.5 MiB) <- /dev/sdq",
+            "/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB) -> disk naa.5000c500a1b2c3d4 (bytes 1 MiB to 1.5 MiB) <- /dev/sdq <- /dev/sdq1",
+            "/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB)",
+        ]
+    );
+    fake.mounts("1 1 259:900 / /data rw - ext4 /dev/sdq rw\n");
+    let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq, mounted at /data";
+    assert_eq!(fake.refusal(SDR), why);
+    fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");
+    let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq <- /dev/sdq1, mounted at /data";
+    assert_eq!(fake.refusal(SDR), why);
+    assert!(
+        fake.refusal(SDR1)
+            .ends_with("<- /dev/sdq1, mounted at /data")
+    );
+    fake.mounts("");
+    fake.device("md9", MD, 512);
+    fake.stack("md9", "sdq");
+    let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq <- /dev/md9, which holds it";
+    assert_eq!(fake.refusal(SDR), why);
+}
+
+#[test]
+fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
+    let fake = Fake::new();
+    fake.second_path();
+    fake.device("dm-7", DM, 8192);
+    fake.stack("dm-7", "sdq");
+    fake.stack("dm-7", "sdr");
+    let others = |fake: &Fake, number| {
+        let graph = fake.users(|_| 0).inventory.graph;
+        graph.other_paths(number).collect::<Vec<_>>()
+    };
+    assert_eq!(others(&fake, SDQ), [SDR]);
+    assert_eq!(others(&fake, SDR1), [SDQ1]);
+    assert_eq!(others(&fake, SDQ2), []);
+    assert_eq!(others(&fake, DM), []);
+    let users = fake.users(|_| 0);
+    let is_beside = |sharers: Vec<Sharer>, number| {
+        let sharer = sharers.into_iter().find(|sharer| sharer.number == number);
+        let sharer = sharer.expect("it shares the disk");
+        (sharer.by_path, sharer.is_below)
+    };
+    for path in [SDQ, SDR] {
+        let sharers = users.sharers(DM, &users.ways(DM));
+        assert_eq!(is_beside(sharers, path), (false, true));
+    }
+    // A third path that the mapping leaves out.
+    let third = (259, 920);
+    fake.device("sds", third, 8192);
+    fake.attribute("sds", "device/wwid", "naa.5000c500a1b2c3d4");
+    let users = fake.users(|_| 0);
+    let sharers = users.sharers(DM, &users.ways(DM));
+    assert_eq!(is_beside(sharers, third), (true, false));
+    assert_eq!(others(&fake, DM), [third]);
+    fake.mounts("1 1 259:920 / /data rw - ext4 /dev/sds rw\n");
+    assert!(fake.refusal(DM).ends_with("<- /dev/sds, mounted at /data"));
+}
+
+#[test]
+fn an_id_and_the_size_make_a_disk() {
+    let is_one = |sectors, ids: [&[(&str, &str)]; 2]| {
+        let fake = Fake::new();
+        fake.device("sdr", SDR, sectors);
+        for (device, ids) in ["sdq", "sdr"].into_iter().zip(ids) {
+            for (name, text) in ids {
+                fake.attribute(device, name, text);
+            }
+        }
+        let graph = fake.users(|_| 0).inventory.graph;
+        graph.are_paths_to_same(SDQ, SDR)
+    };
+    let naa: &[_] = &[("device/wwid", "naa.5000c500a1b2c3d4")];
+    assert!(is_one(8192, [naa, naa]));
+    assert!(!is_one(8200, [naa, naa]));
+    assert!(!is_one(
+        8192,
+        [naa, &[("device/wwid", "naa.5000c500a1b2c3d5")]]
+    ));
+    let zero: &[_] = &[("device/wwid", "naa.0000000000000000")];
+    assert!(!is_one(8192, [zero, zero]));
+    assert!(!is_one(8192, [&[], &[]]));
+    // Namespaces of NVMe: one id of several is enough.
+    let nguid = ("nguid", "00253858-1234-abcd-0000-000000000001");
+    let serial = ("wwid", "nvme.1b36-616263-51454d55-00000001");
+    assert!(is_one(8192, [&[nguid, serial], &[nguid]]));
+    assert!(is_one(8192, [&[serial], &[serial]]));
+    assert!(is_one(
+        8192,
+        [
+            &[nguid],
+            &[("wwid", "eui.002538581234abcd0000000000000001")]
+        ]
+    ));
+    // Disks without a WWID may have a serial number, which counts with vendor and model.
+    let disk = |model: &'static str| {
+        vec![
+            ("device/vendor", "QEMU"),
+            ("device/model", model),
+            ("device/vpd_pg80", "\0\u{40}\0\u{3}abc"),
+        ]
+    };
+    assert!(is_one(8192, [&disk("A"), &disk("A")]));
+    assert!(!is_one(8192, [&disk("A"), &disk("B")]));
+}
+
+/// Devices of which no two have all ids, but each has one of another's.
+#[test]
+fn paths_that_share_no_id_may_share_a_third() {
+    let fake = Fake::new();
+    fake.device("sdr", SDR, 8192);
+    fake.device("sds", (259, 920), 8192);
+    fake.attribute("sdq", "wwid", "nvme.1b36-616263-51454d55-00000001");
+    fake.attribute("sdr", "eui", "52 54 00 00 00 00 00 01");
+    fake.attribute("sds", "wwid", "nvme.1b36-616263-51454d55-00000001");
+    fake.attribute("sds", "eui", "52 54 00 00 00 00 00 01");
+    let graph = fake.users(|_| 0).inventory.graph;
+    assert!(graph.are_paths_to_same(SDQ, SDR));
+    assert_eq!(graph.disks.len(), 1);
+    assert!(!graph.are_paths_to_same(SDQ, SDQ1));
+}
+
+/// A made-up configfs, mounted.
+struct Configfs<'a>(&'a Fake);
+
+impl Configfs<'_> {
+    fn new(fake: &Fake) -> Configfs<'_> {
+        let root = fake.0.path().join("config");
+        fs::create_dir_all(&root).unwrap();
+        let root = root.display().to_string().replace(' ', "\\040");
+        fake.mounts(&format!("9 1 0:9 / {root} rw - configfs configfs rw\n"));
+        Configfs(fake)
+    }
+
+    fn object(&self, folder: &str, attributes: &[(&str, &str)]) {
+        let folder = self.0.0.path().join("config").join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in attributes {
+            fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+}
+
+fn module(fake: &Fake, name: &str, users: Option<u64>, holders: &[&str]) {
+    let folder = fake.sys().join("module").join(name);
+    fs::create_dir_all(folder.join("holders")).unwrap();
+    for holder in holders {
+        fs::create_dir_all(folder.join("holders").join(holder)).unwrap();
+    }
+    if let Some(users) = users {
+        fs::write(folder.join("refcnt"), format!("{users}\n")).unwrap();
+    }
+}
+
+/// Names of the objects as Linux 6.1 has them; what they lead to is a file, and a device that any machine has.
+#[test]
+fn what_the_kernel_exports_is_in_use() {
+    let fake = Fake::new();
+    let config = Configfs::new(&fake);
+    let image = fake.0.path().join("an image");
+    fs::write(&image, "x").unwrap();
+    let path = image.display().to_string();
+    let node = Node::File(FileId::of(&rustix::fs::stat(&image).unwrap()));
+    let by = || {
+        fake.users(|_| 0)
+            .inventory
+            .exports
+            .by(node)
+            .map(str::to_owned)
+    };
+    assert_eq!(by(), None);
+    let space = "nvmet/subsystems/nqn.x/namespaces/3";
+    config.object(space, &[("enable", "0"), ("device_path", &path)]);
+    assert_eq!(by(), None);
+    config.object(space, &[("enable", "1")]);
+    assert_eq!(
+        by().as_deref(),
+        Some("nvmet (subsystem nqn.x, namespace 3)")
+    );
+    config.object(space, &[("enable", "0")]);
+    let info = format!(
+        "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1  Mode: O_DSYNC Async: 0"
+    );
+    let store = "target/core/fileio_0/im";
+    config.object("target/core/alua", &[]);
+    config.object(
+        store,
+        &[("enable", "1"), ("udev_path", ""), ("info", &info)],
+    );
+    assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
+    config.object(
+        store,
+        &[("info", "Status: ACTIVATED"), ("udev_path", &path)],
+    );
+    assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
+    config.object(store, &[("enable", "0")]);
+    assert_eq!(by(), None);
+}
+
+#[test]
+fn an_exported_device_is_found_by_its_number_up_and_down_and_by_other_paths() {
+    let fake = Fake::new();
+    fake.second_path();
+    let config = Configfs::new(&fake);
+    let info = "iBlock device: sdq1  UDEV PATH: /dev/no such device  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK";
+    config.object(
+        "target/core/iblock_0/d",
+        &[
+            ("enable", "1"),
+            ("udev_path", "/dev/no such device"),
+            ("info", info),
+        ],
+    );
+    let by = "exported by LIO (backstore iblock_0/d)";
+    assert_eq!(fake.refusal(SDQ1), format!("it is {by}"));
+    assert_eq!(fake.refusal(SDQ), format!("/dev/sdq <- /dev/sdq1, {by}"));
+    assert!(fake.refusal(SDR1).ends_with(&format!("<- /dev/sdq1, {by}")));
+}
+
+#[test]
+fn an_export_that_leads_nowhere_may_be_of_any_target() {
+    let fake = Fake::new();
+    let config = Configfs::new(&fake);
+    config.object(
+        "nvmet/subsystems/nqn.x/namespaces/1",
+        &[("enable", "1"), ("device_path", "/dev/no such device")],
+    );
+    let mut users = fake.users(|_| 0);
+    let refusal = users.check_exports().unwrap_err();
+    assert!(
+        refusal.why.contains("/dev/no such device"),
+        "{}",
+        refusal.why
+    );
+    users.is_root = false;
+    assert!(users.check_exports().is_ok());
+    assert_eq!(users.into_notes().count(), 1);
+}
+
+#[test]
+fn exports_that_cannot_be_seen_are_a_reason_to_refuse() {
+    let is_refused = |fake: &Fake| fake.users(|_| 0).check_exports().is_err();
+    let fake = Fake::new();
+    assert!(!is_refused(&fake));
+    // Only other modules use it.
+    module(&fake, "nvmet", Some(1), &["nvmet_tcp"]);
+    assert!(!is_refused(&fake));
+    module(&fake, "nvmet", Some(2), &[]);
+    assert!(is_refused(&fake));
+    // configfs is mounted, and shows that it exports nothing.
+    Configfs::new(&fake).object("nvmet/subsystems", &[]);
+    assert!(!is_refused(&fake));
+    // One that is built in does not say who uses it.
+    module(&fake, "target_core_mod", None, &[]);
+    assert!(is_refused(&fake));
+}
+
+/// The controller is exported as it is, which takes its character device.
+#[test]
+fn all_disks_of_an_exported_controller_are_in_use() {
+    if !rustix::fs::stat("/dev/null").is_ok_and(|s| s.st_rdev == rustix::fs::makedev(1, 3)) {
+        eprintln!("skipped: there is no /dev/null");
+        return;
+    }
+    for is_in_subsystem in [false, true] {
+        let fake = Fake::new();
+        let config = Configfs::new(&fake);
+        config.object("nvmet/subsystems/nqn.x/namespaces", &[]);
+        config.object(
+            "nvmet/subsystems/nqn.x/passthru",
+            &[("enable", "1"), ("device_path", "/dev/null")],
+        );
+        let controller = fake.sys().join("devices/nvme9");
+        fs::create_dir_all(&controller).unwrap();
+        for folder in ["dev/char", "block", "devices/subsystem"] {
+            fs::create_dir_all(fake.sys().join(folder)).unwrap();
+        }
+        symlink(&controller, fake.sys().join("dev/char/1:3")).unwrap();
+        symlink(fake.folder("sdq"), fake.sys().join("block/sdq")).unwrap();
+        let subsystem = fake.sys().join("devices/subsystem");
+        symlink(&controller, subsystem.join("nvme9")).unwrap();
+        let device = if is_in_subsystem {
+            &subsystem
+        } else {
+            &controller
+        };
+        symlink(device, fake.folder("sdq/device")).unwrap();
+        assert_eq!(
+            fake.refusal(SDQ),
+            "it is exported by nvmet (subsystem nqn.x)"
+        );
+    }
 }
 
 /// Random devices, each on ranges of those before it, with a table of which byte of the bottom each byte is.

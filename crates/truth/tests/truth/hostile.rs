@@ -1,6 +1,7 @@
 //! Targets that are named, backed or held in unusual ways.
 
 mod backing;
+mod paths;
 mod processes;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,256 @@
+//! What the kernel exports to other machines: namespaces of NVMe over Fabrics (nvmet), and backstores of SCSI targets (LIO).
+//! It may use them without a claim; configfs tells which they are.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, major, minor};
+
+use super::super::device::{Number, number_of};
+use super::super::errno::{of_std, reason};
+use super::super::sysfs;
+use super::aliases::rooted;
+use super::graph::{FileId, Node};
+use super::inventory::Namespace;
+
+/// What is exported.
+#[derive(Debug, Default)]
+pub(super) struct Exports {
+    known: Vec<Export>,
+    /// Why there may be more.
+    pub(super) unknown: Vec<Unknown>,
+}
+
+#[derive(Debug)]
+struct Export {
+    by: String,
+    nodes: Vec<Node>,
+}
+
+/// Something that cannot be seen, and what makes it visible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unknown {
+    pub(super) why: String,
+    pub(super) hint: &'static str,
+}
+
+/// A part of the kernel that exports devices and files.
+struct Exporter {
+    name: &'static str,
+    module: &'static str,
+    /// Its folder in configfs.
+    folder: &'static str,
+    read: fn(&mut Reader<'_>, &Path) -> std::io::Result<()>,
+}
+
+const EXPORTERS: [Exporter; 2] = [
+    Exporter {
+        name: "nvmet (NVMe over Fabrics)",
+        module: "nvmet",
+        folder: "nvmet",
+        read: |reader, folder| reader.nvmet(folder),
+    },
+    Exporter {
+        name: "LIO (SCSI targets)",
+        module: "target_core_mod",
+        folder: "target",
+        read: |reader, folder| reader.lio(folder),
+    },
+];
+
+impl Exports {
+    /// Reads what is exported, wherever configfs is mounted.
+    pub(super) fn read(sys: &Path, namespaces: &[Namespace]) -> Self {
+        let mut reader = Reader {
+            sys,
+            namespaces,
+            found: Self::default(),
+        };
+        let roots: Vec<PathBuf> = namespaces.iter().flat_map(roots).collect();
+        for exporter in EXPORTERS {
+            let folders = roots.iter().map(|root| root.join(exporter.folder));
+            let folder = folders.into_iter().find(|folder| folder.is_dir());
+            let read = match folder {
+                Some(folder) => (exporter.read)(&mut reader, &folder),
+                None if is_used(sys, exporter.module) => {
+                    Err(std::io::Error::other("configfs is not mounted here"))
+                }
+                None => Ok(()),
+            };
+            if let Err(error) = read {
+                let why = match error.raw_os_error() {
+                    Some(_) => reason(of_std(&error)),
+                    None => error.to_string(),
+                };
+                reader.found.unknown.push(Unknown {
+                    why: format!("what {} exports cannot be seen: {why}", exporter.name),
+                    hint: "run where configfs is mounted and can be read (`mount -t configfs none /sys/kernel/config`)",
+                });
+            }
+        }
+        reader.found
+    }
+
+    /// By what a device or file is exported.
+    pub(super) fn by(&self, node: Node) -> Option<&str> {
+        let export = self
+            .known
+            .iter()
+            .find(|export| export.nodes.contains(&node));
+        export.map(|export| export.by.as_str())
+    }
+}
+
+/// Where a mount namespace has configfs: every mount of it shows the same.
+fn roots(namespace: &Namespace) -> impl Iterator<Item = PathBuf> {
+    let mounts = namespace.mounts.iter();
+    let mounts = mounts.filter(|mount| mount.fs.kind == "configfs");
+    mounts.map(|mount| rooted(&namespace.root, &mount.fs.mount_point))
+}
+
+/// Whether a module is loaded and more than other modules use it: each object in its folder of configfs does.
+fn is_used(sys: &Path, module: &str) -> bool {
+    let folder = sys.join("module").join(module);
+    let holders = std::fs::read_dir(folder.join("holders")).map_or(0, Iterator::count);
+    let users = sysfs::value(&folder.join("refcnt"));
+    // One that is built in has no such counter.
+    folder.exists() && users.is_none_or(|users| users > holders as u64)
+}
+
+struct Reader<'a> {
+    sys: &'a Path,
+    namespaces: &'a [Namespace],
+    found: Exports,
+}
+
+impl Reader<'_> {
+    fn nvmet(&mut self, folder: &Path) -> std::io::Result<()> {
+        for subsystem in folders(&folder.join("subsystems"))? {
+            let name = name(&subsystem);
+            for namespace in folders(&subsystem.join("namespaces"))? {
+                let number = self::name(&namespace);
+                let by = format!("nvmet (subsystem {name}, namespace {number})");
+                self.nvmet_device(by, &namespace)?;
+            }
+            // A whole controller, where the kernel can do that.
+            let controller = subsystem.join("passthru");
+            if controller.is_dir() {
+                self.nvmet_device(format!("nvmet (subsystem {name})"), &controller)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn nvmet_device(&mut self, by: String, folder: &Path) -> std::io::Result<()> {
+        if line(&folder.join("enable"))? != "0" {
+            let path = line(&folder.join("device_path"))?;
+            self.add(by, Vec::new(), &[path]);
+        }
+        Ok(())
+    }
+
+    fn lio(&mut self, folder: &Path) -> std::io::Result<()> {
+        for adapter in folders(&folder.join("core"))? {
+            for store in folders(&adapter)? {
+                // Beside adapters there are groups of ports.
+                if !store.join("info").exists() || line(&store.join("enable"))? == "0" {
+                    continue;
+                }
+                let info = std::fs::read_to_string(store.join("info"))?;
+                let device = info_device(&info).map(Node::Device);
+                let mut paths = vec![line(&store.join("udev_path"))?];
+                paths.extend(info_file(&info).map(str::to_owned));
+                let by = format!("LIO (backstore {}/{})", name(&adapter), name(&store));
+                self.add(by, device.into_iter().collect(), &paths);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what is exported by its number, or by paths, in whatever namespace these lead to something.
+    fn add(&mut self, by: String, mut nodes: Vec<Node>, paths: &[String]) {
+        let paths = paths.iter().filter(|path| !path.is_empty());
+        for path in paths.clone() {
+            for namespace in self.namespaces {
+                nodes.extend(self.nodes_at(&rooted(&namespace.root, Path::new(path))));
+            }
+        }
+        if let (true, Some(path)) = (nodes.is_empty(), paths.into_iter().next()) {
+            self.found.unknown.push(Unknown {
+                why: format!("{path} is exported by {by}, and leads nowhere from here"),
+                hint: "run in the mount namespace where it was exported, or end that export",
+            });
+        }
+        self.found.known.push(Export { by, nodes });
+    }
+
+    fn nodes_at(&self, path: &Path) -> Vec<Node> {
+        let Ok(stat) = rustix::fs::stat(path) else {
+            return Vec::new();
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => vec![Node::File(FileId::of(&stat))],
+            FileType::CharacterDevice => {
+                let disks = self.disks_of((major(stat.st_rdev), minor(stat.st_rdev)));
+                disks.into_iter().map(Node::Device).collect()
+            }
+            _ => number_of(&stat).map(Node::Device).into_iter().collect(),
+        }
+    }
+
+    /// The block devices of an NVMe controller: theirs is the controller, or a subsystem that has it.
+    fn disks_of(&self, controller: Number) -> Vec<Number> {
+        let link = format!("dev/char/{}:{}", controller.0, controller.1);
+        let Ok(folder) = std::fs::canonicalize(self.sys.join(link)) else {
+            return Vec::new();
+        };
+        let is_its = |disk: &PathBuf| {
+            let device = std::fs::canonicalize(disk.join("device"));
+            device.is_ok_and(|device| {
+                let in_subsystem = std::fs::canonicalize(device.join(name(&folder)));
+                device == folder || in_subsystem.is_ok_and(|other| other == folder)
+            })
+        };
+        let disks = folders(&self.sys.join("block")).unwrap_or_default();
+        let disks = disks.iter().filter(|disk| is_its(disk));
+        disks
+            .filter_map(|disk| sysfs::device_number(disk))
+            .collect()
+    }
+}
+
+/// The folders in a folder, and links to such.
+fn folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            all.push(path);
+        }
+    }
+    Ok(all)
+}
+
+fn name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// The one line of an attribute; empty where an attribute that was never set has none.
+fn line(path: &Path) -> std::io::Result<String> {
+    let text = std::fs::read_to_string(path)?;
+    Ok(text.trim_end_matches('\n').to_owned())
+}
+
+/// The device of a backstore of the kind iblock: `Major: 8 Minor: 0`.
+fn info_device(info: &str) -> Option<Number> {
+    let (_, numbers) = info.split_once("Major: ")?;
+    let (major, rest) = numbers.split_once(" Minor: ")?;
+    let minor = rest.split_whitespace().next()?;
+    Some((major.trim().parse().ok()?, minor.parse().ok()?))
+}
+
+/// The file of a backstore of the kind fileio: `File: /images/im  Size: 1048576`.
+fn info_file(info: &str) -> Option<&str> {
+    let (_, file) = info.split_once(" File: ")?;
+    file.split_once("  Size: ").map(|(file, _)| file)
+}

@@ -1,0 +1,90 @@
+//! Two paths to one disk, which no layer knows to be one; and devices that the kernel exports.
+
+use super::*;
+
+/// Changes devices, and lets udev look at what has changed: meanwhile it locks them.
+fn change(yard: &Yard, script: &str, arguments: &[&Path]) -> Made<String> {
+    let settle = "if command -v udevadm > /dev/null; then udevadm settle; fi";
+    yard.sh(&format!("{script}\n{settle}"), arguments)
+}
+
+/// Two SCSI devices over one piece of memory, with one WWID, which is the third.
+///
+/// # Errors
+/// Where the kernel cannot make them, or somebody else uses that driver.
+fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
+    const MODULE: &str = "scsi_debug";
+    if Path::new("/sys/module").join(MODULE).exists() {
+        return Err(Missing(format!("{MODULE} is loaded already")));
+    }
+    let options = [
+        "dev_size_mb=64",
+        "add_host=2",
+        "per_host_store=0",
+        "vpd_use_hostno=0",
+    ];
+    run("modprobe", &["sd_mod"])?;
+    run("modprobe", &[&[MODULE], &options[..]].concat())?;
+    yard.later(&["modprobe", "--remove", MODULE]);
+    let script = "for at in /sys/block/sd*; do
+            ! grep -q scsi_debug \"$at/device/model\" || echo \"/dev/${at##*/} $(cat \"$at/device/wwid\")\"
+        done";
+    let found = change(yard, script, &[])?;
+    let words: Vec<&str> = found.split_whitespace().collect();
+    let [one, id, other, same] = words[..] else {
+        return Err(Missing(format!("{MODULE} made no two disks: '{found}'")));
+    };
+    assert_eq!(id, same, "the two have one WWID");
+    Ok([one, other, id].map(PathBuf::from))
+}
+
+#[test]
+fn what_uses_one_path_to_a_disk_uses_the_other() {
+    perform("two paths to a disk", || {
+        let (plan, _, _) = idle();
+        let yard = Yard::new(&plan)?;
+        let [one, other, id] = two_paths(&yard)?;
+        yard.judge(vec![written(&other)]);
+        change(&yard, "mkfs.ext4 -qF \"$1\"", &[&one])?;
+        let at = yard.built.scene.subfolder("path")?;
+        yard.while_mounted("mount", &one, &at, || {
+            yard.judge(vec![refused(&other, &[&id, &one, &at]).naming("ext4")]);
+        })?;
+        change(&yard, "mkswap -q \"$1\"; swapon \"$1\"", &[&one])?;
+        yard.judge(vec![refused(&other, &[&id, &one]).naming("swap")]);
+        change(&yard, "swapoff \"$1\"; wipefs -qa \"$1\"", &[&one])?;
+        let script = "printf 'label: dos\\nsize=16M\\nsize=16M\\n' | sfdisk -q \"$1\"; blockdev --rereadpt \"$2\"";
+        change(&yard, script, &[&one, &other])?;
+        let part = |disk: &Path, number: u32| PathBuf::from(format!("{}{number}", disk.display()));
+        let first = part(&one, 1);
+        change(&yard, "mkfs.ext4 -qF \"$1\"", &[&first])?;
+        yard.while_mounted("mount", &first, &at, || {
+            yard.judge(vec![
+                refused(&other, &[&id, &first, &at]).naming("mbr,ext4"),
+                refused(part(&other, 1), &[&id, &first, &at]).naming("ext4"),
+                written(part(&other, 2)),
+            ]);
+        })
+    });
+}
+
+#[test]
+fn what_the_kernel_exports_is_in_use() {
+    perform("a device that nvmet exports", || {
+        let (plan, _, device) = idle();
+        let yard = Yard::new(&plan)?;
+        let device = yard.path(device);
+        run("modprobe", &["nvmet"])?;
+        let script = "at=/sys/kernel/config/nvmet/subsystems/$1; mkdir \"$at\" \"$at/namespaces/1\"
+            printf %s \"$2\" > \"$at/namespaces/1/device_path\"; echo 1 > \"$at/namespaces/1/enable\"";
+        let name = format!("iolab-truth-{}", std::process::id());
+        let at = format!("/sys/kernel/config/nvmet/subsystems/{name}");
+        let end = format!("rmdir {at}/namespaces/1 {at}");
+        yard.later(&["sh", "-c", &format!("! test -d {at} || {end}")]);
+        yard.sh(script, &[Path::new(&name), device])?;
+        yard.judge(vec![refused(device, &[Path::new(&name)])]);
+        run("sh", &["-c", &end])?;
+        yard.judge(vec![written(device)]);
+        Ok(())
+    });
+}
