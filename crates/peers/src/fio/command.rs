@@ -8,8 +8,8 @@ use iolab_engine::placement;
 use iolab_spec::cpus::Placement;
 use iolab_spec::trial::share;
 use iolab_spec::trial::{
-    Advice, Backend, BufferInit, BufferMemory, CacheState, Content, IoPriority, Layout, Pattern,
-    Sizes, SyncPolicy, TrialSpec,
+    Advice, Backend, BufferInit, BufferMemory, CacheState, Content, FirstOffset, IoPriority,
+    Layout, Pattern, Sizes, SyncPolicy, TrialSpec,
 };
 
 use iolab_target::meminfo;
@@ -85,55 +85,126 @@ fn memory(spec: &TrialSpec, free: u64) -> Result<Option<&'static str>, String> {
 
 /// Refuses what fio cannot do, or would do otherwise.
 pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
+    // Every setting stands here, so that a new one is passed on or refused, and not forgotten.
+    let TrialSpec {
+        // Options of the same meaning say these.
+        bs: _,
+        skip: _,
+        skip_every: _,
+        offset: _,
+        region: _,
+        threads: _,
+        cpus: _,
+        placement: _,
+        memory_node: _,
+        depth: _,
+        batch: _,
+        read_percent: _,
+        layout: _,
+        sync_every: _,
+        cache: _,
+        buffer_memory: _,
+        content: _,
+        compressible: _,
+        dedup: _,
+        limit: _,
+        thinktime: _,
+        thinktime_every: _,
+        bursts: _,
+        latency: _,
+        seed: _,
+        registered: _,
+        sqpoll: _,
+        iopoll: _,
+        ioprio: _,
+        // iolab does these itself, around the program: the file with its space, what is counted, when others start.
+        fresh: _,
+        allocate: _,
+        hardware_counters: _,
+        // They say how a rate, trims, ranks, groups and stripes go, which are refused, here or where a run is planned.
+        arrivals: _,
+        trim_by: _,
+        others: _,
+        ranks: _,
+        hosts: _,
+        shift: _,
+        stripe: _,
+        start_delay: _,
+        flow: _,
+        ends_trial: _,
+        // It keeps a descriptor for each job, and no series that iolab reads.
+        descriptors: _,
+        series_ns: _,
+        // Judged below.
+        backend,
+        pattern,
+        bs_mix,
+        trim_percent,
+        sync,
+        first_offset,
+        buffer_init,
+        verify,
+        rate,
+        noatime,
+        dontcache,
+        atomic,
+        nowait,
+        fadvise,
+    } = spec;
     let refused = [
         (
-            spec.rate.is_some(),
+            rate.is_some(),
             "its latencies at a given rate do not count from the intended start",
         ),
         (
-            spec.pattern == Pattern::Reverse,
+            *pattern == Pattern::Reverse,
             "its backward reads wrap at the end of the file, not of the region",
         ),
         (
-            spec.pattern == Pattern::Strided && !ends_within_first_phase(spec),
+            *pattern == Pattern::Strided && !ends_within_first_phase(spec),
             "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
         ),
         (
-            spec.pattern == Pattern::Rand && spec.bs_mix.is_some(),
+            *pattern == Pattern::Rand && bs_mix.is_some(),
             "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
         ),
         (
-            spec.pattern == Pattern::Zipf(1.0),
+            *pattern == Pattern::Zipf(1.0),
             "its Zipf distribution has no exponent of 1",
         ),
         (
-            spec.is_flagged(),
+            *first_offset != FirstOffset::Zero,
+            "it begins an ordered pass at the start of the region: set first_offset=zero",
+        ),
+        (
+            *dontcache || *atomic || *nowait,
             "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
         ),
         (
-            matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)),
+            *noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (
+            matches!(fadvise, Some(Advice::Normal | Advice::NoReuse)),
             "its only advice is sequential or random",
         ),
+        (*trim_percent > 0, "iolab has not tried how it trims"),
+        (*verify, "iolab cannot verify what it writes"),
         (
-            spec.trim_percent > 0,
-            "iolab does not read its report of trims",
-        ),
-        (spec.verify, "iolab cannot verify what it writes"),
-        (
-            spec.buffer_init != BufferInit::Random,
+            *buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",
         ),
         (
-            spec.reads() && spec.writes() && spec.sync.follows_writes(),
+            spec.reads() && spec.writes() && sync.follows_writes(),
             "in a mix it syncs after reads too",
         ),
-        (!ENGINES.contains(&spec.backend), "it has no such engine"),
+        (!ENGINES.contains(backend), "it has no such engine"),
         (
-            spec.sync == SyncPolicy::RwfDsync,
+            *sync == SyncPolicy::RwfDsync,
             "it has no option for RWF_DSYNC",
         ),
         (
-            spec.backend == Backend::Mmap && spec.sync.follows_writes(),
+            *backend == Backend::Mmap && sync.follows_writes(),
             "its mmap engine makes single pages durable, not the file",
         ),
     ];
@@ -509,7 +580,24 @@ mod tests {
             sync: SyncPolicy::Fdatasync,
             ..timed()
         };
-        for spec in [strided.clone(), bounded(6), reverse, open, huge, mixed] {
+        let noatime = TrialSpec {
+            noatime: true,
+            ..timed()
+        };
+        let turned = TrialSpec {
+            first_offset: FirstOffset::Random,
+            ..timed()
+        };
+        for spec in [
+            strided.clone(),
+            bounded(6),
+            reverse,
+            open,
+            huge,
+            mixed,
+            noatime,
+            turned,
+        ] {
             arguments(&spec, &["/x".into()]).expect_err("a gap");
         }
     }

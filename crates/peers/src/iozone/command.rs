@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use iolab_spec::cpus::Placement;
 use iolab_spec::trial::{
-    Backend, BufferInit, BufferMemory, CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec,
+    Backend, BufferInit, BufferMemory, CacheState, Content, FirstOffset, Layout, Pattern,
+    SyncPolicy, TrialSpec,
 };
 
 use crate::Line;
@@ -49,77 +50,151 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
 }
 
 fn check(spec: &TrialSpec) -> Result<(), String> {
+    // Every setting stands here, so that a new one is passed on or refused, and not forgotten.
+    let TrialSpec {
+        // iolab does these itself, around the program: the file with its space, what is counted, when others start.
+        fresh: _,
+        allocate: _,
+        hardware_counters: _,
+        // They say how patterns, rates, trims, ranks, groups, stripes and rings go, which are refused, here or where a run is
+        // planned.
+        skip: _,
+        skip_every: _,
+        arrivals: _,
+        trim_by: _,
+        others: _,
+        ranks: _,
+        hosts: _,
+        shift: _,
+        stripe: _,
+        start_delay: _,
+        flow: _,
+        ends_trial: _,
+        batch: _,
+        registered: _,
+        sqpoll: _,
+        sync_every: _,
+        thinktime: _,
+        thinktime_every: _,
+        bursts: _,
+        // It keeps a descriptor for each thread, visits blocks by its own random numbers, and reports no times.
+        descriptors: _,
+        seed: _,
+        latency: _,
+        series_ns: _,
+        // Judged below.
+        backend,
+        pattern,
+        bs,
+        bs_mix,
+        offset,
+        region,
+        threads,
+        cpus,
+        placement,
+        memory_node,
+        depth,
+        read_percent,
+        trim_percent,
+        layout,
+        sync,
+        cache,
+        first_offset,
+        buffer_init,
+        buffer_memory,
+        content,
+        compressible,
+        dedup,
+        verify,
+        limit,
+        rate,
+        iopoll,
+        noatime,
+        dontcache,
+        atomic,
+        nowait,
+        fadvise,
+        ioprio,
+    } = spec;
     let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
-    let one_pass = spec.limit.time.is_none()
-        && spec.requests_bound() == Some(spec.region / spec.bs)
-        && spec.region.is_multiple_of(spec.bs);
-    let direct = spec.cache == CacheState::Direct;
+    let one_pass = limit.time.is_none()
+        && spec.requests_bound() == Some(region / bs)
+        && region.is_multiple_of(*bs);
+    let direct = *cache == CacheState::Direct;
     let refused = [
         (
-            spec.threads > 1 && spec.layout != Layout::Private,
+            *threads > 1 && *layout != Layout::Private,
             "each of its threads takes a file of its own: set layout=private",
         ),
-        (spec.threads > THREADS_MAX, "it has at most 256 threads"),
+        (*threads > THREADS_MAX, "it has at most 256 threads"),
         (
-            !(spec.region / spec.bs).is_multiple_of(u64::from(spec.threads)),
+            !(region / bs).is_multiple_of(u64::from(*threads)),
             "all its files have the same size: choose a --size that threads times bs divides",
         ),
         (
-            !calls.contains(&spec.backend) || spec.depth > 1,
+            !calls.contains(backend) || *depth > 1,
             "it makes one request after the other, by read and write",
         ),
         (
-            !matches!(spec.pattern, Pattern::Seq | Pattern::Rand),
+            !matches!(pattern, Pattern::Seq | Pattern::Rand),
             "it has the patterns seq and rand only",
         ),
         (
             !one_pass,
             "it makes one pass over its file, whatever the time: set time=none and bytes=none",
         ),
-        (spec.offset > 0, "it begins at the start of its file"),
+        (*offset > 0, "it begins at the start of its file"),
         (
-            !spec.bs.is_multiple_of(1024) || direct && !spec.bs.is_multiple_of(4096),
+            *first_offset != FirstOffset::Zero,
+            "it begins an ordered pass at the start of its file: set first_offset=zero",
+        ),
+        (
+            !bs.is_multiple_of(1024) || direct && !bs.is_multiple_of(4096),
             "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
         ),
-        (spec.bs > RECORD_MAX, "its largest record has 16 MiB"),
+        (*bs > RECORD_MAX, "its largest record has 16 MiB"),
         (
-            spec.writes() && spec.reads(),
+            !matches!(read_percent, 0 | 100),
             "it cannot mix reads with writes",
         ),
         (
-            spec.writes() && spec.content == Content::Unique,
+            spec.writes() && *content == Content::Unique,
             "it writes the same data into every record: set content=repeated",
         ),
         (
-            spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync,
+            sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
         ),
-        (spec.trim_percent > 0, "it does not trim"),
+        (*trim_percent > 0, "it does not trim"),
         (
-            spec.is_flagged() || spec.fadvise.is_some() || spec.ioprio.is_some(),
+            *dontcache || *atomic || *nowait || fadvise.is_some() || ioprio.is_some(),
             "its requests have no such flag, advice or priority",
         ),
         (
-            spec.compressible > 0 || spec.dedup > 0,
+            *noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (
+            *compressible > 0 || *dedup > 0,
             "what it writes cannot be chosen",
         ),
         (
-            spec.cpus.is_some() || spec.placement != Placement::Float || spec.memory_node.is_some(),
+            cpus.is_some() || *placement != Placement::Float || memory_node.is_some(),
             "its threads cannot be placed",
         ),
         (
-            spec.bs_mix.is_some() || spec.pauses(),
+            bs_mix.is_some() || spec.pauses(),
             "its requests have one size, and follow each other without a pause",
         ),
-        (spec.rate.is_some(), "it has no rate"),
-        (spec.verify, "iolab cannot verify what it writes"),
-        (spec.iopoll, "it does not poll"),
+        (rate.is_some(), "it has no rate"),
+        (*verify, "iolab cannot verify what it writes"),
+        (*iopoll, "it does not poll"),
         (
-            spec.buffer_memory == BufferMemory::Contiguous,
+            *buffer_memory == BufferMemory::Contiguous,
             "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)",
         ),
         (
-            spec.buffer_init != BufferInit::Random,
+            *buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",
         ),
     ];

@@ -4,6 +4,7 @@
 use iolab_spec::cpus::Placement;
 use iolab_spec::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, Layout,
+    TrialSpec,
 };
 use iolab_spec::{Error, Result};
 
@@ -11,172 +12,156 @@ use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_spec::settings::{CellSpec, Setting};
 
-/// A setting of which not all values have a meaning.
-struct MeaningRule {
-    setting: &'static str,
-    /// Whether a value has one.
-    has: fn(&CellSpec) -> bool,
-    /// Why the others have none.
-    why: &'static str,
-}
-
 const NO_FILES: &str = "a model is one disk without files";
 const NO_HOST: &str = "system calls take no time on a model";
 const NO_PROCESSOR: &str = "a model has no processor";
 const NO_KERNEL: &str = "a model has no kernel";
 const NO_DATA: &str = "a model keeps no data";
+const NO_COPY: &str = "no data is copied on a model";
 
-static RULES: &[MeaningRule] = &[
-    MeaningRule {
-        setting: "tool",
-        has: |cell| !cell.tool.is_peer(),
-        why: "other tools need a file: 'iolab serve' offers a model as one",
-    },
-    MeaningRule {
-        setting: "command",
-        has: |cell| cell.command.is_none(),
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "linkage",
-        has: |cell| cell.linkage.is_none(),
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "cache",
-        has: |cell| cell.trial.cache == CacheState::Direct,
-        why: "a model has no page cache",
-    },
-    MeaningRule {
-        setting: "backend",
-        // They stand for one request and for several outstanding ones.
-        has: |cell| {
-            let backend = cell.trial.backend;
-            matches!(backend, Backend::Psync | Backend::Libaio | Backend::IoUring)
-        },
-        why: NO_HOST,
-    },
-    MeaningRule {
-        setting: "layout",
-        has: |cell| cell.trial.layout != Layout::Private,
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "descriptors",
-        has: |cell| cell.trial.descriptors == Descriptors::Private,
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "fresh",
-        has: |cell| !cell.trial.fresh,
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "allocate",
-        has: |cell| matches!(cell.trial.allocate, None | Some(Allocate::Recycled)),
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "noatime",
-        has: |cell| !cell.trial.noatime,
-        why: NO_FILES,
-    },
-    MeaningRule {
-        setting: "buffer_init",
-        has: |cell| cell.trial.buffer_init == BufferInit::Random,
-        why: "no data is copied on a model",
-    },
-    MeaningRule {
-        setting: "buffer_memory",
-        has: |cell| cell.trial.buffer_memory == BufferMemory::Kernel,
-        why: "no data is copied on a model",
-    },
-    MeaningRule {
-        setting: "content",
-        has: |cell| cell.trial.content == Content::Unique,
-        why: NO_DATA,
-    },
-    MeaningRule {
-        setting: "verify",
-        has: |cell| !cell.trial.verify,
-        why: NO_DATA,
-    },
-    MeaningRule {
-        setting: "hardware_counters",
-        has: |cell| !cell.trial.hardware_counters,
-        why: NO_PROCESSOR,
-    },
-    MeaningRule {
-        setting: "compressible",
-        has: |cell| cell.trial.compressible == 0,
-        why: NO_DATA,
-    },
-    MeaningRule {
-        setting: "dedup",
-        has: |cell| cell.trial.dedup == 0,
-        why: NO_DATA,
-    },
-    MeaningRule {
-        setting: "dontcache",
-        has: |cell| !cell.trial.dontcache,
-        why: NO_KERNEL,
-    },
-    MeaningRule {
-        setting: "atomic",
-        has: |cell| !cell.trial.atomic,
-        why: NO_KERNEL,
-    },
-    MeaningRule {
-        setting: "nowait",
-        has: |cell| !cell.trial.nowait,
-        why: NO_KERNEL,
-    },
-    MeaningRule {
-        setting: "fadvise",
-        has: |cell| cell.trial.fadvise.is_none(),
-        why: NO_KERNEL,
-    },
-    MeaningRule {
-        setting: "ioprio",
-        has: |cell| cell.trial.ioprio.is_none(),
-        why: NO_KERNEL,
-    },
-    MeaningRule {
-        setting: "trim_percent",
-        has: |cell| cell.trial.trim_percent == 0,
-        why: "a model has no trim",
-    },
-    MeaningRule {
-        setting: "cpus",
-        has: |cell| cell.trial.cpus.is_none(),
-        why: NO_PROCESSOR,
-    },
-    MeaningRule {
-        setting: "placement",
-        has: |cell| cell.trial.placement == Placement::Float,
-        why: NO_PROCESSOR,
-    },
-    MeaningRule {
-        setting: "memory_node",
-        has: |cell| cell.trial.memory_node.is_none(),
-        why: NO_PROCESSOR,
-    },
-    MeaningRule {
-        setting: "registered",
-        has: |cell| cell.trial.registered,
-        why: NO_HOST,
-    },
-    MeaningRule {
-        setting: "sqpoll",
-        has: |cell| !cell.trial.sqpoll,
-        why: NO_HOST,
-    },
-    MeaningRule {
-        setting: "iopoll",
-        has: |cell| !cell.trial.iopoll,
-        why: NO_HOST,
-    },
-];
+/// A setting of which not all values have a meaning.
+struct Meaning {
+    setting: &'static str,
+    /// Whether its value in a cell has one.
+    has: bool,
+    /// Why other values have none.
+    why: &'static str,
+}
+
+/// Which settings of a cell have a meaning, those first that tell most.
+fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
+    // Every setting stands here, so that a new one is simulated or refused, and not forgotten.
+    let CellSpec {
+        trial,
+        groups: _,
+        active: _,
+        workload: _,
+        batch_auto: _,
+        linkage,
+        command,
+        tool,
+        // Models of several targets are refused where these are named.
+        target: _,
+    } = cell;
+    let TrialSpec {
+        // The simulation heeds these.
+        pattern: _,
+        bs: _,
+        bs_mix: _,
+        skip: _,
+        skip_every: _,
+        offset: _,
+        region: _,
+        threads: _,
+        depth: _,
+        batch: _,
+        read_percent: _,
+        sync: _,
+        sync_every: _,
+        first_offset: _,
+        limit: _,
+        rate: _,
+        arrivals: _,
+        thinktime: _,
+        thinktime_every: _,
+        bursts: _,
+        latency: _,
+        seed: _,
+        series_ns: _,
+        start_delay: _,
+        flow: _,
+        ends_trial: _,
+        // They say how trims, ranks and stripes go, which no model has.
+        trim_by: _,
+        others: _,
+        ranks: _,
+        hosts: _,
+        shift: _,
+        stripe: _,
+        backend,
+        cpus,
+        placement,
+        memory_node,
+        trim_percent,
+        layout,
+        descriptors,
+        fresh,
+        allocate,
+        cache,
+        buffer_init,
+        buffer_memory,
+        content,
+        compressible,
+        dedup,
+        verify,
+        hardware_counters,
+        registered,
+        sqpoll,
+        iopoll,
+        noatime,
+        dontcache,
+        atomic,
+        nowait,
+        fadvise,
+        ioprio,
+    } = trial;
+    // They stand for one request and for several outstanding ones.
+    let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
+    let rules = [
+        (
+            "tool",
+            !tool.is_peer(),
+            "other tools need a file: 'iolab serve' offers a model as one",
+        ),
+        ("command", command.is_none(), NO_FILES),
+        ("linkage", linkage.is_none(), NO_FILES),
+        (
+            "cache",
+            *cache == CacheState::Direct,
+            "a model has no page cache",
+        ),
+        ("backend", simulated.contains(backend), NO_HOST),
+        ("layout", *layout != Layout::Private, NO_FILES),
+        (
+            "descriptors",
+            *descriptors == Descriptors::Private,
+            NO_FILES,
+        ),
+        ("fresh", !fresh, NO_FILES),
+        (
+            "allocate",
+            matches!(allocate, None | Some(Allocate::Recycled)),
+            NO_FILES,
+        ),
+        ("noatime", !noatime, NO_FILES),
+        ("buffer_init", *buffer_init == BufferInit::Random, NO_COPY),
+        (
+            "buffer_memory",
+            *buffer_memory == BufferMemory::Kernel,
+            NO_COPY,
+        ),
+        ("content", *content == Content::Unique, NO_DATA),
+        ("verify", !verify, NO_DATA),
+        ("hardware_counters", !hardware_counters, NO_PROCESSOR),
+        ("compressible", *compressible == 0, NO_DATA),
+        ("dedup", *dedup == 0, NO_DATA),
+        ("dontcache", !dontcache, NO_KERNEL),
+        ("atomic", !atomic, NO_KERNEL),
+        ("nowait", !nowait, NO_KERNEL),
+        ("fadvise", fadvise.is_none(), NO_KERNEL),
+        ("ioprio", ioprio.is_none(), NO_KERNEL),
+        ("trim_percent", *trim_percent == 0, "a model has no trim"),
+        ("cpus", cpus.is_none(), NO_PROCESSOR),
+        ("placement", *placement == Placement::Float, NO_PROCESSOR),
+        ("memory_node", memory_node.is_none(), NO_PROCESSOR),
+        ("registered", *registered, NO_HOST),
+        ("sqpoll", !sqpoll, NO_HOST),
+        ("iopoll", !iopoll, NO_HOST),
+    ];
+    rules
+        .into_iter()
+        .map(|(setting, has, why)| Meaning { setting, has, why })
+}
 
 /// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says
 /// of which settings the user has chosen the levels.
@@ -185,26 +170,26 @@ static RULES: &[MeaningRule] = &[
 /// Of kind usage: a setting none of whose values has a meaning, or one that the user asked for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
-    for rule in RULES {
-        let Some(setting) = Setting::find(rule.setting) else {
+    for Meaning { setting, why, .. } in meanings(&CellSpec::default()) {
+        let Some(setting) = Setting::find(setting) else {
             continue;
         };
-        let (kept, without) = parted(experiment, setting, rule)?;
+        let (kept, without) = parted(experiment, setting)?;
         if without.is_empty() {
             continue;
         }
-        let named = format!("{}={}", rule.setting, without.join(","));
-        if kept.is_empty() || asked(rule.setting) {
+        let named = format!("{}={}", setting.name, without.join(","));
+        if kept.is_empty() || asked(setting.name) {
             return Err(Error::usage(format!(
-                "{} does not apply to a model: {}: {}",
-                experiment.name, named, rule.why
+                "{} does not apply to a model: {named}: {why}",
+                experiment.name
             ))
             .hint("leave it out, or measure a file or a device"));
         }
         experiment.sweep(setting, &kept)?;
-        match left_out.iter_mut().find(|(why, _)| *why == rule.why) {
+        match left_out.iter_mut().find(|(other, _)| *other == why) {
             Some((_, names)) => names.push(named),
-            None => left_out.push((rule.why, vec![named])),
+            None => left_out.push((why, vec![named])),
         }
     }
     check_groups(experiment)?;
@@ -229,16 +214,13 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
 fn check_groups(experiment: &Experiment) -> Result<()> {
     for cell in cells(experiment)? {
         for group in cell.spec.active() {
-            let without = RULES.iter().find(|rule| !(rule.has)(&group.spec));
-            if let Some(rule) = without {
-                let value = Setting::find(rule.setting).map(|setting| setting.get(&group.spec));
+            if let Some(Meaning { setting, why, .. }) = meanings(&group.spec).find(|m| !m.has) {
+                let value = Setting::find(setting).map(|setting| setting.get(&group.spec));
                 return Err(Error::usage(format!(
-                    "{}: {}.{}={} has no meaning on a model: {}",
+                    "{}: {}.{setting}={} has no meaning on a model: {why}",
                     experiment.name,
                     group.name,
-                    rule.setting,
-                    value.unwrap_or_default(),
-                    rule.why
+                    value.unwrap_or_default()
                 ))
                 .hint("leave it out, or measure a file or a device"));
             }
@@ -251,7 +233,6 @@ fn check_groups(experiment: &Experiment) -> Result<()> {
 fn parted(
     experiment: &Experiment,
     setting: &'static Setting,
-    rule: &MeaningRule,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let base = experiment.base()?;
     let factor = experiment.factors.iter().find(|f| f.of == setting.into());
@@ -263,9 +244,9 @@ fn parted(
     for level in levels {
         let mut cell = base.clone();
         setting.set(&mut cell, &level)?;
-        match (rule.has)(&cell) {
-            true => kept.push(level),
-            false => without.push(level),
+        match meanings(&cell).any(|m| m.setting == setting.name && !m.has) {
+            false => kept.push(level),
+            true => without.push(level),
         }
     }
     Ok((kept, without))
