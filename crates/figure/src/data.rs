@@ -85,6 +85,24 @@ impl<'a> Data<'a> {
         Ok(data)
     }
 
+    /// The same cells with their values of another quantity, those without any left out. Its factors are the same, so that
+    /// places in them stay right.
+    pub(super) fn of_quantity(&self, runs: &[Run<'_>], quantity: Response) -> Self {
+        let with = |row: &Row<'a>| {
+            let values = values(&runs[row.run], row.cell.cell.id, quantity);
+            Some(Row {
+                summary: summary(&values)?,
+                values,
+                ..row.clone()
+            })
+        };
+        Self {
+            quantity,
+            factors: self.factors.clone(),
+            rows: self.rows.iter().filter_map(with).collect(),
+        }
+    }
+
     /// Leaves out the factors that no two rows differ in.
     fn drop_constant(&mut self) {
         let varies: Vec<bool> = (0..self.factors.len())

@@ -125,7 +125,8 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-fn show(record: &RunRecord) {
+/// Shows a record as the commands do.
+pub(crate) fn show(record: &RunRecord) {
     let run = AnalysedRun::of(record.clone());
     let analysis = run.analysis();
     let style = Style {

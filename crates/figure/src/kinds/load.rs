@@ -31,15 +31,10 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         },
     )?;
     let single = parts.series.is_none() && options.y.is_none();
-    let quantities = if single {
-        vec![Response::Latency, Response::P99]
-    } else {
-        vec![quantity]
-    };
-    let mut lines: Vec<Line> = Vec::new();
-    for quantity in quantities {
-        let data = Data::new(runs, quantity)?;
-        lines.extend(lines_of(runs, &data, &parts, load, options, single));
+    let mut lines = lines_of(runs, &data, &parts, load, options, single);
+    if single {
+        let tail = data.of_quantity(runs, Response::P99);
+        lines.extend(lines_of(runs, &tail, &parts, load, options, single));
     }
     let across: Vec<f64> = lines.iter().flat_map(|l| &l.points).map(|p| p.x).collect();
     let up = lines.iter().flat_map(|l| &l.points).flat_map(|p| {
