@@ -1,6 +1,5 @@
 //! A disk that is computed, as users name it: `model:NAME`, or `model:` and the path of a definition.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use iolab_definition::{Definition, catalogue};
@@ -11,6 +10,7 @@ use iolab_spec::{Error, Result};
 use super::super::fit::{cut_region, fit_groups};
 use super::super::place::VIRTUAL;
 use iolab_plan::cells::PlannedCell;
+use iolab_plan::experiment::read_text;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_spec::names::unknown;
@@ -212,9 +212,8 @@ fn text_of(name: &str) -> Result<String> {
     }
     let path = Path::new(name);
     if path.exists() || path.extension().is_some_and(|end| end == "toml") {
-        return fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("cannot read {}: {error}", path.display()))
-                .hint("check the path; 'iolab model list' shows the built-in models")
+        return read_text(path).map_err(|error| {
+            error.hint("give a TOML file; 'iolab model list' shows the built-in models")
         });
     }
     let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
