@@ -12,7 +12,7 @@ use iolab_spec::{Error, Result};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
 use crate::exit::Outcome;
-use crate::output::{self, harmless};
+use crate::output;
 
 /// Writes what was asked for to stdout.
 pub(crate) fn model(options: &Model) -> Outcome {
@@ -43,7 +43,7 @@ fn list(format: ModelFormat) -> Result<String> {
 
 /// The text as it was written, comments included, once it is known to be a definition.
 fn show(name: &str) -> Result<String> {
-    Ok(harmless(&model_definition(name)?.0))
+    Ok(model_definition(name)?.0)
 }
 
 fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {

@@ -137,7 +137,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {
-                writeln!(to, "{}", output::harmless(&line))?;
+                writeln!(to, "{line}")?;
             }
             writeln!(to)?;
             to.flush()?;

@@ -14,13 +14,13 @@ use iolab_spec::Result;
 use crate::arguments::{Show, ShowFormat};
 use crate::builtin::{Builtin, unknown_name};
 use crate::exit::Outcome;
-use crate::output::{harmless, open};
+use crate::output::open;
 
 /// Writes the definition to stdout.
 pub(crate) fn show(options: &Show) -> Outcome {
     let text = match options.format {
         ShowFormat::Toml => toml(&options.name)?,
-        ShowFormat::Fio => harmless(&job_file(&Plan::of_new_run(experiment(&options.name)?)?)),
+        ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(&options.name)?)?),
     };
     let mut to = open(None)?;
     write!(to, "{text}")?;
@@ -36,11 +36,11 @@ fn toml(name: &str) -> Result<String> {
         return Ok((*text).to_owned());
     }
     if JobFile::is_one(Path::new(name)) {
-        return Ok(harmless(&JobFile::read(Path::new(name), None)?.to_toml()?));
+        return JobFile::read(Path::new(name), None)?.to_toml();
     }
     let is_file = Path::new(name).exists() || name.ends_with(".toml");
     match is_file {
-        true => Ok(harmless(&Experiment::find(name)?.to_toml()?)),
+        true => Experiment::find(name)?.to_toml(),
         false => Err(unknown_name(name)),
     }
 }
