@@ -1,6 +1,6 @@
 //! A suite: several experiments that are run one after the other within one budget.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use iolab_spec::{Error, Result};
@@ -10,7 +10,9 @@ use toml::{Spanned, Value};
 use crate::experiment::document::{
     Definition, DesignEntries, DocumentText, Entries, Groups, budget,
 };
-use crate::experiment::{BUDGET_MAX, BUILTIN, Experiment, check_name, check_question, read_text};
+use crate::experiment::{
+    BUDGET_MAX, BUILTIN, Experiment, beside, check_name, check_question, of_text, read_text,
+};
 use iolab_spec::names::unknown;
 
 /// Name and TOML text of every built-in suite, in alphabetical order; the build finds them in `suites/`.
@@ -123,7 +125,8 @@ impl Suite {
         let path = Path::new(name);
         if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
             let folder = path.parent().unwrap_or(Path::new("."));
-            return Self::from_toml(&read_text(path)?, name, folder);
+            return Self::from_toml(&read_text(path)?, name, folder)
+                .map_err(|error| of_text(path, error));
         }
         let known: Vec<&str> = BUILTIN_SUITES.iter().map(|(builtin, _)| *builtin).collect();
         Err(unknown("suite", name, &known))
@@ -142,8 +145,7 @@ impl Entry {
         let found = if is_builtin {
             Experiment::find(name)
         } else if name.ends_with(".toml") {
-            let path: PathBuf = folder.join(name);
-            Experiment::find(&path.to_string_lossy())
+            beside(folder, name).and_then(|path| Experiment::find(&path.to_string_lossy()))
         } else {
             let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
             Err(unknown("experiment", name, &known))

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use iolab_definition::catalogue;
 use iolab_model::check::{check, parse_trace};
+use iolab_plan::experiment::of_text;
 use iolab_report::model as report;
 use iolab_run::runner::model_definition;
 use iolab_spec::{Error, Result};
@@ -50,7 +51,8 @@ fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
     let (_, definition) = model_definition(name)?;
     let trace = parse_trace(&read(path)?)
         .map_err(|why| Error::usage(why).within(path.display()))
-        .map_err(|error| error.hint("see the form of a trace with: iolab model check --help"))?;
+        .map_err(|error| error.hint("see the form of a trace with: iolab model check --help"))
+        .map_err(|error| of_text(path, error))?;
     let found = check(&definition, &trace).map_err(|why| Error::usage(why).within(name))?;
     if found.all().is_none() {
         return Err(Error::usage(format!(
