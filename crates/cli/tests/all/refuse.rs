@@ -281,15 +281,7 @@ fn files_of_others_read_no_secret_into_a_log() {
     assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
     // What is run with a variable keeps what it came to, and not its text.
     let run = [
-        "run",
-        "e.fio",
-        ".",
-        "--budget",
-        "1s",
-        "--time",
-        "10ms",
-        "-o",
-        "e.iolab",
+        "run", "e.fio", ".", "--budget", "1s", "--time", "10ms", "-o", "e.iolab",
     ];
     with_secret(&run).expect(0);
     let file = std::fs::read(place.join("e.iolab")).unwrap();
