@@ -172,7 +172,8 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
 /// # Errors
 /// Of kind refused when the file is there already.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
-    Ok(Box::new(Harmless::new(open_raw(path)?)))
+    // It looks at what is written as a whole, not at each piece of it.
+    Ok(Box::new(BufWriter::new(Harmless::new(open_raw(path)?))))
 }
 
 /// The same for what is no text, and for text with iolab's own colours: every byte as it is.
@@ -300,7 +301,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Outcome {
 /// Standard output of a command that measures. A reader that goes away, or a disk that is full, ends no measurement: what
 /// cannot be written is left out, the user is informed at once, and the command fails at its very end.
 pub(crate) struct Results<W: Write = io::Stdout> {
-    to: Harmless<BufWriter<W>>,
+    to: BufWriter<Harmless<W>>,
     failed: Option<io::Error>,
 }
 
@@ -314,12 +315,12 @@ impl Results {
 impl<W: Write> Results<W> {
     fn to(to: W) -> Self {
         Self {
-            to: Harmless::new(BufWriter::new(to)),
+            to: BufWriter::new(Harmless::new(to)),
             failed: None,
         }
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut Harmless<BufWriter<W>>) -> io::Result<()>) {
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Harmless<W>>) -> io::Result<()>) {
         if self.failed.is_some() {
             return;
         }
