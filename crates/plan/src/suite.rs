@@ -11,7 +11,8 @@ use crate::experiment::document::{
     Definition, DesignEntries, DocumentText, Entries, Groups, budget,
 };
 use crate::experiment::{
-    BUDGET_MAX, BUILTIN, Experiment, beside, check_name, check_question, of_text, read_text,
+    BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_name, check_question, of_text,
+    read_text,
 };
 use iolab_spec::names::unknown;
 
@@ -23,6 +24,9 @@ pub const DEFAULT_SUITE: &str = "quick";
 
 /// Most experiments of a suite.
 const EXPERIMENTS_MAX: usize = 100;
+
+/// Most cells of all its experiments.
+const SUITE_CELLS_MAX: usize = 3 * CELLS_MAX;
 
 /// Experiments with a budget for all of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,12 +99,21 @@ impl Suite {
         };
         let mut experiments = Vec::new();
         let mut own_budget = Vec::new();
+        let mut cells = 0;
         for entry in document.experiments {
             let span = entry.span();
             own_budget.push(entry.get_ref().design.has_budget());
             let resolved = entry.into_inner().resolve(&source, folder, &common);
             let experiment: Experiment = resolved?;
-            experiment.check().map_err(|error| source.at(span, error))?;
+            experiment
+                .check()
+                .map_err(|error| source.at(span.clone(), error))?;
+            cells += experiment.cell_count();
+            if cells > SUITE_CELLS_MAX {
+                let error =
+                    Error::usage(format!("the suite has more than {SUITE_CELLS_MAX} cells"));
+                return Err(source.at(span, error.hint("split it into several suites")));
+            }
             experiments.push(experiment);
         }
         share_budget(total, &mut experiments, &own_budget)

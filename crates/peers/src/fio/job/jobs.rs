@@ -137,6 +137,9 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
             Ok(value) => value,
             Err(error) => {
                 mistakes.add(&place, error);
+                if mistakes.are_enough() {
+                    break;
+                }
                 continue;
             }
         };

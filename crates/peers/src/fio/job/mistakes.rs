@@ -8,6 +8,8 @@ use super::lines::Place;
 
 /// Most mistakes that a message lists.
 const MISTAKES_TOLD: usize = 40;
+/// Lines with mistakes after which the rest of a file is not looked at.
+const LINES_MAX: usize = 1000;
 
 /// Mistakes in a job file, by their place.
 #[derive(Default)]
@@ -24,6 +26,11 @@ impl Mistakes {
         self.put(place, error.within(place));
     }
 
+    /// Whether there are so many that the rest of the file is not looked at.
+    pub(super) fn are_enough(&self) -> bool {
+        self.0.len() > LINES_MAX
+    }
+
     fn put(&mut self, place: &Place, error: Error) {
         let of_line = self.0.entry(place.clone()).or_default();
         if of_line.len() < MISTAKES_TOLD && !of_line.contains(&error) {
@@ -33,11 +40,15 @@ impl Mistakes {
 
     /// All of them as one error, in the order of their lines, each with its way out.
     pub(super) fn told(self) -> Result<()> {
+        let are_enough = self.are_enough();
         let mut all: Vec<Error> = self.0.into_values().flatten().collect();
         if all.len() <= 1 {
             return all.pop().map_or(Ok(()), Err);
         }
-        let mut message = format!("{} mistakes", all.len());
+        let mut message = match are_enough {
+            true => format!("mistakes in more than {LINES_MAX} lines"),
+            false => format!("{} mistakes", all.len()),
+        };
         for error in all.iter().take(MISTAKES_TOLD) {
             message.push_str(&format!("\n  {}", error.message()));
             if let Some(remedy) = error.remedy() {
