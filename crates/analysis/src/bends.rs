@@ -8,6 +8,8 @@ use crate::thresholds::Threshold;
 
 /// Fewest sizes that a curve needs for a bend to be distinguished from the spread of its points.
 const POINTS_MIN: usize = 8;
+/// Most sizes of a curve that bends are looked for in: a fit takes as long as it has points, and is repeated thousands of times.
+const POINTS_MAX: usize = 256;
 /// Most bends that are looked for in one curve.
 const BENDS_MAX: usize = 4;
 /// Resamples behind the interval of a bend: its ends move little with more, and the fit is repeated for each.
@@ -35,7 +37,7 @@ pub struct Bend {
 /// The curves over `bs` that have enough sizes for bends, in the order of the definition.
 pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
     let mut curves = by_size(analysis, "bs");
-    curves.retain(|curve| curve.points.len() >= POINTS_MIN);
+    curves.retain(|curve| (POINTS_MIN..=POINTS_MAX).contains(&curve.points.len()));
     curves
 }
 

@@ -1,5 +1,7 @@
 //! The response against one size or count, with every other factor held at one level.
 
+use std::collections::HashMap;
+
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
@@ -34,6 +36,7 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
         return Vec::new();
     };
     let mut curves: Vec<Curve<'a>> = Vec::new();
+    let mut places: HashMap<Vec<String>, usize> = HashMap::new();
     for cell in &analysis.cells {
         let Some(summary) = cell.response else {
             continue;
@@ -51,14 +54,15 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
             summary,
             cell,
         };
-        match curves.iter_mut().find(|c| c.held == held) {
-            Some(curve) => curve.points.push(point),
-            None => curves.push(Curve {
+        let curve = *places.entry(held.clone()).or_insert(curves.len());
+        if curve == curves.len() {
+            curves.push(Curve {
                 factor,
                 held,
-                points: vec![point],
-            }),
+                points: Vec::new(),
+            });
         }
+        curves[curve].points.push(point);
     }
     for curve in &mut curves {
         curve.points.sort_by_key(|p| p.size);

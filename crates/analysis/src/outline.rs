@@ -1,5 +1,7 @@
 //! A run as one small picture: its response along its longest factor, as plain data.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::analysis::{Analysis, CellAnalysis, Response};
 
 /// Curves of one run along one factor.
@@ -53,17 +55,10 @@ pub fn axis(analysis: &Analysis) -> Option<usize> {
 
 /// The levels of a factor in the order of the cells.
 fn levels(analysis: &Analysis, factor: usize) -> Vec<&String> {
-    let mut seen = Vec::new();
-    for level in analysis
-        .cells
-        .iter()
-        .filter_map(|c| c.cell.levels.get(factor))
-    {
-        if !seen.contains(&level) {
-            seen.push(level);
-        }
-    }
-    seen
+    let mut seen = HashSet::new();
+    let levels = analysis.cells.iter();
+    let levels = levels.filter_map(|c| c.cell.levels.get(factor));
+    levels.filter(|level| seen.insert(*level)).collect()
 }
 
 impl Outline {
@@ -71,22 +66,25 @@ impl Outline {
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let along = axis(analysis)?;
         let levels: Vec<String> = levels(analysis, along).into_iter().cloned().collect();
+        let places: HashMap<&String, usize> = levels.iter().zip(0..).collect();
         let mut curves: Vec<OutlineCurve> = Vec::new();
+        let mut named: HashMap<String, usize> = HashMap::new();
         for cell in &analysis.cells {
             let (Some(point), Some(level)) = (point(cell), cell.cell.levels.get(along)) else {
                 continue;
             };
-            let Some(place) = levels.iter().position(|other| other == level) else {
+            let Some(place) = places.get(level).copied() else {
                 continue;
             };
             let name = crate::curve::held_levels(analysis, cell, along).join(" ");
-            match curves.iter_mut().find(|curve| curve.name == name) {
-                Some(curve) => curve.points.push((place, point)),
-                None => curves.push(OutlineCurve {
+            let curve = *named.entry(name.clone()).or_insert(curves.len());
+            if curve == curves.len() {
+                curves.push(OutlineCurve {
                     name,
-                    points: vec![(place, point)],
-                }),
+                    points: Vec::new(),
+                });
             }
+            curves[curve].points.push((place, point));
         }
         (!curves.is_empty()).then_some(Self {
             factor: analysis.factors.get(along)?.clone(),

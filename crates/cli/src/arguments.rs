@@ -145,6 +145,9 @@ pub(crate) struct Show {
     /// Output format
     #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
     pub(crate) format: ShowFormat,
+    /// Let a job file of fio include files outside of its folder
+    #[arg(long)]
+    pub(crate) allow_include: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolab_analysis::fitness::Answer;
-use iolab_spec::plain::plain;
 use iolab_spec::quantity::counted;
 use iolab_spec::{Error, Kind};
 
+use crate::harmless::harmless;
 use crate::output::listed;
 
 /// Why a command did not come to its end.
@@ -83,12 +83,6 @@ fn tell(error: &Error) {
     if let Some(remedy) = error.remedy() {
         let _ = writeln!(stderr, "  {}", harmless(remedy));
     }
-}
-
-/// The text with its own line breaks kept and everything else that could steer a terminal made visible.
-pub(crate) fn harmless(text: &str) -> String {
-    let lines: Vec<_> = text.split('\n').map(plain).collect();
-    lines.join("\n")
 }
 
 /// The exit code of an answer.

@@ -9,6 +9,7 @@ mod changes;
 mod command;
 mod dry_run;
 mod exit;
+mod harmless;
 mod launcher;
 mod output;
 mod progress;

@@ -28,7 +28,7 @@ use iolab_spec::plain::plain;
 use iolab_spec::{Error, Result};
 
 use crate::exit::Outcome;
-pub(crate) use crate::exit::harmless;
+use crate::harmless::{Harmless, harmless};
 
 /// Columns assumed where there is no terminal to ask.
 const WIDTH_ELSEWHERE: u16 = 100;
@@ -177,11 +177,20 @@ pub(crate) fn listed(files: &[PathBuf]) -> String {
     names.join(" ")
 }
 
-/// Where a command's data goes: a new file, or stdout. What is not flushed at the end is not kept.
+/// Where the text of a command goes: a new file, or stdout. It gets there [`harmless`]. What is not flushed at the end is not kept.
 ///
 /// # Errors
 /// Of kind refused when the file is there already.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    // It looks at what is written as a whole, not at each piece of it.
+    Ok(Box::new(BufWriter::new(Harmless::new(open_raw(path)?))))
+}
+
+/// The same for what is no text, and for text with iolab's own colours: every byte as it is.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let Some(path) = path else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
     };
@@ -286,7 +295,7 @@ fn is_figure(path: &Path, metadata: &Metadata) -> bool {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Outcome {
     check_replaceable(path)?;
     let beside = path.with_file_name(format!(".iolab-figure-{}", std::process::id()));
-    let mut to = open(Some(&beside))?;
+    let mut to = open_raw(Some(&beside))?;
     to.write_all(bytes)?;
     to.flush()?;
     if let Err(error) = std::fs::rename(&beside, path) {
@@ -303,7 +312,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Outcome {
 /// Standard output of a command that measures. A reader that goes away, or a disk that is full, ends no measurement: what
 /// cannot be written is left out, the user is informed at once, and the command fails at its very end.
 pub(crate) struct Results<W: Write = io::Stdout> {
-    to: BufWriter<W>,
+    to: BufWriter<Harmless<W>>,
     failed: Option<io::Error>,
 }
 
@@ -317,12 +326,12 @@ impl Results {
 impl<W: Write> Results<W> {
     fn to(to: W) -> Self {
         Self {
-            to: BufWriter::new(to),
+            to: BufWriter::new(Harmless::new(to)),
             failed: None,
         }
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<W>) -> io::Result<()>) {
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Harmless<W>>) -> io::Result<()>) {
         if self.failed.is_some() {
             return;
         }
@@ -371,11 +380,6 @@ pub(crate) fn exists(path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn line_breaks_are_kept_and_escapes_are_not() {
-        assert_eq!(harmless("a\n\u{1b}[31mb"), "a\n\\u{1b}[31mb");
-    }
 
     #[test]
     fn a_file_that_is_not_written_to_its_end_does_not_stay() {

@@ -21,9 +21,11 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// What is no definition, with line and column.
+    /// What is no definition, with line and column; and as [`Definition::check`].
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+        let definition: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        definition.check()?;
+        Ok(definition)
     }
 
     /// The definition as text.

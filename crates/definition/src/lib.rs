@@ -5,9 +5,10 @@
 //! read a few times in a run, and apart from it is compiled in little time.
 //!
 //! Files to begin with: `definition.rs` what is read and written, `parts.rs`, `disk.rs` and `ssd.rs` what it is made
-//! of, `catalogue.rs` those in `models/*.toml`, `disksim/` parameter files of DiskSim.
+//! of, `check.rs` what values may be, `catalogue.rs` those in `models/*.toml`, `disksim/` parameter files of DiskSim.
 
 pub mod catalogue;
+mod check;
 mod definition;
 pub mod disk;
 pub mod disksim;

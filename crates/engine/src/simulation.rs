@@ -15,6 +15,7 @@ use iolab_spec::group::GroupTrial;
 use iolab_spec::outcome::{Ended, GroupOutcome, Outcome};
 use iolab_spec::region::Region;
 use iolab_spec::trial::TrialSpec;
+use iolab_spec::units::format_size;
 use iolab_spec::{Error, Result};
 use worker::Worker;
 
@@ -51,8 +52,10 @@ pub trait Disk {
     fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>);
 }
 
-/// Events between two looks at the stop flag.
-const LOOK_EVERY: u32 = 4096;
+/// Latest time of a disk, ns: 146 years. What a disk adds to it for requests in flight does not run over.
+const TIME_MAX: u64 = 1 << 62;
+/// Most bytes in flight: what a disk does for them between two looks at the stop flag, and their times, stay bounded.
+const IN_FLIGHT_MAX: u64 = 64 << 30;
 /// Requests completed at one moment, for each that can be in flight, from which a disk is said to take no time.
 const AT_ONCE_PER_SLOT: u64 = 16;
 /// No fewer than these.
@@ -70,6 +73,7 @@ pub fn run(
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
     check(spec)?;
+    check_in_flight([spec])?;
     let clock = Clock::of_rate(1.0);
     let mut workers = workers(spec, 0, &clock, start_ns);
     let now = carry_out(&mut workers, disk, start_ns, stop)?;
@@ -91,6 +95,7 @@ pub fn run_groups(
     start_ns: u64,
     stop: &AtomicBool,
 ) -> Result<(Outcome, u64)> {
+    check_in_flight(groups.iter().map(|group| &group.trial))?;
     let clock = Clock::of_rate(1.0);
     let mut all: Vec<Worker<'_>> = Vec::new();
     for group in groups {
@@ -140,6 +145,22 @@ fn check(spec: &TrialSpec) -> Result<()> {
     spec.check()
 }
 
+/// Refuses more bytes in flight than a disk is asked for at a time.
+fn check_in_flight<'a>(trials: impl IntoIterator<Item = &'a TrialSpec>) -> Result<()> {
+    let bytes = |spec: &TrialSpec| spec.in_flight().saturating_mul(spec.largest_request());
+    let all = trials.into_iter().map(bytes);
+    let all = all.fold(0, u64::saturating_add);
+    match all > IN_FLIGHT_MAX {
+        true => Err(Error::usage(format!(
+            "{} bytes in flight on a model, more than {}",
+            all,
+            format_size(IN_FLIGHT_MAX)
+        ))
+        .hint("choose a smaller bs, depth or number of threads")),
+        false => Ok(()),
+    }
+}
+
 /// Nothing of a disk that is computed is counted by a kernel.
 fn seen() -> (Counters, Region) {
     (Counters::default(), Region::default())
@@ -166,11 +187,11 @@ fn carry_out(
     let in_flight: u64 = workers.iter().map(Worker::depth).sum();
     let at_once_max = (AT_ONCE_PER_SLOT * in_flight).max(AT_ONCE_LEAST);
     let mut at_once = 0;
-    let mut until_look = LOOK_EVERY;
+    let disk = &mut Stoppable { disk, stop };
     for worker in workers.iter_mut() {
         worker.turn(now, disk);
     }
-    loop {
+    while !stop.load(Ordering::Relaxed) {
         let wake = match wakes {
             true => workers.iter().filter_map(Worker::wake).min(),
             false => None,
@@ -178,6 +199,9 @@ fn carry_out(
         let Some(next) = disk.next_event().into_iter().chain(wake).min() else {
             break;
         };
+        if next > TIME_MAX {
+            return Err(takes_too_long());
+        }
         if next > now {
             (now, at_once) = (next, 0);
         }
@@ -210,16 +234,38 @@ fn carry_out(
         if at_once > at_once_max {
             return Err(takes_no_time());
         }
-        until_look -= 1;
-        if until_look == 0 {
-            until_look = LOOK_EVERY;
-            if stop.load(Ordering::Relaxed) {
-                workers.iter_mut().for_each(|worker| worker.cut_off(now));
-                break;
-            }
-        }
+    }
+    if stop.load(Ordering::Relaxed) {
+        workers.iter_mut().for_each(|worker| worker.cut_off(now));
     }
     Ok(now)
+}
+
+/// A disk that is asked for nothing more once the stop flag is raised: requests that are issued at one moment can be many.
+struct Stoppable<'a> {
+    disk: &'a mut dyn Disk,
+    stop: &'a AtomicBool,
+}
+
+impl Disk for Stoppable<'_> {
+    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
+        if !self.stop.load(Ordering::Relaxed) {
+            self.disk.submit(now_ns, tag, ask);
+        }
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        self.disk.next_event()
+    }
+
+    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
+        self.disk.advance(until_ns, done);
+    }
+}
+
+fn takes_too_long() -> Error {
+    Error::usage("requests take longer on this model than its clock counts, 146 years")
+        .hint("shorten the times in its definition")
 }
 
 fn takes_no_time() -> Error {

@@ -1,5 +1,7 @@
 //! The cells of one or several runs as rows, and which factor plays which part in a figure.
 
+use std::collections::{BTreeMap, HashSet};
+
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_record::Sample;
 use iolab_spec::{Error, Result};
@@ -42,15 +44,28 @@ pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of a cell, in the order of time; where the run shows a level, of that.
-pub(super) fn values(run: &Run<'_>, cell: i64, quantity: Response) -> Vec<f64> {
-    if let Some(level) = run.level {
-        return level.by_cell.get(&cell).cloned().unwrap_or_default();
+/// The values of a quantity in the measured trials of each cell, in the order of time; where the run shows a level, of that.
+pub(super) struct Values(BTreeMap<i64, Vec<f64>>);
+
+impl Values {
+    /// Of a run.
+    pub(super) fn of(run: &Run<'_>, quantity: Response) -> Self {
+        if let Some(level) = run.level {
+            return Self(level.by_cell.clone());
+        }
+        let mut all: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+        for sample in measured(run) {
+            if let Some(value) = sample.value(quantity) {
+                all.entry(sample.cell).or_default().push(value);
+            }
+        }
+        Self(all)
     }
-    measured(run)
-        .filter(|sample| sample.cell == cell)
-        .filter_map(|sample| sample.value(quantity))
-        .collect()
+
+    /// Of a cell; none where it has none.
+    pub(super) fn of_cell(&self, cell: i64) -> &[f64] {
+        self.0.get(&cell).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl<'a> Data<'a> {
@@ -85,6 +100,25 @@ impl<'a> Data<'a> {
         Ok(data)
     }
 
+    /// The same cells with their values of another quantity, those without any left out. Its factors are the same, so that
+    /// places in them stay right.
+    pub(super) fn of_quantity(&self, runs: &[Run<'_>], quantity: Response) -> Self {
+        let all: Vec<Values> = runs.iter().map(|run| Values::of(run, quantity)).collect();
+        let with = |row: &Row<'a>| {
+            let values = all[row.run].of_cell(row.cell.cell.id);
+            Some(Row {
+                summary: summary(values)?,
+                values: values.to_vec(),
+                ..row.clone()
+            })
+        };
+        Self {
+            quantity,
+            factors: self.factors.clone(),
+            rows: self.rows.iter().filter_map(with).collect(),
+        }
+    }
+
     /// Leaves out the factors that no two rows differ in.
     fn drop_constant(&mut self) {
         let varies: Vec<bool> = (0..self.factors.len())
@@ -100,13 +134,9 @@ impl<'a> Data<'a> {
 
     /// The levels of a factor in their order.
     pub(super) fn levels(&self, factor: usize) -> Vec<&'a str> {
-        let mut levels: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            if !levels.contains(&row.levels[factor]) {
-                levels.push(row.levels[factor]);
-            }
-        }
-        levels
+        let mut seen = HashSet::new();
+        let levels = self.rows.iter().map(|row| row.levels[factor]);
+        levels.filter(|level| seen.insert(*level)).collect()
     }
 
     /// The number that every level of a factor stands for; `None` when one stands for none.
@@ -142,17 +172,18 @@ fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Response
             .and_then(|i| cell.cell.levels.get(i))
             .map_or("", String::as_str)
     };
+    let all = Values::of(run, quantity);
     run.analysis()
         .cells
         .iter()
         .filter_map(|cell| {
-            let values = values(run, cell.cell.id, quantity);
+            let values = all.of_cell(cell.cell.id);
             Some(Row {
                 run: place,
                 cell,
                 levels: factors.iter().map(|factor| level(cell, factor)).collect(),
-                summary: summary(&values)?,
-                values,
+                summary: summary(values)?,
+                values: values.to_vec(),
             })
         })
         .collect()
@@ -259,14 +290,9 @@ impl Parts {
 
     /// The combinations of the facets' levels that occur, in their order.
     pub(super) fn panels<'a>(&self, data: &Data<'a>) -> Vec<Vec<&'a str>> {
-        let mut panels: Vec<Vec<&str>> = Vec::new();
-        for row in &data.rows {
-            let key = self.panel(row);
-            if !panels.contains(&key) {
-                panels.push(key);
-            }
-        }
-        panels
+        let mut seen = HashSet::new();
+        let panels = data.rows.iter().map(|row| self.panel(row));
+        panels.filter(|key| seen.insert(key.clone())).collect()
     }
 
     /// The panel that a row belongs to.

@@ -1,11 +1,13 @@
 //! What buffers in small pages cost against contiguous ones.
 
+use std::collections::HashMap;
+
 use iolab_stats::{CONFIDENCE, ratio_of_medians};
 
 use super::rule::RATIOS;
 use super::{Finding, Rule, Says, format_ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_spec::settings::CellSpec;
+use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::trial::{BufferMemory, TrialSpec};
 use iolab_spec::units::format_size;
 
@@ -24,10 +26,15 @@ pub fn small_pages(analysis: &Analysis) -> Vec<Finding> {
         let cells = analysis.cells.iter();
         cells.filter(move |c| c.cell.trial().buffer_memory == memory)
     };
+    let mut contiguous: HashMap<String, Vec<&CellAnalysis>> = HashMap::new();
+    for whole in of(BufferMemory::Contiguous) {
+        contiguous.entry(written(whole)).or_default().push(whole);
+    }
     let pairs: Vec<_> = of(BufferMemory::Kernel)
         .filter_map(|small| {
-            let mut others = of(BufferMemory::Contiguous);
-            let whole = others.find(|whole| bare(whole) == bare(small))?;
+            let mut others = contiguous.get(&written(small))?.iter().copied();
+            let own = bare(small);
+            let whole = others.find(|whole| bare(whole) == own)?;
             let ratio = ratio_of_medians(&whole.values, &small.values, CONFIDENCE)?;
             Some((small, whole, ratio))
         })
@@ -63,6 +70,13 @@ pub fn small_pages(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// What a cell asks for but the memory of its buffers.
+/// The settings of a cell but for the memory of its buffers, as text: cells of which these differ are not alike.
+fn written(cell: &CellAnalysis) -> String {
+    let bare = bare(cell);
+    let values = SETTINGS.iter().map(|setting| setting.get(&bare));
+    values.collect::<Vec<String>>().join("\n")
+}
+
 fn bare(cell: &CellAnalysis) -> CellSpec {
     CellSpec {
         trial: TrialSpec {

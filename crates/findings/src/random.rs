@@ -51,8 +51,15 @@ pub(crate) fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<P
     if sequential.target != random.target || !throughput(sequential) || !throughput(random) {
         return Vec::new();
     }
+    let of = |run: &'a Analysis, pattern: Pattern| -> Vec<&'a CellAnalysis> {
+        let cells = run.cells.iter();
+        cells
+            .filter(|cell| cell.cell.trial().pattern == pattern)
+            .collect()
+    };
+    let in_order = of(sequential, Pattern::Seq);
     let pair = |random: &'a CellAnalysis| {
-        let mut candidates = sequential.cells.iter();
+        let mut candidates = in_order.iter().copied();
         let sequential = candidates.find(|s| differ_in_pattern_only(s, random))?;
         Some(Pair {
             sequential,
@@ -60,15 +67,18 @@ pub(crate) fn pairs<'a>(sequential: &'a Analysis, random: &'a Analysis) -> Vec<P
             ratio: ratio_of_medians(&sequential.values, &random.values, CONFIDENCE)?,
         })
     };
-    let mut pairs: Vec<Pair<'a>> = random.cells.iter().filter_map(pair).collect();
+    let mut pairs: Vec<Pair<'a>> = of(random, Pattern::Rand)
+        .into_iter()
+        .filter_map(pair)
+        .collect();
     pairs.sort_by_key(|pair| pair.random.cell.trial().bs);
     pairs
 }
 
+/// Whether a cell in order and a random one differ in nothing else.
 fn differ_in_pattern_only(sequential: &CellAnalysis, random: &CellAnalysis) -> bool {
     let (s, r) = (sequential.cell.trial(), random.cell.trial());
-    (s.pattern, r.pattern) == (Pattern::Seq, Pattern::Rand)
-        && (s.bs, s.threads, s.depth, s.read_percent) == (r.bs, r.threads, r.depth, r.read_percent)
+    (s.bs, s.threads, s.depth, s.read_percent) == (r.bs, r.threads, r.depth, r.read_percent)
         && (s.backend, s.sync, s.cache, s.region) == (r.backend, r.sync, r.cache, r.region)
         && sequential.cell.spec.target == random.cell.spec.target
 }

@@ -15,7 +15,7 @@ mod seek;
 mod trial_time;
 mod written;
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use iolab_spec::{Error, Result};
 use serde::Deserialize;
@@ -172,7 +172,7 @@ impl Experiment {
         }
         let path = Path::new(name);
         if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
-            return Self::from_toml(&read_text(path)?, name);
+            return Self::from_toml(&read_text(path)?, name).map_err(|error| of_text(path, error));
         }
         let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
         Err(unknown("experiment", name, &known))
@@ -344,6 +344,67 @@ impl Experiment {
         toml::to_string(self).map_err(|error| {
             Error::failed(format!("the experiment cannot be written as TOML: {error}"))
         })
+    }
+}
+
+/// The file that one in `folder` means by `name`: in that folder, or below it. A file that is given to a user must not make
+/// iolab read, and show, what is elsewhere.
+///
+/// # Errors
+/// Of kind usage: it leads out of the folder, by `..`, as an absolute path or through a link; or there is no such file.
+pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
+    let outside = || {
+        Error::usage(format!(
+            "{name} is outside of the folder of the file that names it"
+        ))
+        .hint("put it into that folder or below it")
+    };
+    let mut depth = 0_usize;
+    for component in Path::new(name).components() {
+        depth = match component {
+            Component::Normal(_) => depth + 1,
+            Component::CurDir => depth,
+            Component::ParentDir => depth.checked_sub(1).ok_or_else(outside)?,
+            Component::RootDir | Component::Prefix(_) => return Err(outside()),
+        };
+    }
+    let folder = or_here(folder);
+    let path = folder.join(name);
+    let unreadable = |error: std::io::Error| {
+        Error::usage(format!("cannot read {}: {error}", path.display()))
+            .hint("check the name, which counts from the folder of the file that names it")
+    };
+    let found = path.canonicalize().map_err(unreadable)?;
+    match found.starts_with(folder.canonicalize().map_err(unreadable)?) {
+        true => Ok(found),
+        false => Err(outside()),
+    }
+}
+
+/// Whether a file that a user named is a link to one that is not below its folder: its text may be anybody's, and is not shown.
+pub fn leads_elsewhere(named: &Path) -> bool {
+    let folder = named.parent().map(or_here);
+    match (named.canonicalize(), folder.map(Path::canonicalize)) {
+        (Ok(file), Some(Ok(folder))) => !file.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// A folder, also where its name is empty.
+fn or_here(folder: &Path) -> &Path {
+    match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    }
+}
+
+/// What is wrong with the text of a file that a user named, without that text where it stands elsewhere.
+pub fn of_text(named: &Path, error: Error) -> Error {
+    match leads_elsewhere(named) {
+        false => error,
+        true => Error::usage(format!("{}: there is a mistake in it", named.display())).hint(
+            "it is a link to a file elsewhere, whose text is not shown: give that file itself",
+        ),
     }
 }
 

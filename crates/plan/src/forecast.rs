@@ -88,8 +88,13 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use iolab_spec::settings::SETTINGS;
+
     use super::*;
     use crate::experiment::Experiment;
+    use crate::suite::Suite;
 
     fn forecast(name: &str, sets: &[&str]) -> Forecast {
         let mut experiment = Experiment::find(name).expect("built in");
@@ -125,5 +130,56 @@ mod tests {
         let sets = [grid[0], grid[1], "bytes=none", "rate=1", &requests];
         let found = forecast("write-random", &sets);
         assert_eq!(found.time.1, Duration::MAX);
+    }
+
+    #[test]
+    fn no_value_of_a_setting_breaks_a_plan() {
+        let values = [
+            "0", "1", "3", "100", "4096", "1G", "8191P", "1ns", "365d", "1B/s",
+        ];
+        let mut taken = 0;
+        for (name, group) in [
+            ("read-random", ""),
+            ("interference", "reader."),
+            ("interference", ""),
+        ] {
+            for (setting, value) in SETTINGS.iter().flat_map(|s| values.map(|value| (s, value))) {
+                let mut experiment = Experiment::find(name).expect("built in");
+                let set = format!("{group}{}={value}", setting.name);
+                if experiment.apply_set(&set).is_err() {
+                    continue;
+                }
+                if let Ok(plan) = Plan::of_new_run(experiment) {
+                    taken += 1;
+                    let _ = Forecast::of(&plan);
+                    let _ = plan.shortfall();
+                }
+            }
+        }
+        assert!(taken > 100, "{taken}");
+    }
+
+    #[test]
+    fn nothing_of_zero_bytes_gets_into_a_plan() {
+        for name in [
+            "bs",
+            "region",
+            "threads",
+            "depth",
+            "sync_every",
+            "thinktime_every",
+        ] {
+            for (experiment, group) in [("read-size", ""), ("interference", "writer.")] {
+                let mut experiment = Experiment::find(experiment).expect("built in");
+                let error = experiment.apply_set(&format!("{group}{name}=0"));
+                let error = error.expect_err(name);
+                assert!(error.message().contains("out of range"), "{error}");
+            }
+            let suite = format!(
+                "name = 'x'\nabout = ''\nbudget = '1min'\n[settings]\n{name} = 0\n[[experiments]]\nuse = 'read-random'\n"
+            );
+            let error = Suite::from_toml(&suite, "x.toml", Path::new(".")).expect_err(name);
+            assert!(error.message().contains("line 5"), "{error}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A suite: several experiments that are run one after the other within one budget.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use iolab_spec::{Error, Result};
@@ -10,7 +10,10 @@ use toml::{Spanned, Value};
 use crate::experiment::document::{
     Definition, DesignEntries, DocumentText, Entries, Groups, budget,
 };
-use crate::experiment::{BUDGET_MAX, BUILTIN, Experiment, check_name, check_question, read_text};
+use crate::experiment::{
+    BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_name, check_question, of_text,
+    read_text,
+};
 use iolab_spec::names::unknown;
 
 /// Name and TOML text of every built-in suite, in alphabetical order; the build finds them in `suites/`.
@@ -21,6 +24,9 @@ pub const DEFAULT_SUITE: &str = "quick";
 
 /// Most experiments of a suite.
 const EXPERIMENTS_MAX: usize = 100;
+
+/// Most cells of all its experiments.
+const SUITE_CELLS_MAX: usize = 3 * CELLS_MAX;
 
 /// Experiments with a budget for all of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,12 +99,21 @@ impl Suite {
         };
         let mut experiments = Vec::new();
         let mut own_budget = Vec::new();
+        let mut cells = 0;
         for entry in document.experiments {
             let span = entry.span();
             own_budget.push(entry.get_ref().design.has_budget());
             let resolved = entry.into_inner().resolve(&source, folder, &common);
             let experiment: Experiment = resolved?;
-            experiment.check().map_err(|error| source.at(span, error))?;
+            experiment
+                .check()
+                .map_err(|error| source.at(span.clone(), error))?;
+            cells += experiment.cell_count();
+            if cells > SUITE_CELLS_MAX {
+                let error =
+                    Error::usage(format!("the suite has more than {SUITE_CELLS_MAX} cells"));
+                return Err(source.at(span, error.hint("split it into several suites")));
+            }
             experiments.push(experiment);
         }
         share_budget(total, &mut experiments, &own_budget)
@@ -123,7 +138,8 @@ impl Suite {
         let path = Path::new(name);
         if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
             let folder = path.parent().unwrap_or(Path::new("."));
-            return Self::from_toml(&read_text(path)?, name, folder);
+            return Self::from_toml(&read_text(path)?, name, folder)
+                .map_err(|error| of_text(path, error));
         }
         let known: Vec<&str> = BUILTIN_SUITES.iter().map(|(builtin, _)| *builtin).collect();
         Err(unknown("suite", name, &known))
@@ -142,8 +158,7 @@ impl Entry {
         let found = if is_builtin {
             Experiment::find(name)
         } else if name.ends_with(".toml") {
-            let path: PathBuf = folder.join(name);
-            Experiment::find(&path.to_string_lossy())
+            beside(folder, name).and_then(|path| Experiment::find(&path.to_string_lossy()))
         } else {
             let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
             Err(unknown("experiment", name, &known))

@@ -3,13 +3,19 @@
 mod key;
 mod keys;
 
+use std::collections::HashMap;
+
 pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
 pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys, TargetFact};
 
 /// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
 /// written under other keys is kept too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Environment(Vec<(String, String)>);
+pub struct Environment {
+    facts: Vec<(String, String)>,
+    /// Where each key stands first: a file may have any number of them.
+    places: HashMap<String, usize>,
+}
 
 impl Environment {
     /// The value of a key; `None` where it is not known or is no value of this kind.
@@ -19,7 +25,7 @@ impl Environment {
 
     /// The text behind any name.
     pub fn text(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.0.iter().find(|(key, _)| key == name)?;
+        let (_, value) = self.facts.get(*self.places.get(name)?)?;
         Some(value)
     }
 
@@ -27,13 +33,19 @@ impl Environment {
     pub fn put<K: ValueType>(&mut self, key: &Key<K>, value: impl Into<Option<K::Value>>) {
         let text = value.into().map(|value| K::write(&value));
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.0.push((key.name().to_owned(), text));
+            self.push(key.name().to_owned(), text);
         }
+    }
+
+    fn push(&mut self, key: String, value: String) {
+        let place = self.facts.len();
+        self.places.entry(key.clone()).or_insert(place);
+        self.facts.push((key, value));
     }
 
     /// Adds the facts of a further target.
     pub fn put_target(&mut self, number: usize, facts: Environment) {
-        self.0.extend(facts.into_iter().map(|(key, value)| {
+        self.extend(facts.into_iter().map(|(key, value)| {
             let key = KEYS.of_further_target.of(TargetFact { number, key });
             (key.name().to_owned(), value)
         }));
@@ -46,7 +58,7 @@ impl Environment {
             number,
             key: String::new(),
         });
-        let facts = self.0.iter().filter_map(|(key, value)| {
+        let facts = self.facts.iter().filter_map(|(key, value)| {
             let key = match key.strip_prefix(own.name()) {
                 Some(key) => key,
                 None if is_of_target(key) => return None,
@@ -60,13 +72,13 @@ impl Environment {
     /// What holds whatever the target is.
     #[must_use]
     pub fn of_machine(&self) -> Self {
-        let facts = self.0.iter().filter(|(key, _)| !is_of_target(key));
+        let facts = self.facts.iter().filter(|(key, _)| !is_of_target(key));
         facts.cloned().collect()
     }
 
     /// Names and texts, in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (&**key, &**value))
+        self.facts.iter().map(|(key, value)| (&**key, &**value))
     }
 }
 
@@ -78,7 +90,9 @@ fn is_of_target(key: &str) -> bool {
 /// From names and texts, as a run file keeps them.
 impl FromIterator<(String, String)> for Environment {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(facts: I) -> Self {
-        Self(facts.into_iter().collect())
+        let mut all = Self::default();
+        all.extend(facts);
+        all
     }
 }
 
@@ -87,13 +101,15 @@ impl IntoIterator for Environment {
     type IntoIter = std::vec::IntoIter<(String, String)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.facts.into_iter()
     }
 }
 
 impl Extend<(String, String)> for Environment {
     fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, facts: I) {
-        self.0.extend(facts);
+        facts
+            .into_iter()
+            .for_each(|(key, value)| self.push(key, value));
     }
 }
 

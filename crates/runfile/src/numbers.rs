@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::Path;
 
+use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
 use iolab_spec::{Error, Result};
 
@@ -95,11 +96,14 @@ fn number(line: &[u8]) -> std::result::Result<Option<f64>, String> {
 }
 
 fn no_number(path: &Path, row: usize, shown: &str) -> Error {
-    Error::usage(format!(
+    let error = Error::usage(format!(
         "line {row} of {} is not a number: {shown:?}",
         path.display()
-    ))
-    .hint("write one finite number a line, such as 12.5 or 3e6, without units; '#' begins a remark")
+    ));
+    of_text(
+        path,
+        error.hint("write one finite number a line, such as 12.5 or 3e6, without units; '#' begins a remark"),
+    )
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecor
 use iolab_spec::group::{GroupSpec, check_group_name};
 use iolab_spec::trial::Rate;
 
+/// Most cells: those of a plan, and as many that its run has added.
+const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
 const TEXT_MAX: u64 = 256 << 20;
 /// Most histograms of a sample: those of one part.
@@ -288,11 +290,15 @@ impl Tables<'_> {
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
         let reader = Reader::new(table, &statement, self.path, self.version)?;
         let mut rows = statement.query([]).map_err(wrong)?;
+        let most = match table.name {
+            "cell" => CELLS_MAX,
+            _ => ROWS_MAX,
+        };
         let mut count = 0;
         while let Some(row) = rows.next().map_err(wrong)? {
             self.weigh(row)?;
-            if count == ROWS_MAX {
-                let what = format!("table {} has more than {ROWS_MAX} rows", table.name);
+            if count == most {
+                let what = format!("table {} has more than {most} rows", table.name);
                 return Err(too_large(self.path, what));
             }
             take(&reader, row)?;

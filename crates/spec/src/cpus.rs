@@ -87,6 +87,10 @@ impl FromStr for Cpus {
             number.filter(|number| *number <= CPU_MAX).ok_or_else(wrong)
         };
         let mut numbers = Vec::new();
+        // More parts than CPUs name some of them again and again.
+        if text.split(',').nth(CPU_MAX as usize + 1).is_some() {
+            return Err(wrong());
+        }
         for part in text.split(',') {
             let (first, last) = match part.split_once('-') {
                 Some((first, last)) => (number(first)?, number(last)?),

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 /// control characters (`\u{1b}`), line and paragraph separators, and the marks that reverse
 /// the direction of writing.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if is_unsafe(c) {
+        if steers(c) {
             safe.extend(c.escape_unicode());
         } else {
             safe.push(c);
@@ -20,7 +20,8 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-fn is_unsafe(c: char) -> bool {
+/// Whether a terminal could take a character as a command, or show what follows in another order.
+pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

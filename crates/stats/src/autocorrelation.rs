@@ -2,12 +2,19 @@
 //!
 //! Intervals and tests assume independent trials. These functions say how far that holds.
 
+use std::cell::OnceCell;
+
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
+use crate::correlation::lagged_products;
 use crate::describe::mean;
 
 /// The most lags that [`effective_sample_size`] looks at, so that its cost stays linear in `n`.
 const LAGS_MAX: usize = 2000;
+/// Longest series whose lags are summed one by one.
+const DIRECT_MAX: usize = 50_000;
+/// Lags that are summed one by one in a longer one: most series need no more.
+const NEAR_LAGS: usize = 32;
 
 /// The autocorrelation of neighbouring values, [`autocorrelation`] at lag 1.
 ///
@@ -79,9 +86,18 @@ pub fn effective_sample_size(data: &[f64]) -> Option<f64> {
     let deviations = Deviations::of(data)?;
     let n = data.len();
     let lags = n.min(LAGS_MAX);
+    let far = OnceCell::new();
+    let at = |lag: usize| match n <= DIRECT_MAX || lag < NEAR_LAGS {
+        true => deviations.autocorrelation(lag),
+        // Of a series that drifts all lags are looked at: one after the other that is 2000 times its length.
+        false => {
+            far.get_or_init(|| lagged_products(&deviations.shares, LAGS_MAX))[lag]
+                / deviations.square_sum
+        }
+    };
     let positive: f64 = (0..lags)
         .step_by(2)
-        .map(|lag| deviations.autocorrelation(lag) + deviations.autocorrelation(lag + 1))
+        .map(|lag| at(lag) + at(lag + 1))
         .take_while(|pair| *pair > 0.0)
         .sum();
     let time = 2.0 * positive - 1.0;
@@ -134,6 +150,21 @@ mod tests {
         let data: Vec<f64> = (0..100).map(f64::from).collect();
         assert!(lag1(&data).unwrap() > 0.9);
         assert!(effective_sample_size(&data).unwrap() < 5.0);
+    }
+
+    #[test]
+    fn a_long_series_is_summed_as_a_short_one() {
+        let value =
+            |i: usize| 10.0 * (i as f64 / 8_000.0).sin() + ((i * 7919) % 1009) as f64 / 500.0;
+        let data: Vec<f64> = (0..DIRECT_MAX + 1).map(value).collect();
+        let pairs = (0..LAGS_MAX).step_by(2);
+        let pair =
+            |lag| autocorrelation(&data, lag).unwrap() + autocorrelation(&data, lag + 1).unwrap();
+        let positive: f64 = pairs.map(pair).take_while(|pair| *pair > 0.0).sum();
+        let expected = data.len() as f64 / (2.0 * positive - 1.0);
+        let found = effective_sample_size(&data).unwrap();
+        assert!(positive > 100.0, "it goes on for many lags: {positive}");
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
     }
 
     #[test]

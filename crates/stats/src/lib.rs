@@ -11,6 +11,7 @@ mod binomial;
 mod bootstrap;
 mod changepoint;
 mod contrast;
+mod correlation;
 mod dependent;
 mod describe;
 mod equivalence;

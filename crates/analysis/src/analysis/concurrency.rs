@@ -1,5 +1,7 @@
 //! How many requests were in flight, beside how many were asked for. METHODS.md has the rules.
 
+use std::collections::HashMap;
+
 use super::{CellAnalysis, disturbance, median_of};
 use iolab_record::{Cell, Sample};
 use iolab_spec::trial::{Backend, CacheState};
@@ -93,40 +95,39 @@ fn at_device(cell: &Cell, sample: &Sample) -> Option<f64> {
     (elapsed_ms > 0.0).then(|| queue_ms as f64 / elapsed_ms / pieces.max(1.0))
 }
 
-/// Compares each cell with the one in which a request is alone.
+/// Compares each cell with the one in which a request is alone: it differs in threads and depth alone, and has one of each.
 pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
-    let judged: Vec<Option<Concurrency>> = cells
-        .iter()
-        .map(|cell| {
-            let lone = lone(cells, cell, factors);
-            let relief = relief(cells, cell, factors);
-            Some(compared(cell, cell.concurrency?, lone, relief))
-        })
-        .collect();
+    let others = |cell: &CellAnalysis| {
+        let levels = factors.iter().zip(&cell.cell.levels);
+        let kept = levels.filter(|(factor, _)| !["threads", "depth"].contains(&factor.as_str()));
+        kept.map(|(_, level)| level.clone())
+            .collect::<Vec<String>>()
+    };
+    let mut lone: HashMap<Vec<String>, &CellAnalysis> = HashMap::new();
+    let mut by_levels: HashMap<&[String], &CellAnalysis> = HashMap::new();
+    for cell in cells.iter() {
+        by_levels.entry(&cell.cell.levels).or_insert(cell);
+        if cell.concurrency.is_some_and(|own| own.asked == 1) {
+            lone.entry(others(cell)).or_insert(cell);
+        }
+    }
+    let judge = |cell: &CellAnalysis| {
+        let alone = lone.get(&others(cell)).copied();
+        let relief = relief(&by_levels, cell, factors);
+        Some(compared(cell, cell.concurrency?, alone, relief))
+    };
+    let judged: Vec<Option<Concurrency>> = cells.iter().map(judge).collect();
     for (cell, concurrency) in cells.iter_mut().zip(judged) {
         cell.concurrency = concurrency;
     }
 }
 
-/// The cell that differs in threads and depth alone, and has one of each.
-fn lone<'a>(
-    cells: &'a [CellAnalysis],
+/// A cell that differs in what the threads share alone, and is much faster.
+fn relief(
+    cells: &HashMap<&[String], &CellAnalysis>,
     of: &CellAnalysis,
     factors: &[String],
-) -> Option<&'a CellAnalysis> {
-    let others = |cell: &CellAnalysis| {
-        let levels = factors.iter().zip(cell.cell.levels.clone());
-        let kept = levels.filter(|(factor, _)| !["threads", "depth"].contains(&factor.as_str()));
-        kept.map(|(_, level)| level).collect::<Vec<String>>()
-    };
-    let wanted = others(of);
-    cells
-        .iter()
-        .find(|cell| cell.concurrency.is_some_and(|c| c.asked == 1) && others(cell) == wanted)
-}
-
-/// A cell that differs in what the threads share alone, and is much faster.
-fn relief(cells: &[CellAnalysis], of: &CellAnalysis, factors: &[String]) -> Option<Relief> {
+) -> Option<Relief> {
     let own = of.iops?.median;
     RELIEFS.into_iter().find_map(|(factor, level)| {
         let place = factors.iter().position(|name| name == factor)?;
@@ -135,8 +136,7 @@ fn relief(cells: &[CellAnalysis], of: &CellAnalysis, factors: &[String]) -> Opti
             return None;
         }
         levels[place] = level.to_owned();
-        let other = cells.iter().find(|c| c.cell.levels == levels)?;
-        let iops = other.iops?.median;
+        let iops = cells.get(levels.as_slice())?.iops?.median;
         (iops > RELIEF_MIN * own).then_some(Relief {
             factor,
             level,

@@ -133,6 +133,9 @@ pub(crate) struct Run {
     /// target, measured in the same blocks: 'iolab compare FILE --by target' compares them
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
+    /// Let a job file of fio include files outside of its folder
+    #[arg(long)]
+    pub(crate) allow_include: bool,
     /// Use all TARGETs at once, a group of workers for each: measures each alone, the first two, three, ...
     /// together, and all of them (factor active)
     #[arg(long)]

@@ -15,16 +15,16 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
     // Before the scratch file is there: from then on no signal may leave it behind.
     let stop = stop::on_signals()?;
     let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;
-    let mut to = output::open(None)?;
+    let coloured = output::is_coloured() && options.format == DoctorFormat::Text;
+    let mut to = match coloured {
+        true => output::open_raw(None)?,
+        false => output::open(None)?,
+    };
     match options.format {
         DoctorFormat::Json => report::json(&diagnosis, &mut to)?,
         DoctorFormat::Text => {
             let width = output::style().width;
-            write!(
-                to,
-                "{}",
-                report::text(&diagnosis, width, output::is_coloured())
-            )?;
+            write!(to, "{}", report::text(&diagnosis, width, coloured))?;
         }
     }
     Ok(to.flush()?)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use iolab_definition::catalogue;
 use iolab_model::check::{check, parse_trace};
+use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
 use iolab_report::model as report;
 use iolab_run::runner::model_definition;
@@ -12,7 +13,7 @@ use iolab_spec::{Error, Result};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
 use crate::exit::Outcome;
-use crate::output::{self, harmless};
+use crate::output;
 
 /// Largest trace that is compared, bytes.
 const TRACE_MAX: u64 = 1 << 30;
@@ -47,14 +48,15 @@ fn list(format: ModelFormat) -> Result<String> {
 
 /// The text as it was written, comments included, once it is known to be a definition.
 fn show(name: &str) -> Result<String> {
-    Ok(harmless(&model_definition(name)?.0))
+    Ok(model_definition(name)?.0)
 }
 
 fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
     let (_, definition) = model_definition(name)?;
     let trace = parse_trace(&named_file::text(path, TRACE_MAX, TRACE_HINT)?)
         .map_err(|why| Error::usage(why).within(path.display()))
-        .map_err(|error| error.hint(TRACE_HINT))?;
+        .map_err(|error| error.hint(TRACE_HINT))
+        .map_err(|error| of_text(path, error))?;
     let found = check(&definition, &trace).map_err(|why| Error::usage(why).within(name))?;
     if found.all().is_none() {
         return Err(Error::usage(format!(

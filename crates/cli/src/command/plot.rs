@@ -161,7 +161,7 @@ fn write(options: &Plot, bytes: &[u8]) -> Outcome {
         return output::replace(&options.output, bytes);
     }
     let path = (!is_stdout(&options.output)).then_some(&*options.output);
-    let mut to = output::open(path)?;
+    let mut to = output::open_raw(path)?;
     to.write_all(bytes)?;
     Ok(to.flush()?)
 }

@@ -11,6 +11,7 @@ use iolab_spec::{Kind, Result};
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::read_run;
 use crate::exit::Outcome;
+use crate::harmless::harmless;
 use crate::output;
 use crate::workspace::make_folder;
 
@@ -75,7 +76,7 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
     }
     let mut to = output::open(Some(path))?;
     for (figure, content) in figures {
-        let mut to = output::open(Some(&figure))?;
+        let mut to = output::open_raw(Some(&figure))?;
         to.write_all(content)?;
         to.flush()?;
     }
@@ -86,7 +87,7 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
 /// Writes the page of these runs to a folder; see [`write_new`].
 pub(crate) fn write_in(folder: &Path, inputs: &[Input]) -> Outcome<PathBuf> {
     let page = Report::new(inputs).html()?;
-    write_new(folder, "report", "html", page.as_bytes())
+    write_new(folder, "report", "html", harmless(&page).as_bytes())
 }
 
 /// Writes a new file to a folder, under the first of `STEM.EXT`, `STEM-2.EXT`, ... that is free.
@@ -101,7 +102,7 @@ pub(crate) fn write_new(
             1 => format!("{stem}.{extension}"),
             _ => format!("{stem}-{number}.{extension}"),
         });
-        match output::open(Some(&path)) {
+        match output::open_raw(Some(&path)) {
             Err(error) if error.kind() == Kind::Refused && number < NAMES_MAX => {}
             to => {
                 let mut to = to?;

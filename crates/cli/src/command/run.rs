@@ -134,11 +134,12 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
 fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
-        let file = JobFile::read(path, options.targets.first().map(PathBuf::as_path))?;
+        let target = options.targets.first().map(PathBuf::as_path);
+        let file = JobFile::read(path, target, options.allow_include)?;
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {
-                writeln!(to, "{}", output::harmless(&line))?;
+                writeln!(to, "{line}")?;
             }
             writeln!(to)?;
             to.flush()?;

@@ -14,13 +14,13 @@ use iolab_spec::Result;
 use crate::arguments::{Show, ShowFormat};
 use crate::builtin::{Builtin, unknown_name};
 use crate::exit::Outcome;
-use crate::output::{harmless, open};
+use crate::output::open;
 
 /// Writes the definition to stdout.
 pub(crate) fn show(options: &Show) -> Outcome {
     let text = match options.format {
-        ShowFormat::Toml => toml(&options.name)?,
-        ShowFormat::Fio => harmless(&job_file(&Plan::of_new_run(experiment(&options.name)?)?)),
+        ShowFormat::Toml => toml(options)?,
+        ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(options)?)?),
     };
     let mut to = open(None)?;
     write!(to, "{text}")?;
@@ -29,28 +29,34 @@ pub(crate) fn show(options: &Show) -> Outcome {
 
 /// The TOML: of what is built in with its comments, of a file with everything resolved, of a job file of fio with what each
 /// of its options means.
-fn toml(name: &str) -> Result<String> {
+fn toml(options: &Show) -> Result<String> {
+    let name = options.name.as_str();
     let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
     let mut builtin = builtin.chain(BUILTIN_REQUIREMENTS);
     if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }
     if JobFile::is_one(Path::new(name)) {
-        return Ok(harmless(&JobFile::read(Path::new(name), None)?.to_toml()?));
+        return read(options)?.to_toml();
     }
     let is_file = Path::new(name).exists() || name.ends_with(".toml");
     match is_file {
-        true => Ok(harmless(&Experiment::find(name)?.to_toml()?)),
+        true => Experiment::find(name)?.to_toml(),
         false => Err(unknown_name(name)),
     }
 }
 
-fn experiment(name: &str) -> Result<Experiment> {
+fn experiment(options: &Show) -> Result<Experiment> {
+    let name = options.name.as_str();
     match JobFile::is_one(Path::new(name)) {
-        true => Ok(JobFile::read(Path::new(name), None)?.experiment),
+        true => Ok(read(options)?.experiment),
         false => {
             Builtin::Experiment.check(name)?;
             Experiment::find(name)
         }
     }
+}
+
+fn read(options: &Show) -> Result<JobFile> {
+    JobFile::read(Path::new(&options.name), None, options.allow_include)
 }

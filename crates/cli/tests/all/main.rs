@@ -34,4 +34,5 @@ mod run_file;
 mod serve;
 mod show;
 mod targets;
+mod terminal;
 mod verify;

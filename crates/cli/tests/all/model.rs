@@ -74,7 +74,7 @@ fn what_cannot_be_checked_is_named() {
         "no-disk.toml",
         &FIXED.replace("latency", "cache").replace(
             "read_us = 5000\nwrite_us = 5000",
-            "bytes = 1\nline = 2\nhit_us = 1",
+            "bytes = 1\nline = 512\nhit_us = 1",
         ),
     );
     write("bad.trace", "R Hit 0 1 5000 0\nR Hit 0 0 5000 0\n");

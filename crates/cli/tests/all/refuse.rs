@@ -216,6 +216,83 @@ fn all_mistakes_of_a_job_file_are_told_with_their_lines() {
 }
 
 #[test]
+fn files_of_others_read_no_secret_into_a_log() {
+    const SECRET: &str = "hunter2topsecret";
+    let root = folder();
+    let place = root.path().join("checkout");
+    std::fs::create_dir(&place).unwrap();
+    let secret = root.path().join("secret");
+    let lines = format!("root:{SECRET}:1\n{SECRET} = 1\n[{SECRET}]\nrw={SECRET}\n");
+    std::fs::write(&secret, lines).unwrap();
+    for link in ["link.fio", "link.toml"] {
+        std::os::unix::fs::symlink(&secret, place.join(link)).unwrap();
+    }
+    let suite = "name = 'x'\nabout = ''\nbudget = '1min'\n[[experiments]]\nuse = ";
+    for (name, text) in [
+        ("a.fio", "[a]\nsize=1m\ninclude ../secret\n".to_owned()),
+        (
+            "b.fio",
+            format!("[a]\nsize=1m\ninclude {}\n", secret.display()),
+        ),
+        ("c.fio", "[a]\nsize=1m\ninclude link.fio\n".to_owned()),
+        ("d.fio", "[a]\nsize=1m\nrw=${SECRET}\n".to_owned()),
+        ("e.fio", "[a]\nsize=1m\ndescription=${SECRET}\n".to_owned()),
+        ("f.fio", "[a]\nsize=1m\nfilename=/${SECRET}/x\n".to_owned()),
+        ("a.toml", format!("{suite}'../secret.toml'\n")),
+        ("b.toml", format!("{suite}'link.toml'\n")),
+    ] {
+        std::fs::write(place.join(name), text).unwrap();
+    }
+    let with_secret = |arguments: &[&str]| -> Done {
+        let output = iolab(&place, arguments).env("SECRET", SECRET).output();
+        output.expect("the binary starts").into()
+    };
+    for name in [
+        "a.fio",
+        "b.fio",
+        "c.fio",
+        "d.fio",
+        "e.fio",
+        "f.fio",
+        "link.fio",
+        "link.toml",
+    ] {
+        for command in [
+            &["run", name, "--dry-run"][..],
+            &["run", name, "--dry-run", "--allow-include"],
+            &["show", name],
+            &["show", name, "--allow-include"],
+        ] {
+            let done = with_secret(command);
+            let code = if name == "e.fio" { 0 } else { 2 };
+            assert_eq!(done.code, Some(code), "{command:?}: {}", done.stderr);
+            for text in [&done.stdout, &done.stderr] {
+                assert!(!text.contains(SECRET), "{command:?}: {text}");
+            }
+        }
+    }
+    for name in ["a.toml", "b.toml", "link.toml"] {
+        let done = with_secret(&["study", ".", "--suite", name, "--dry-run"]).expect(2);
+        assert!(!done.stderr.contains(SECRET), "{name}: {}", done.stderr);
+    }
+    let done = with_secret(&["model", "show", "./link.toml"]).expect(2);
+    assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
+    let done = with_secret(&["stats", "link.toml"]).expect(2);
+    assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
+    // What is run with a variable keeps what it came to, and not its text.
+    let run = [
+        "run", "e.fio", ".", "--budget", "1s", "--time", "10ms", "-o", "e.iolab",
+    ];
+    with_secret(&run).expect(0);
+    let file = std::fs::read(place.join("e.iolab")).unwrap();
+    assert!(
+        !file
+            .windows(SECRET.len())
+            .any(|part| part == SECRET.as_bytes())
+    );
+}
+
+#[test]
 #[cfg_attr(feature = "mpi", ignore = "a build with MPI joins the others")]
 fn several_processes_of_a_launcher_are_not_unrelated_runs() {
     let folder = folder();

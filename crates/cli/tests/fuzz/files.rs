@@ -143,7 +143,8 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-fn show(record: &RunRecord, path: &Path) {
+/// Shows a record as the commands do, with the answers that the latencies of the file at `path` give.
+pub(crate) fn show(record: &RunRecord, path: &Path) {
     let unanswered = AnalysedRun::of(record.clone());
     let answered = iolab_runfile::read_latency(path)
         .and_then(|latencies| unanswered.clone().answered(latencies));

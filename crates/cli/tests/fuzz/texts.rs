@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use iolab_peers::fio::job::JobFile;
-use iolab_plan::cells::cells;
+use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{BUILTIN, Experiment};
+use iolab_plan::forecast::Forecast;
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_run::import::Import;
 use iolab_runfile::NewFile;
@@ -76,6 +77,14 @@ fn words() -> Vec<&'static str> {
     SYNTAX.into_iter().chain(VALUES).chain(names).collect()
 }
 
+/// What a dry run shows of an experiment.
+fn foreseen(experiment: &Experiment) {
+    if let Ok(plan) = Plan::of_new_run(experiment.clone()) {
+        let _ = Forecast::of(&plan);
+        let _ = plan.shortfall();
+    }
+}
+
 #[test]
 fn definitions() {
     let good: Vec<&str> = BUILTIN.iter().map(|(_, text)| *text).collect();
@@ -87,7 +96,7 @@ fn definitions() {
             let Ok(experiment) = Experiment::from_toml(text, "mine.toml") else {
                 return;
             };
-            let _ = cells(&experiment);
+            foreseen(&experiment);
             // What was understood can be written down and understood again.
             let written = experiment.to_toml().expect("written");
             let again = Experiment::from_toml(&written, "again").expect("read again");
@@ -104,7 +113,11 @@ fn suites() {
     drive(
         "suites",
         |mutator| mutator.damaged_text(&good, &words),
-        |text| drop(Suite::from_toml(text, "mine.toml", folder.path())),
+        |text| {
+            if let Ok(suite) = Suite::from_toml(text, "mine.toml", folder.path()) {
+                suite.experiments.iter().for_each(foreseen);
+            }
+        },
     );
 }
 
@@ -120,6 +133,10 @@ fn changes_from_the_command_line() {
         "settle=10s",
         "refine=2",
         "rate=100,1000",
+        "reader.bs=4k",
+        "writer.rate=0,50MB/s",
+        "bs_mix=4k:60,64k:40",
+        "cpus=0-3,8",
     ];
     let words = words();
     let experiments: Vec<Experiment> = BUILTIN
@@ -142,7 +159,7 @@ fn changes_from_the_command_line() {
                 }
             }
             experiment.check().expect("what is accepted is sound");
-            let _ = cells(&experiment);
+            foreseen(&experiment);
         },
     );
 }

@@ -1,5 +1,7 @@
 //! The axes that several kinds of figure share.
 
+use std::collections::HashMap;
+
 use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
@@ -17,7 +19,7 @@ const LOG_COUNTS: f64 = 8.0;
 #[derive(Debug, Clone)]
 pub(super) struct FactorAxis<'a> {
     pub(super) axis: Axis,
-    places: Vec<(&'a str, f64)>,
+    places: HashMap<&'a str, f64>,
     /// Whether the levels are names, side by side without an order.
     pub(super) is_names: bool,
 }
@@ -25,8 +27,7 @@ pub(super) struct FactorAxis<'a> {
 impl FactorAxis<'_> {
     /// Where a level stands.
     pub(super) fn place(&self, level: &str) -> f64 {
-        let found = self.places.iter().find(|(name, _)| *name == level);
-        found.map_or(0.0, |(_, place)| *place)
+        self.places.get(level).copied().unwrap_or(0.0)
     }
 }
 
@@ -79,7 +80,7 @@ pub(super) fn names<'a>(
             },
             ticks: Ticks::Named(ticks.collect()),
         },
-        places,
+        places: places.into_iter().collect(),
         is_names,
     }
 }

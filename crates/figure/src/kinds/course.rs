@@ -1,5 +1,7 @@
 //! Throughput inside the trials, over their time: a cache that fills, a device that throttles.
 
+use std::collections::HashMap;
+
 use iolab_analysis::analysis::Response;
 use iolab_record::SampleSeries;
 use iolab_spec::{Error, Result};
@@ -29,6 +31,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
     let trials: usize = runs.iter().map(|run| run.series.len()).sum();
     let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
+    let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
     let mut panels = Vec::new();
     for key in parts.panels(&data) {
         let mut panel = Panel::new(time_axis(1.0), time_axis(1.0));
@@ -39,7 +42,11 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             let name = parts
                 .series
                 .map_or_else(String::new, |i| words::level(data.factors[i], level));
-            for trial in of_cell(&runs[row.run], row) {
+            for trial in trials_of[row.run]
+                .get(&row.cell.cell.id)
+                .into_iter()
+                .flatten()
+            {
                 let points = points(trial, row, most);
                 if points.len() >= INTERVALS_MIN {
                     panel.series.push(line(name.clone(), place, points));
@@ -92,16 +99,16 @@ fn time_axis(most: f64) -> Axis {
     }
 }
 
-/// The measured trials of a cell that have a course.
-fn of_cell<'a>(run: &Run<'a>, row: &Row<'_>) -> impl Iterator<Item = &'a SampleSeries> {
-    let id = row.cell.cell.id;
-    let trials: Vec<i64> = measured(run)
-        .filter(|s| s.cell == id)
-        .map(|s| s.id)
-        .collect();
-    let all: &'a [SampleSeries] = run.series;
-    all.iter()
-        .filter(move |series| trials.contains(&series.sample))
+/// The measured trials of each cell that have a course.
+fn by_cell<'a>(run: &Run<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
+    let cells: HashMap<i64, i64> = measured(run).map(|s| (s.id, s.cell)).collect();
+    let mut all: HashMap<i64, Vec<&'a SampleSeries>> = HashMap::new();
+    for series in run.series {
+        if let Some(cell) = cells.get(&series.sample) {
+            all.entry(*cell).or_default().push(series);
+        }
+    }
+    all
 }
 
 /// Throughput of each interval, in its middle.

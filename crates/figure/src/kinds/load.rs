@@ -4,7 +4,7 @@ use iolab_analysis::analysis::Response;
 use iolab_spec::{Error, Result};
 
 use super::super::Run;
-use super::super::data::{Data, Parts, Row, values, verdict};
+use super::super::data::{Data, Parts, Row, Values, verdict};
 use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -31,15 +31,10 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         },
     )?;
     let single = parts.series.is_none() && options.y.is_none();
-    let quantities = if single {
-        vec![Response::Latency, Response::P99]
-    } else {
-        vec![quantity]
-    };
-    let mut lines: Vec<Line> = Vec::new();
-    for quantity in quantities {
-        let data = Data::new(runs, quantity)?;
-        lines.extend(lines_of(runs, &data, &parts, load, options, single));
+    let mut lines = lines_of(runs, &data, &parts, load, options, single);
+    if single {
+        let tail = data.of_quantity(runs, Response::P99);
+        lines.extend(lines_of(runs, &tail, &parts, load, options, single));
     }
     let across: Vec<f64> = lines.iter().flat_map(|l| &l.points).map(|p| p.x).collect();
     let up = lines.iter().flat_map(|l| &l.points).flat_map(|p| {
@@ -147,6 +142,8 @@ fn lines_of(
 ) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
+    let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
+    let rates: Vec<Values> = rates.collect();
     for row in &data.rows {
         let panel = parts.panel(row);
         let (name, place) = match parts.series {
@@ -163,7 +160,8 @@ fn lines_of(
             ),
             None => (String::new(), 0),
         };
-        let Some(point) = point(runs, data, row, load, options) else {
+        let iops = rates[row.run].of_cell(row.cell.cell.id);
+        let Some(point) = point(iops, data, row, load, options) else {
             continue;
         };
         let same = |line: &&mut Line| line.place == place && line.panel == panel;
@@ -181,14 +179,13 @@ fn lines_of(
 }
 
 fn point(
-    runs: &[Run<'_>],
+    iops: &[f64],
     data: &Data<'_>,
     row: &Row<'_>,
     load: usize,
     options: &Options,
 ) -> Option<Mark> {
-    let iops = values(&runs[row.run], row.cell.cell.id, Response::Iops);
-    let iops = center(&iolab_stats::summary(&iops)?, options);
+    let iops = center(&iolab_stats::summary(iops)?, options);
     let value = center(&row.summary, options);
     let verdict = verdict(row.cell);
     Some(Mark {

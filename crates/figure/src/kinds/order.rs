@@ -1,11 +1,13 @@
 //! Every trial in the order of time, so that drift, throttling and groups show.
 
+use std::collections::HashMap;
+
 use iolab_analysis::analysis::Response;
 use iolab_plan::cells::label;
 use iolab_spec::{Error, Result};
 
 use super::super::Run;
-use super::super::data::{measured, verdict};
+use super::super::data::{Values, measured, verdict};
 use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
@@ -122,19 +124,20 @@ fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
     let apart = cells.len() <= CELLS_MAX;
+    let all = Values::of(run, quantity);
     let medians: Vec<Option<f64>> = cells
         .iter()
         .map(|cell| match (relative, is_response) {
             (false, _) => Some(1.0),
             (true, true) => cell.response.map(|r| r.median),
-            (true, false) => {
-                iolab_stats::median(&super::super::data::values(run, cell.cell.id, quantity))
-            }
+            (true, false) => iolab_stats::median(all.of_cell(cell.cell.id)),
         })
         .collect();
+    let places = cells.iter().zip(0..).map(|(cell, at)| (cell.cell.id, at));
+    let places: HashMap<i64, usize> = places.collect();
     let mut series: Vec<Series> = Vec::new();
     for (i, sample) in measured(run).enumerate() {
-        let Some(at) = cells.iter().position(|cell| cell.cell.id == sample.cell) else {
+        let Some(at) = places.get(&sample.cell).copied() else {
             continue;
         };
         let (Some(value), Some(median)) = (sample.value(quantity), medians[at]) else {

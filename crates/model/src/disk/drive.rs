@@ -39,7 +39,8 @@ impl Behind {
         if before == 0 {
             0
         } else {
-            self.from + (self.until - self.from) * before / (self.end - self.first)
+            let part = u128::from(self.until - self.from) * u128::from(before);
+            self.from + (part / u128::from(self.end - self.first)) as Ns
         }
     }
 }
@@ -82,8 +83,13 @@ impl Drive {
     pub fn new(definition: &DiskDefinition) -> Result<Self, String> {
         let layout = Layout::new(&definition.geometry)?;
         let arm = Arm::new(&definition.mechanics, layout.cylinders())?;
-        if definition.block == 0 {
-            return Err("a block has at least one byte".into());
+        let bytes = layout.blocks().checked_mul(definition.block);
+        if definition.block == 0 || bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
+            return Err(format!(
+                "{} blocks of {} bytes: a disk has 1 byte to 8 EiB",
+                layout.blocks(),
+                definition.block
+            ));
         }
         let buffer = definition.buffer.clone();
         let rules = Rules {

@@ -10,6 +10,9 @@
 
 use iolab_definition::disk::{Geometry, Sparing, Zone};
 
+/// Most sectors of a zone that are left out or lie elsewhere.
+const LEFT_OUT_MAX: u64 = 1 << 24;
+
 /// One zone, ready to look places up.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneMap {
@@ -82,18 +85,21 @@ impl ZoneMap {
             defects: Vec::new(),
         };
         // A slipped or defective track is that of all its sectors.
-        let whole = |place: u64| {
-            if by_track {
-                place * sectors..(place + 1) * sectors
-            } else {
-                place..place + 1
-            }
-        };
+        let each = if by_track { sectors } else { 1 };
+        let whole = |place: u64| place * each..(place + 1) * each;
+        let is_inside = |place: &u64| *place < places / each;
+        let named = zone.slips.iter().chain(zone.defects.iter().flatten());
+        if named.filter(|place| is_inside(place)).count() as u64 * each > LEFT_OUT_MAX {
+            return Err(format!(
+                "zone of cylinders {first} to {last}: more than {LEFT_OUT_MAX} sectors slipped or replaced"
+            ));
+        }
         let mut slips: Vec<u64> = zone
             .slips
             .iter()
-            .flat_map(|&slip| whole(slip))
-            .filter(|&p| p < places)
+            .copied()
+            .filter(is_inside)
+            .flat_map(whole)
             .collect();
         slips.sort_unstable();
         slips.dedup();
@@ -127,11 +133,10 @@ impl ZoneMap {
             }
         }
         map.slips = slips;
-        for &[bad, good] in &zone.defects {
-            for (bad, good) in whole(bad).zip(whole(good)) {
-                if bad != good && bad < places && good < places {
-                    map.defects.push([bad, good]);
-                }
+        for [bad, good] in &zone.defects {
+            if bad != good && is_inside(bad) && is_inside(good) {
+                let sectors = whole(*bad).zip(whole(*good));
+                map.defects.extend(sectors.map(|(bad, good)| [bad, good]));
             }
         }
         map.defects.sort_unstable();

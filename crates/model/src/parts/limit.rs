@@ -49,7 +49,8 @@ impl Bucket {
         // Work beyond the size of the bucket waits for a full one.
         let missing = units.min(self.size) - self.level;
         let filled = if missing > 0.0 {
-            self.at + (missing / self.sustained).ceil() as Ns
+            self.at
+                .saturating_add((missing / self.sustained).ceil() as Ns)
         } else {
             0
         };

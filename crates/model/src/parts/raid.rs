@@ -61,6 +61,10 @@ impl Raid {
             .unwrap_or(0)
             / definition.chunk
             * definition.chunk;
+        let all = each.checked_mul(members.len() as u64);
+        if all.is_none_or(|bytes| bytes > i64::MAX as u64) {
+            return Err("an array has at most 8 EiB".into());
+        }
         Ok(Self {
             level: definition.level,
             chunk: definition.chunk,

@@ -108,7 +108,9 @@ impl Ftl {
         }
         let page_slots = page / definition.slot;
         let block_slots = page_slots * u64::from(flash.pages);
-        let physical = dies * u64::from(flash.blocks) * block_slots;
+        let physical = dies
+            .saturating_mul(flash.blocks.into())
+            .saturating_mul(block_slots);
         if physical == 0
             || physical >= u64::from(NONE)
             || !(0.0..=100.0).contains(&definition.over_provisioning)
@@ -120,8 +122,9 @@ impl Ftl {
         }
         let logical = (physical as f64 / (1.0 + definition.over_provisioning)) as u64;
         // Two blocks of each die are being filled, and the spare ones hold nothing.
-        let reserve = dies * (u64::from(definition.free_blocks.max(1)) + 2) * block_slots;
-        if logical + reserve > physical {
+        let open = u64::from(definition.free_blocks.max(1)) + 2;
+        let reserve = (dies * block_slots).saturating_mul(open);
+        if logical.saturating_add(reserve) > physical {
             return Err(format!(
                 "over-provisioning of {} leaves {} slots, and open and spare blocks take {reserve}",
                 definition.over_provisioning,

@@ -3,6 +3,7 @@
 mod disk;
 mod drives;
 mod flash;
+mod hostile;
 mod layout;
 mod models;
 mod parts;

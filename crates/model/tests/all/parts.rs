@@ -220,7 +220,7 @@ fn parts_that_make_no_model_say_why() {
     let error = |model: &str| iolab_model::build(&definition(model), 0).err().unwrap();
     assert!(error("server = { slots = 0, inner = { memory = 1 } }").contains("at least one slot"));
     assert!(
-        error("cache = { bytes = 1, line = 2, hit_us = 0, inner = { memory = 1 } }")
+        error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }")
             .contains("does not hold a line")
     );
     assert!(
@@ -228,7 +228,7 @@ fn parts_that_make_no_model_say_why() {
             .contains("at least 3 members")
     );
     assert!(
-        error("limit = { requests = { sustained = 0 }, inner = { memory = 1 } }")
+        error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }")
             .contains("no rate")
     );
 }

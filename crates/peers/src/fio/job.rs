@@ -47,15 +47,17 @@ impl JobFile {
             .is_some_and(|extension| extension == "fio" || extension == "job")
     }
 
-    /// Reads a job file, which is measured on `target`, or else on what it names itself.
+    /// Reads a job file, which is measured on `target`, or else on what it names itself. With `allow_include` it may include
+    /// files outside of its folder. What it takes from other files and from variables is in no message.
     ///
     /// # Errors
     /// As [`JobFile::parse`]; when the file, or one that it includes, cannot be read.
-    pub fn read(path: &Path, target: Option<&Path>) -> Result<Self> {
+    pub fn read(path: &Path, target: Option<&Path>, allow_include: bool) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let variable = |name: &str| std::env::var(name).ok();
         let around = Around {
             file: Some(path),
+            allow_include,
             variable: &variable,
         };
         Self::of(&read_text(path)?, &name, target, around)
@@ -70,6 +72,7 @@ impl JobFile {
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let around = Around {
             file: None,
+            allow_include: false,
             variable: &|_| None,
         };
         Self::of(text, name, None, around)
@@ -89,6 +92,9 @@ impl JobFile {
         let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
         side_by_side::check_flows(&jobs, &stages, &mut mistakes);
         let held = level::held(&jobs, &mut mistakes);
+        if let (None, Some(named)) = (target, &named) {
+            target::check_known(&jobs, named, &mut mistakes);
+        }
         let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(target::bytes_of);
         let mut cells = cells_of(&jobs, whole, &mut mistakes);
@@ -118,14 +124,21 @@ impl JobFile {
             hold: None,
             only: Vec::new(),
         };
-        match several {
-            true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
-            false => put_settings(&mut experiment, &cells)?,
-        }
-        if let (Some(held), Some(cell)) = (held, cells.first()) {
-            held.put(&mut experiment, cell.trial.depth)?;
-        }
-        experiment.check()?;
+        let whole_file = || -> Result<()> {
+            match several {
+                true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
+                false => put_settings(&mut experiment, &cells)?,
+            }
+            if let (Some(held), Some(cell)) = (held, cells.first()) {
+                held.put(&mut experiment, cell.trial.depth)?;
+            }
+            experiment.check()
+        };
+        // What is wrong with all jobs together follows from hidden values too.
+        let places = jobs.iter().map(Job::place);
+        let hidden = places.into_iter().find(|place| place.hidden.is_some());
+        whole_file()
+            .map_err(|error| hidden.map_or_else(|| error.clone(), |at| at.error(error.clone())))?;
         Ok(Self {
             experiment,
             target,
@@ -141,7 +154,7 @@ impl JobFile {
                 [] => String::new(),
                 jobs => format!(" [{}]", jobs.join(", ")),
             };
-            format!("line {}{jobs}: {}: {}", told.line, told.option, told.means)
+            format!("{}{jobs}: {}: {}", told.place, told.option, told.means)
         });
         let notes = self.notes.iter().map(|note| format!("note: {note}"));
         told.chain(notes).collect()
@@ -166,16 +179,16 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Ce
         // It is not waited for, but has to be a time all the same.
         let ramp = job.options.get("ramp_time");
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
-            mistakes.add(job.line_of(fault.option), fault.error);
+            mistakes.add(&job.place_of(fault.option), fault.error);
         }
         match cell_or_faults(&job.options, size_else) {
             Ok(cell) => match cell.trial.check() {
                 Ok(()) => cells.push(cell),
-                Err(error) => mistakes.add(job.line, error),
+                Err(error) => mistakes.add(&job.place(), error),
             },
             Err(faults) => {
                 for fault in faults {
-                    mistakes.add(job.line_of(fault.option), fault.error);
+                    mistakes.add(&job.place_of(fault.option), fault.error);
                 }
             }
         }
@@ -186,7 +199,7 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Ce
 fn question(name: &str, jobs: &[Job]) -> String {
     let texts: Vec<&str> = jobs
         .iter()
-        .filter_map(|job| job.options.get("description").map(String::as_str))
+        .filter_map(|job| job.public("description").map(String::as_str))
         .collect();
     let question = match texts.as_slice() {
         [only] => (*only).to_owned(),

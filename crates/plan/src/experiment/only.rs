@@ -1,5 +1,7 @@
 //! Combinations of levels that are the cells of an experiment, where not every combination is one.
 
+use std::collections::HashSet;
+
 use iolab_spec::{Error, Result};
 
 use super::{CELLS_MAX, Experiment, Scoped};
@@ -30,10 +32,9 @@ impl Experiment {
                 return Err(Error::usage("the combinations list different settings")
                     .hint("give each of them the same settings"));
             }
-            if !rows.contains(&row) {
-                rows.push(row);
-            }
+            rows.push(row);
         }
+        let rows = each_once(rows);
         if rows.len() > CELLS_MAX {
             return Err(Error::usage(format!("{} combinations", rows.len()))
                 .hint(format!("list at most {CELLS_MAX}")));
@@ -80,13 +81,7 @@ impl Experiment {
     }
 
     fn merge_rows(&mut self) {
-        let mut rows: Vec<Combination> = Vec::new();
-        for row in self.only.drain(..).filter(|row| !row.is_empty()) {
-            if !rows.contains(&row) {
-                rows.push(row);
-            }
-        }
-        self.only = rows;
+        self.only = each_once(self.only.drain(..).filter(|row| !row.is_empty()));
     }
 
     /// Whether a factor is listed in the combinations, and not crossed.
@@ -145,6 +140,20 @@ impl Experiment {
         }
         self.list(&rows).map_err(|error| error.within(source.name))
     }
+}
+
+/// The rows without those that repeat an earlier one.
+fn each_once(rows: impl IntoIterator<Item = Combination>) -> Vec<Combination> {
+    let mut seen = HashSet::new();
+    let key = |row: &Combination| -> Vec<(String, String)> {
+        let listed = row.iter();
+        listed
+            .map(|(of, level)| (of.to_string(), level.clone()))
+            .collect()
+    };
+    rows.into_iter()
+        .filter(|row| seen.insert(key(row)))
+        .collect()
 }
 
 fn lists_the_same(one: &Combination, other: &Combination) -> bool {

@@ -1,5 +1,7 @@
 //! The environment of all runs: what they share once, what differs run by run.
 
+use std::collections::HashSet;
+
 use super::summary::readable;
 use super::{Input, clean};
 
@@ -13,20 +15,18 @@ pub(super) struct Fact {
 
 /// Every property of any run, in the order in which they appear.
 pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in inputs
+    let mut seen = HashSet::new();
+    let names = inputs
         .iter()
-        .flat_map(|i| i.run.record().environment.iter())
-    {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+        .flat_map(|i| i.run.record().environment.iter());
+    let names = names
+        .map(|(name, _)| name)
+        .filter(|name| seen.insert(*name));
     let fact = |name: &str| Fact {
         name: clean(name),
         values: values(inputs, name),
     };
-    names.into_iter().map(fact).collect()
+    names.map(fact).collect()
 }
 
 fn values(inputs: &[Input], name: &str) -> Vec<String> {

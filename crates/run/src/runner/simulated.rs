@@ -83,7 +83,8 @@ impl Executor for Simulated<'_> {
     }
 
     fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
-        self.now_ns += time.as_nanos() as u64;
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.now_ns = self.now_ns.saturating_add(ns);
     }
 
     fn fit(&self, cell: &mut PlannedCell) -> Result<()> {

@@ -1,6 +1,6 @@
 //! When writes become durable.
 
-use super::values::{put, put_count};
+use super::values::{SOME_COUNT, put, put_count};
 use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "sync_every",
         since: 6,
         exported: true,
-        set: |cell, text| put_count(&mut cell.trial.sync_every, text),
+        set: |cell, text| put_count(&mut cell.trial.sync_every, text, SOME_COUNT),
         get: |cell| cell.trial.sync_every.into(),
     },
 ];

@@ -1,11 +1,12 @@
 //! How many requests are issued, and how.
 
 use super::values::{
-    parse_weight, put, put_active, put_batch, put_bound, put_count, put_duration, put_flag,
-    put_or_none, put_part,
+    SOME_COUNT, parse_weight, put, put_active, put_batch, put_bound, put_count, put_duration,
+    put_flag, put_or_none, put_part,
 };
 use super::{Setting, Topic, Value, ValueKind};
 use crate::group::ALL;
+use crate::trial::{DEPTH_MAX, THREADS_MAX};
 use crate::units::parse_duration;
 
 pub(super) const ROWS: &[Setting] = &[
@@ -32,7 +33,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "threads",
         since: 5,
         exported: true,
-        set: |cell, text| put_count(&mut cell.trial.threads, text),
+        set: |cell, text| put_count(&mut cell.trial.threads, text, [1, THREADS_MAX]),
         get: |cell| cell.trial.threads.into(),
     },
     Setting {
@@ -45,7 +46,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "depth",
         since: 5,
         exported: true,
-        set: |cell, text| put_count(&mut cell.trial.depth, text),
+        set: |cell, text| put_count(&mut cell.trial.depth, text, [1, DEPTH_MAX]),
         get: |cell| cell.trial.depth.into(),
     },
     Setting {
@@ -110,7 +111,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "thinktime_every",
         since: 6,
         exported: true,
-        set: |cell, text| put_count(&mut cell.trial.thinktime_every, text),
+        set: |cell, text| put_count(&mut cell.trial.thinktime_every, text, SOME_COUNT),
         get: |cell| cell.trial.thinktime_every.into(),
     },
     Setting {

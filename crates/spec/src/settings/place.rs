@@ -1,6 +1,6 @@
 //! Where requests go.
 
-use super::values::{put, put_bound, put_flag, put_or_none, put_size};
+use super::values::{ANY_SIZE, SOME_SIZE, put, put_bound, put_flag, put_or_none, put_size};
 use super::{Setting, Topic, Value, ValueKind};
 use crate::units::parse_size;
 
@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "offset_bytes",
         since: 5,
         exported: true,
-        set: |cell, text| put_size(&mut cell.trial.offset, text),
+        set: |cell, text| put_size(&mut cell.trial.offset, text, ANY_SIZE),
         get: |cell| cell.trial.offset.into(),
     },
     Setting {
@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "region_bytes",
         since: 5,
         exported: true,
-        set: |cell, text| put_size(&mut cell.trial.region, text),
+        set: |cell, text| put_size(&mut cell.trial.region, text, SOME_SIZE),
         get: |cell| cell.trial.region.into(),
     },
     Setting {

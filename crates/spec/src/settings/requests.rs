@@ -1,7 +1,10 @@
 //! What a request is.
 
-use super::values::{put, put_bound, put_flag, put_or_none, put_percent, put_size, put_workload};
+use super::values::{
+    ANY_SIZE, put, put_bound, put_flag, put_or_none, put_percent, put_size, put_workload,
+};
 use super::{Setting, Topic, Value, ValueKind};
+use crate::trial::BS_MAX;
 use crate::units::parse_size;
 
 pub(super) const ROWS: &[Setting] = &[
@@ -28,7 +31,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "bs_bytes",
         since: 5,
         exported: true,
-        set: |cell, text| put_size(&mut cell.trial.bs, text),
+        set: |cell, text| put_size(&mut cell.trial.bs, text, [1, BS_MAX]),
         get: |cell| cell.trial.bs.into(),
     },
     Setting {
@@ -54,7 +57,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "skip_bytes",
         since: 5,
         exported: true,
-        set: |cell, text| put_size(&mut cell.trial.skip, text),
+        set: |cell, text| put_size(&mut cell.trial.skip, text, ANY_SIZE),
         get: |cell| cell.trial.skip.into(),
     },
     Setting {

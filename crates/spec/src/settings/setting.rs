@@ -1,7 +1,10 @@
 //! What the table says of a setting, and what can be done with it.
 
 use super::{CellSpec, SETTINGS, Value};
-use crate::Result;
+use crate::{Error, Result};
+
+/// Longest value, bytes: a list that people or programs write is shorter, and reading it takes no time.
+const VALUE_MAX: usize = 64 << 10;
 
 /// What kind of value a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +171,13 @@ impl Setting {
     /// # Errors
     /// Of kind usage, naming the setting and what it takes.
     pub fn set(&self, cell: &mut CellSpec, text: &str) -> Result<()> {
+        if text.len() > VALUE_MAX {
+            let bytes = text.len();
+            return Err(
+                Error::usage(format!("{}: a value of {bytes} bytes", self.name))
+                    .hint(format!("a value has at most {VALUE_MAX} bytes")),
+            );
+        }
         (self.set)(cell, self.kind.trimmed(text)).map_err(|error| error.within(self.name))
     }
 

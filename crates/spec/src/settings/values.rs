@@ -8,15 +8,30 @@ use crate::trial::Batch;
 use crate::{Error, Result};
 
 use super::CellSpec;
-use crate::units::{parse_duration, parse_size};
+use crate::units::{format_size, parse_duration, parse_size};
 
 pub(super) fn put<T: FromStr<Err = Error>>(place: &mut T, text: &str) -> Result<()> {
     *place = text.parse()?;
     Ok(())
 }
 
-pub(super) fn put_size(place: &mut u64, text: &str) -> Result<()> {
-    *place = parse_size(text)?;
+/// Sizes and counts that may be anything.
+pub(super) const ANY_SIZE: [u64; 2] = [0, i64::MAX as u64];
+/// Sizes that are more than nothing.
+pub(super) const SOME_SIZE: [u64; 2] = [1, i64::MAX as u64];
+/// Counts that are more than nothing.
+pub(super) const SOME_COUNT: [u32; 2] = [1, u32::MAX];
+
+/// Sets a size from the first to the second of `bounds`: nothing else gets into a cell.
+pub(super) fn put_size(place: &mut u64, text: &str, bounds: [u64; 2]) -> Result<()> {
+    let bytes = parse_size(text)?;
+    let [least, most] = bounds;
+    if !(least..=most).contains(&bytes) {
+        let (least, most) = (format_size(least), format_size(most));
+        return Err(Error::usage(format!("'{text}' is out of range"))
+            .hint(format!("choose a size from {least} to {most}")));
+    }
+    *place = bytes;
     Ok(())
 }
 
@@ -30,10 +45,16 @@ pub(super) fn parse_count(text: &str) -> Result<u64> {
         })
 }
 
-pub(super) fn put_count(place: &mut u32, text: &str) -> Result<()> {
-    *place = u32::try_from(parse_count(text)?).map_err(|_| {
-        Error::usage(format!("{text} is far too many")).hint("choose a smaller number")
-    })?;
+/// Sets a count from the first to the second of `bounds`: nothing else gets into a cell.
+pub(super) fn put_count(place: &mut u32, text: &str, bounds: [u32; 2]) -> Result<()> {
+    let [least, most] = bounds;
+    *place = u32::try_from(parse_count(text)?)
+        .ok()
+        .filter(|count| (least..=most).contains(count))
+        .ok_or_else(|| {
+            Error::usage(format!("'{text}' is out of range"))
+                .hint(format!("choose a number from {least} to {most}"))
+        })?;
     Ok(())
 }
 
@@ -58,7 +79,7 @@ pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
     cell.trial.memory_node = match text {
         "none" => None,
         _ => {
-            put_count(&mut node, text)?;
+            put_count(&mut node, text, [0, u32::MAX])?;
             Some(node)
         }
     };
@@ -69,7 +90,7 @@ pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
 pub(super) fn put_part(place: &mut Option<u32>, text: &str) -> Result<()> {
     put_bound(place, text, |text| {
         let mut count = 0;
-        put_count(&mut count, text).map(|()| count)
+        put_count(&mut count, text, SOME_COUNT).map(|()| count)
     })
 }
 

@@ -9,6 +9,9 @@ use crate::units::{format_size, parse_size};
 
 const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
 
+/// Most sizes: a share has at least one percent.
+const SIZES_MAX: usize = 100;
+
 /// A size of requests, and how many of a hundred have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SizeShare {
@@ -56,6 +59,12 @@ impl Sizes {
 
     fn of_one(text: &str) -> Result<Self> {
         let mut read: Vec<(u64, Option<u32>)> = Vec::new();
+        if text.split(',').nth(SIZES_MAX).is_some() {
+            return Err(Error::usage(format!(
+                "more than {SIZES_MAX} sizes: shares are whole percent"
+            ))
+            .hint(HINT));
+        }
         for part in text.split(',') {
             let (size, percent) = match part.split_once(':') {
                 Some((size, percent)) => (size, Some(parse_percent(percent)?)),

@@ -7,8 +7,8 @@ use iolab_spec::names::nearest;
 use iolab_spec::{Error, Result};
 
 use super::super::options::{Options, is_set, short};
-use super::lines::{self, Around, Said};
-use super::mistakes::{Mistakes, at};
+use super::lines::{self, Around, Hidden, Place, Said};
+use super::mistakes::Mistakes;
 use super::table::{self, Effect};
 
 /// Most jobs of a file.
@@ -19,20 +19,53 @@ const JOBS_MAX: usize = 1000;
 pub(super) struct Job {
     /// Its name.
     pub(super) name: String,
-    /// The number of its first line.
-    pub(super) line: usize,
+    /// Where it begins.
+    place: Place,
     /// Its options, each understood.
     pub(super) options: Options,
     /// Jobs beside it that do the same: their threads are counted with its own.
     pub(super) also: Vec<String>,
-    /// The lines that its options stand in.
-    lines: BTreeMap<String, usize>,
+    /// Where its options stand.
+    places: BTreeMap<String, Place>,
 }
 
 impl Job {
-    /// The line that gives an option, or else the job's first.
-    pub(super) fn line_of(&self, option: &str) -> usize {
-        self.lines.get(option).copied().unwrap_or(self.line)
+    /// Where an option is given, or else the job begins.
+    pub(super) fn place_of(&self, option: &str) -> Place {
+        self.places
+            .get(option)
+            .cloned()
+            .unwrap_or_else(|| self.place())
+    }
+
+    /// Where it begins. What is said of a job as a whole follows from all of its options: it is hidden where one of them is.
+    pub(super) fn place(&self) -> Place {
+        let hidden = || self.places.values().find_map(|place| place.hidden.clone());
+        let mut place = self.place.clone();
+        place.hidden = place.hidden.or_else(hidden);
+        place
+    }
+
+    /// An option as it may be shown, with its value where that stands in the job file.
+    pub(super) fn shown(&self, option: &str, value: &str) -> String {
+        match self
+            .places
+            .get(option)
+            .and_then(|place| place.hidden.as_ref())
+        {
+            None => format!("{option}={value}"),
+            Some(Hidden::Variables(written)) => written.clone(),
+            Some(Hidden::Elsewhere) => option.to_owned(),
+        }
+    }
+
+    /// The value of an option that may be shown.
+    pub(super) fn public(&self, option: &str) -> Option<&String> {
+        let is_hidden = self
+            .places
+            .get(option)
+            .is_some_and(|place| place.hidden.is_some());
+        self.options.get(option).filter(|_| !is_hidden)
     }
 
     /// Whether it waits for all jobs before it.
@@ -73,7 +106,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
     let mut jobs: Vec<Job> = Vec::new();
     let mut in_global = true;
     let mut in_section = false;
-    for (number, said) in lines::read(text, around, mistakes) {
+    for (place, said) in lines::read(text, around, mistakes) {
         let (name, value) = match said {
             Said::Section(name) => {
                 in_global = name == "global";
@@ -81,15 +114,15 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
                 if !in_global {
                     jobs.push(Job {
                         name,
-                        line: number,
+                        place: place.clone(),
                         options: global.0.clone(),
                         also: Vec::new(),
-                        lines: global.1.clone(),
+                        places: global.1.clone(),
                     });
                 }
                 if jobs.len() > JOBS_MAX {
                     let error = Error::usage(format!("there are more than {JOBS_MAX} jobs"));
-                    return Err(at(number, error.hint("give fewer")));
+                    return Err(place.error(error.hint("give fewer")));
                 }
                 continue;
             }
@@ -98,26 +131,29 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
         if !in_section {
             let shown = short(&name);
             let error = Error::usage(format!("'{shown}' stands before the first section"));
-            mistakes.add(number, error.hint("write [global] above it"));
+            mistakes.add(&place, error.hint("write [global] above it"));
         }
         let value = match checked(&name, value) {
             Ok(value) => value,
             Err(error) => {
-                mistakes.add(number, error);
+                mistakes.add(&place, error);
+                if mistakes.are_enough() {
+                    break;
+                }
                 continue;
             }
         };
-        let (options, lines) = match jobs.last_mut() {
-            Some(job) if !in_global => (&mut job.options, &mut job.lines),
+        let (options, places) = match jobs.last_mut() {
+            Some(job) if !in_global => (&mut job.options, &mut job.places),
             _ => (&mut global.0, &mut global.1),
         };
-        lines.insert(name.clone(), number);
+        places.insert(name.clone(), place);
         options.insert(name, value);
     }
     if jobs.is_empty() {
         let error = Error::usage("there is no job in it");
         mistakes.add(
-            text.lines().count().max(1),
+            &Place::of(text.lines().count().max(1)),
             error.hint("a job begins with its name in brackets: [job1]"),
         );
     }

@@ -23,11 +23,11 @@ pub(super) struct Held {
 pub(super) fn held(jobs: &[Job], mistakes: &mut Mistakes) -> Option<Held> {
     const TARGET: &str = "latency_target";
     let job = jobs.iter().find(|job| job.options.contains_key(TARGET))?;
-    let line = job.line_of(TARGET);
+    let place = job.place_of(TARGET);
     if jobs.len() > 1 {
         let error = Error::usage("latency_target with several jobs");
         mistakes.add(
-            line,
+            &place,
             error.hint("iolab tries the depths of one job: give the others a file of their own"),
         );
         return None;
@@ -35,7 +35,7 @@ pub(super) fn held(jobs: &[Job], mistakes: &mut Mistakes) -> Option<Held> {
     let mut time = |name: &'static str| match micros(name, job.options.get(name)?) {
         Ok(time) => Some(time).filter(|time| !time.is_zero()),
         Err(fault) => {
-            mistakes.add(job.line_of(name), fault.error);
+            mistakes.add(&job.place_of(name), fault.error);
             None
         }
     };
@@ -49,7 +49,7 @@ pub(super) fn held(jobs: &[Job], mistakes: &mut Mistakes) -> Option<Held> {
     match format!("{quantity}<{}", format_duration(target)).parse() {
         Ok(levels) => Some(Held { levels, window }),
         Err(error) => {
-            mistakes.add(job.line_of("latency_percentile"), error);
+            mistakes.add(&job.place_of("latency_percentile"), error);
             None
         }
     }

@@ -1,11 +1,16 @@
 //! The text of a job file as sections with options: comments, included files, variables, the byte order mark.
+//!
+//! A job file may be a stranger's, and what iolab prints may be public. So what comes from elsewhere (from variables, from
+//! included files, through a link) is used and never shown: [`Place::hidden`] goes with each line, and messages name it instead.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use iolab_plan::experiment::read_text;
+use iolab_plan::experiment::{beside, leads_elsewhere, read_text};
 use iolab_spec::{Error, Result};
 
 use super::mistakes::Mistakes;
+use crate::fio::options::short;
 
 /// Most files that are included one in the other.
 const DEPTH_MAX: usize = 8;
@@ -13,14 +18,78 @@ const DEPTH_MAX: usize = 8;
 const INCLUDED_MAX: usize = 100;
 /// Most lines of a file with all that it includes.
 const LINES_MAX: usize = 100_000;
+/// Most bytes of a file with all that it includes, and with what stands in variables.
+const BYTES_MAX: usize = 8 << 20;
 
 /// Where a job file takes from what is not in its text.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
     /// The job file, from whose folder `include` counts; none where nothing can be included.
     pub(super) file: Option<&'a Path>,
+    /// Whether files outside of that folder may be included.
+    pub(super) allow_include: bool,
     /// The value of a variable of the environment.
     pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    /// The number of the line in the file that was named.
+    pub(super) line: usize,
+    /// The file that this line includes, and the lines in it and in what it includes in turn.
+    included: Option<(String, Vec<usize>)>,
+    /// Why its text is not shown.
+    pub(super) hidden: Option<Hidden>,
+}
+
+/// Why the text of a line is not shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Hidden {
+    /// The value of variables of the environment is in it; so the job file writes it.
+    Variables(String),
+    /// It stands in another file.
+    Elsewhere,
+}
+
+impl Place {
+    /// A line of the file itself.
+    pub(super) fn of(line: usize) -> Self {
+        Self {
+            line,
+            ..Self::default()
+        }
+    }
+
+    /// An error there, without the text that is hidden.
+    pub(super) fn error(&self, error: Error) -> Error {
+        match &self.hidden {
+            None => error,
+            Some(Hidden::Variables(written)) => Error::usage(format!(
+                "iolab cannot carry out {written} with what is in the environment"
+            ))
+            .hint("values of variables are not shown: write the value itself to see what is wrong"),
+            Some(Hidden::Elsewhere) => Error::usage("iolab cannot carry out this line").hint(
+                "lines of other files are not shown: look there, or write the line into the job file",
+            ),
+        }
+        .within(self)
+    }
+}
+
+/// `line 3`, `line 3 (common.fio, line 7)`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        let Some((file, lines)) = &self.included else {
+            return Ok(());
+        };
+        write!(f, " ({file}")?;
+        for line in lines {
+            write!(f, ", line {line}")?;
+        }
+        f.write_str(")")
+    }
 }
 
 /// A line that says something.
@@ -32,17 +101,23 @@ pub(super) enum Said {
     Option(String, Option<String>),
 }
 
-/// What the lines say, each with the number of its line in the file that was named.
-pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Vec<(usize, Said)> {
+/// What the lines say, each with its place.
+pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Vec<(Place, Said)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader {
         around,
         mistakes,
         included: 0,
+        bytes: 0,
         open: around.file.map(same_name).into_iter().collect(),
         said: Vec::new(),
     };
-    reader.collect(text, 0, None);
+    let hidden = around.file.is_some_and(leads_elsewhere);
+    let place = |line| Place {
+        hidden: hidden.then_some(Hidden::Elsewhere),
+        ..Place::of(line)
+    };
+    reader.collect(text, 0, &place);
     reader.said
 }
 
@@ -52,91 +127,144 @@ struct Reader<'a> {
     mistakes: &'a mut Mistakes,
     /// Files that were included so far.
     included: usize,
+    /// Bytes that were read so far.
+    bytes: usize,
     /// The file under way, behind those that include it.
     open: Vec<PathBuf>,
-    said: Vec<(usize, Said)>,
+    said: Vec<(Place, Said)>,
 }
 
 impl Reader<'_> {
-    /// Takes the lines of a file; `at` is the line of the outermost `include`.
-    fn collect(&mut self, text: &str, depth: usize, at: Option<usize>) {
+    /// Takes the lines of a file; `place` tells where each of them stands.
+    fn collect(&mut self, text: &str, depth: usize, place: &dyn Fn(usize) -> Place) {
         for (number, line) in text.lines().enumerate() {
-            let number = at.unwrap_or(number + 1);
+            let mut place = place(number + 1);
+            self.bytes = self.bytes.saturating_add(line.len());
+            if self.said.len() >= LINES_MAX || self.bytes > BYTES_MAX {
+                let error = Error::usage(format!(
+                    "there are more than {LINES_MAX} lines or {BYTES_MAX} bytes"
+                ));
+                self.mistakes.add(&place, error.hint("give fewer"));
+                return;
+            }
             // fio cuts every line at the first of these, wherever it stands.
             let line = line.split([';', '#']).next().unwrap_or("").trim();
             if line.is_empty() {
                 continue;
             }
-            if self.said.len() >= LINES_MAX {
-                let error = Error::usage(format!("there are more than {LINES_MAX} lines"));
-                self.mistakes.add(number, error.hint("give fewer"));
-                return;
-            }
             if let Some(name) = line.strip_prefix("include ").map(str::trim) {
-                match self.include(name, depth) {
-                    Ok(text) => {
-                        self.collect(&text, depth + 1, Some(number));
-                        self.open.pop();
-                    }
-                    Err(error) => self.mistakes.add(number, error),
+                if let Some(text) = self.include(name, &place, depth) {
+                    let of_line = |line| within(&place, name, line);
+                    self.collect(&text, depth + 1, &of_line);
+                    self.open.pop();
                 }
                 continue;
             }
             if let Some(section) = line.strip_prefix('[') {
-                self.section(section, number, depth);
+                self.section(section, &place, depth);
                 continue;
             }
             match expand(line, self.around.variable) {
-                Ok(line) => self.said.push((number, option(&line))),
-                Err(error) => self.mistakes.add(number, error),
+                Ok(Line { said, expanded }) => {
+                    if let Some(bytes) = expanded {
+                        self.bytes = self.bytes.saturating_add(bytes);
+                        let written = Hidden::Variables(short(line));
+                        place.hidden.get_or_insert(written);
+                    }
+                    self.said.push((place, said));
+                }
+                Err(error) => self.mistakes.add(&place, error),
             }
         }
     }
 
     /// The text behind the bracket that opens a section.
-    fn section(&mut self, text: &str, number: usize, depth: usize) {
+    fn section(&mut self, text: &str, place: &Place, depth: usize) {
         let name = text.strip_suffix(']').unwrap_or_else(|| {
             let error = Error::usage("a section has no closing bracket").hint("write [name]");
-            self.mistakes.add(number, error);
+            self.mistakes.add(place, error);
             text
         });
         if depth > 0 {
             let error = Error::usage("an included file has a section");
             let hint = "included files have options alone, as in fio";
-            self.mistakes.add(number, error.hint(hint));
+            self.mistakes.add_unquoted(place, error.hint(hint));
+            return;
         }
         self.said
-            .push((number, Said::Section(name.trim().to_owned())));
+            .push((place.clone(), Said::Section(name.trim().to_owned())));
     }
 
-    /// The text of a file to be included.
-    fn include(&mut self, name: &str, depth: usize) -> Result<String> {
-        if depth >= DEPTH_MAX {
-            let error = Error::usage(format!("more than {DEPTH_MAX} files include each other"));
-            return Err(error.hint("include fewer"));
-        }
-        if self.included >= INCLUDED_MAX {
-            let error = Error::usage(format!("more than {INCLUDED_MAX} files are included"));
-            return Err(error.hint("include fewer"));
-        }
-        let Some(file) = self.around.file else {
-            return Err(
-                Error::usage(format!("include {name}: there is no folder to look in"))
-                    .hint("put the options into the file itself"),
-            );
+    /// The text of a file to be included; `None` where that is a mistake.
+    fn include(&mut self, name: &str, place: &Place, depth: usize) -> Option<String> {
+        let too_many = match () {
+            () if depth >= DEPTH_MAX => {
+                Some(format!("more than {DEPTH_MAX} files include each other"))
+            }
+            () if self.included >= INCLUDED_MAX => {
+                Some(format!("more than {INCLUDED_MAX} files are included"))
+            }
+            () => None,
         };
-        let path = file.with_file_name("").join(name);
+        if let Some(too_many) = too_many {
+            let error = Error::usage(too_many).hint("include fewer");
+            self.mistakes.add_unquoted(place, error);
+            return None;
+        }
+        let path = match self.path_of(name) {
+            Ok(path) => path,
+            Err(error) => {
+                self.mistakes.add(place, error);
+                return None;
+            }
+        };
         let included = same_name(&path);
         if self.open.contains(&included) {
-            let error = Error::usage(format!("{name} includes itself"));
-            return Err(error.hint(format!("take out 'include {name}'")));
+            let error = Error::usage("a file includes itself").hint("take out this line");
+            self.mistakes.add_unquoted(place, error);
+            return None;
         }
         self.included += 1;
-        let text = read_text(&path).map_err(|error| {
-            error.hint("give a text file; its name counts from the folder of the job file")
+        match read_text(&path) {
+            Ok(text) => {
+                self.open.push(included);
+                Some(text)
+            }
+            Err(error) => {
+                let hint = "give a text file; its name counts from the folder of the job file";
+                self.mistakes.add(place, error.hint(hint));
+                None
+            }
+        }
+    }
+
+    /// Where a file that is included lies.
+    fn path_of(&self, name: &str) -> Result<PathBuf> {
+        let file = self.around.file.ok_or_else(|| {
+            Error::usage(format!("include {name}: there is no folder to look in"))
+                .hint("put the options into the file itself")
         })?;
-        self.open.push(included);
-        Ok(text)
+        let folder = file.with_file_name("");
+        match self.around.allow_include {
+            true => Ok(folder.join(name)),
+            false => beside(&folder, name).map_err(|error| {
+                error.also("--allow-include lets a job file include any file that you can read")
+            }),
+        }
+    }
+}
+
+/// The place of a line of a file that is included at `place`.
+fn within(place: &Place, name: &str, line: usize) -> Place {
+    let (name, mut lines) = match &place.included {
+        Some((name, lines)) => (name.clone(), lines.clone()),
+        None => (name.to_owned(), Vec::new()),
+    };
+    lines.push(line);
+    Place {
+        line: place.line,
+        included: Some((name, lines)),
+        hidden: Some(Hidden::Elsewhere),
     }
 }
 
@@ -145,19 +273,46 @@ fn same_name(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-fn option(line: &str) -> Said {
-    let (name, value) = match line.split_once('=') {
-        Some((name, value)) => (name, Some(value.trim())),
-        None => (line, None),
-    };
-    let value = value.filter(|value| !value.is_empty());
-    Said::Option(name.trim().to_owned(), value.map(str::to_owned))
+/// An option with what stands for its variables.
+struct Line {
+    said: Said,
+    /// Bytes of its value, where it had variables.
+    expanded: Option<usize>,
 }
 
-/// Puts in what `${NAME}` stands for, and fio's own words `$ncpus`, `$pagesize` and `$mb_memory`.
-fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String> {
+/// Reads an option, and puts in what `${NAME}` stands for in its value.
+fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Line> {
+    let (name, value) = match line.split_once('=') {
+        Some((name, value)) => (name.trim(), value.trim()),
+        None => (line, ""),
+    };
+    if name.contains("${") {
+        return Err(Error::usage("a variable in the name of an option")
+            .hint("write the option itself; its value may have variables"));
+    }
+    let value = match value {
+        "" => None,
+        value => Some(value),
+    };
+    let expanded = value.map(|value| filled(value, variable)).transpose()?;
+    let had_any = value.is_some_and(|value| value.contains("${"));
+    let given = expanded.filter(|value| !value.is_empty());
+    Ok(Line {
+        expanded: had_any.then(|| given.as_ref().map_or(0, String::len)),
+        said: Said::Option(name.to_owned(), given),
+    })
+}
+
+/// Puts in what `${NAME}` stands for; fio's own words `$ncpus`, `$pagesize` and `$mb_memory` are refused.
+fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String> {
+    let own = ["$ncpus", "$pagesize", "$mb_memory"];
+    if let Some(word) = own.iter().find(|word| value.contains(**word)) {
+        return Err(
+            Error::usage(format!("{word} depends on the machine")).hint("write the number itself")
+        );
+    }
     let mut text = String::new();
-    let mut rest = line;
+    let mut rest = value;
     while let Some((before, behind)) = rest.split_once("${") {
         let Some((name, after)) = behind.split_once('}') else {
             return Err(Error::usage("a variable has no closing brace").hint("write ${NAME}"));
@@ -167,20 +322,17 @@ fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
                 .hint(format!("set it: {name}=VALUE iolab run JOB.fio"))
         })?;
         text.push_str(before);
-        text.push_str(&value);
+        text.push_str(value.trim());
         rest = after;
+        if text.len() > BYTES_MAX {
+            return Err(Error::usage(format!(
+                "a value with its variables has more than {BYTES_MAX} bytes"
+            ))
+            .hint("write the value itself"));
+        }
     }
     text.push_str(rest);
-    match ["$ncpus", "$pagesize", "$mb_memory"]
-        .iter()
-        .find(|word| text.contains(**word))
-    {
-        Some(word) => {
-            Err(Error::usage(format!("{word} depends on the machine"))
-                .hint("write the number itself"))
-        }
-        None => Ok(text),
-    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -191,12 +343,14 @@ mod tests {
         let variable = |name: &str| (name == "SIZE").then(|| "64m".to_owned());
         let around = Around {
             file,
+            allow_include: false,
             variable: &variable,
         };
         let mut mistakes = Mistakes::default();
         let said = read(text, around, &mut mistakes);
+        let said = said.into_iter().map(|(place, said)| (place.line, said));
         let told = mistakes.told().err().map(|error| error.to_string());
-        (said, told.unwrap_or_default())
+        (said.collect(), told.unwrap_or_default())
     }
 
     fn given(name: &str, value: &str) -> Said {
@@ -254,8 +408,8 @@ mod tests {
             [(2, given("direct", "1")), (2, given("bs", "4k"))]
         );
         for (text, part) in [
-            ("include loop.fio", "loop.fio includes itself"),
-            ("include job.fio", "job.fio includes itself"),
+            ("include loop.fio", "a file includes itself"),
+            ("include job.fio", "a file includes itself"),
             ("include 0.fio", "include each other"),
             ("include many.fio", "files are included"),
             ("include section.fio", "has a section"),

@@ -4,33 +4,51 @@ use std::collections::BTreeMap;
 
 use iolab_spec::{Error, Result};
 
+use super::lines::Place;
+
 /// Most mistakes that a message lists.
 const MISTAKES_TOLD: usize = 40;
+/// Lines with mistakes after which the rest of a file is not looked at.
+const LINES_MAX: usize = 1000;
 
-/// Mistakes in a job file, by the number of their line.
+/// Mistakes in a job file, by their place.
 #[derive(Default)]
-pub(super) struct Mistakes(BTreeMap<usize, Vec<Error>>);
+pub(super) struct Mistakes(BTreeMap<Place, Vec<Error>>);
 
 impl Mistakes {
     /// Adds one; what `[global]` is wrong about is wrong in every job, and told once.
-    pub(super) fn add(&mut self, line: usize, error: Error) {
-        let of_line = self.0.entry(line).or_default();
-        if !of_line.contains(&error) {
+    pub(super) fn add(&mut self, place: &Place, error: Error) {
+        self.put(place, place.error(error));
+    }
+
+    /// Adds one that quotes nothing of the line, and so may be told of any.
+    pub(super) fn add_unquoted(&mut self, place: &Place, error: Error) {
+        self.put(place, error.within(place));
+    }
+
+    /// Whether there are so many that the rest of the file is not looked at.
+    pub(super) fn are_enough(&self) -> bool {
+        self.0.len() > LINES_MAX
+    }
+
+    fn put(&mut self, place: &Place, error: Error) {
+        let of_line = self.0.entry(place.clone()).or_default();
+        if of_line.len() < MISTAKES_TOLD && !of_line.contains(&error) {
             of_line.push(error);
         }
     }
 
     /// All of them as one error, in the order of their lines, each with its way out.
     pub(super) fn told(self) -> Result<()> {
-        let of_line = |(line, errors): (usize, Vec<Error>)| {
-            let errors = errors.into_iter();
-            errors.map(move |error| at(line, error))
-        };
-        let mut all: Vec<Error> = self.0.into_iter().flat_map(of_line).collect();
+        let are_enough = self.are_enough();
+        let mut all: Vec<Error> = self.0.into_values().flatten().collect();
         if all.len() <= 1 {
             return all.pop().map_or(Ok(()), Err);
         }
-        let mut message = format!("{} mistakes", all.len());
+        let mut message = match are_enough {
+            true => format!("mistakes in more than {LINES_MAX} lines"),
+            false => format!("{} mistakes", all.len()),
+        };
         for error in all.iter().take(MISTAKES_TOLD) {
             message.push_str(&format!("\n  {}", error.message()));
             if let Some(remedy) = error.remedy() {
@@ -45,9 +63,4 @@ impl Mistakes {
             "correct these lines, or run the job with fio --output-format=json+ and bring the report in with 'iolab import'",
         ))
     }
-}
-
-/// An error with the number of its line.
-pub(super) fn at(line: usize, error: Error) -> Error {
-    error.within(format!("line {line}"))
 }

@@ -28,7 +28,7 @@ pub(super) fn staged(jobs: Vec<Job>, mistakes: &mut Mistakes) -> Vec<(usize, Job
             let error = Error::usage(format!("wait_for={shown} is not the job before this one"));
             let error =
                 error.hint("name the job before, or write stonewall to wait for all of them");
-            mistakes.add(job.line_of("wait_for"), error);
+            mistakes.add(&job.place_of("wait_for"), error);
         }
         let Some((stage, before)) = all.last_mut() else {
             all.push((0, job));
@@ -107,7 +107,8 @@ pub(super) fn ends(jobs: &[Job], stages: &[usize], mistakes: &mut Mistakes) -> V
         );
         let option = ["exit_what", "exitall"].map(|option| job.options.get(option).map(|_| option));
         let option = option.into_iter().flatten().next();
-        mistakes.add(option.map_or(job.line, |option| job.line_of(option)), error);
+        let place = option.map_or_else(|| job.place(), |option| job.place_of(option));
+        mistakes.add(&place, error);
         false
     };
     jobs.iter().zip(places).map(of_job).collect()
@@ -136,7 +137,7 @@ pub(super) fn check_flows(jobs: &[Job], stages: &[usize], mistakes: &mut Mistake
                 id(job)
             ));
             let error = error.hint("groups of a trial share one flow: give the jobs one flow_id");
-            mistakes.add(job.line_of("flow_id"), error);
+            mistakes.add(&job.place_of("flow_id"), error);
         }
     }
 }

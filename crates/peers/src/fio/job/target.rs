@@ -16,7 +16,7 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
             (Some(name), _) if name.contains(':') => {
                 let error = Error::usage("filename has a colon, which separates files");
                 let error = error.hint("name one file; 'iolab run EXPERIMENT --striped A B' stripes requests over several");
-                mistakes.add(job.line_of("filename"), error);
+                mistakes.add(&job.place_of("filename"), error);
                 continue;
             }
             (Some(name), Some(directory)) => Some(directory.join(name)),
@@ -25,9 +25,9 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
         };
         if number > 0 && target != found {
             let error = Error::usage("the jobs use different files");
-            let named = ["filename", "directory"].map(|option| job.line_of(option));
-            let line = named.into_iter().max().unwrap_or(job.line);
-            mistakes.add(line, error.hint("give one job file for each file"));
+            let named = ["filename", "directory"].map(|option| job.place_of(option));
+            let place = named.into_iter().max().unwrap_or_else(|| job.place());
+            mistakes.add(&place, error.hint("give one job file for each file"));
         }
         found = target;
     }
@@ -35,6 +35,18 @@ pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf>
     match jobs.iter().any(|job| job.options.contains_key("filename")) {
         true => found.map(reachable),
         false => found,
+    }
+}
+
+/// Refuses a target that stands in a variable or in another file unless it is there: a path that is there is no secret, and
+/// the run names it.
+pub(super) fn check_known(jobs: &[Job], target: &Path, mistakes: &mut Mistakes) {
+    let named = jobs
+        .iter()
+        .flat_map(|job| ["filename", "directory"].map(|option| job.place_of(option)));
+    let hidden = named.filter(|place| place.hidden.is_some()).max();
+    if let Some(place) = hidden.filter(|_| target.symlink_metadata().is_err()) {
+        mistakes.add(&place, Error::usage("there is no such file or directory"));
     }
 }
 

@@ -1,15 +1,19 @@
 //! What iolab makes of a job file, option by option.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use iolab_spec::settings::{CellSpec, Setting};
 
 use super::jobs::Job;
+use super::lines::Place;
 use super::table::{self, Effect};
 
 /// An option with what iolab makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// The number of its line.
-    pub line: usize,
+    /// Where it stands: `line 3`.
+    pub place: String,
     /// The jobs that it holds for; empty for all of them.
     pub jobs: Vec<String>,
     /// As fio knows it: `rw=randread`.
@@ -20,7 +24,8 @@ pub struct Told {
 
 /// Every option of every job, in the order of their lines; there is a cell for each job.
 pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
+    let mut all: Vec<(Place, Told)> = Vec::new();
+    let mut seen: HashMap<(Place, String, String), usize> = HashMap::new();
     for (job, cell) in jobs.iter().zip(cells) {
         for (name, value) in &job.options {
             let with = match name.as_str() {
@@ -29,28 +34,30 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<Told> {
                 }
                 _ => String::new(),
             };
+            let place = job.place_of(name);
             let told = Told {
-                line: job.line_of(name),
+                place: place.to_string(),
                 jobs: vec![job.name.clone()],
-                option: format!("{name}={value}{with}"),
+                option: job.shown(name, value) + &with,
                 means: means(name, cell),
             };
-            let same = |other: &&mut Told| {
-                (other.line, &other.option, &other.means) == (told.line, &told.option, &told.means)
-            };
-            match all.iter_mut().find(same) {
-                Some(before) => before.jobs.extend(told.jobs),
-                None => all.push(told),
+            let key = (place.clone(), told.option.clone(), told.means.clone());
+            match seen.entry(key) {
+                Entry::Occupied(before) => all[*before.get()].1.jobs.extend(told.jobs),
+                Entry::Vacant(new) => {
+                    new.insert(all.len());
+                    all.push((place, told));
+                }
             }
         }
     }
-    for told in &mut all {
+    for (_, told) in &mut all {
         if told.jobs.len() == jobs.len() {
             told.jobs.clear();
         }
     }
-    all.sort_by_key(|told| told.line);
-    all
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all.into_iter().map(|(_, told)| told).collect()
 }
 
 fn means(name: &str, cell: &CellSpec) -> String {

@@ -30,7 +30,13 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     let sizes: Vec<u64> = all.map(|share| share.bytes).collect();
     let smallest = sizes.iter().copied().min().unwrap_or(trial.bs);
     trial.bs = match value(options, &["ba", "blockalign"]) {
-        Some((name, aligned)) => faults.or(size(name, aligned), smallest),
+        Some((name, aligned)) => {
+            let bytes = size(name, aligned).and_then(|bytes| match bytes {
+                1..=BS_MAX => Ok(bytes),
+                _ => Err(unknown(name, aligned)),
+            });
+            faults.or(bytes, smallest)
+        }
         None => smallest,
     };
     if sizes.iter().any(|bytes| *bytes != trial.bs) {

@@ -10,6 +10,7 @@ use iolab_spec::{Error, Result};
 use super::super::fit::{cut_region, fit_groups};
 use super::super::place::VIRTUAL;
 use iolab_plan::cells::PlannedCell;
+use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
@@ -196,7 +197,8 @@ impl Disk {
 /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file, with line and column.
 pub fn model_definition(name: &str) -> Result<(String, Definition)> {
     let text = text_of(name)?;
-    let definition = Definition::parse(&text).map_err(|why| wrong(why, name))?;
+    let definition =
+        Definition::parse(&text).map_err(|why| of_text(Path::new(name), wrong(why, name)))?;
     Ok((text, definition))
 }
 

@@ -1,0 +1,147 @@
+//! The one way of text to stdout, stderr and files: what could steer a terminal is made visible on it, whoever wrote it.
+//!
+//! Texts of run files, experiments and job files reach many lines, and one that is forgotten is enough. So nothing relies on
+//! what makes a line: the reports make such characters visible where they know a text to be foreign, and here all of them are.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use iolab_spec::plain::steers;
+
+/// Whether a character is replaced: it steers a terminal, and is no line break or tab of iolab's own.
+fn is_replaced(c: char) -> bool {
+    steers(c) && c != '\n' && c != '\t'
+}
+
+/// The text with its line breaks and tabs kept and everything else that could steer a terminal made visible, in four digits
+/// (`\u001b`): so it stays JSON where it is.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_replaced) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_replaced(c) {
+            true => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Writes text, [`harmless`].
+pub(crate) struct Harmless<W: Write> {
+    to: W,
+    /// The beginning of a character whose other bytes are still to come.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Harmless<W> {
+    /// To such a writer.
+    pub(crate) fn new(to: W) -> Self {
+        Self {
+            to,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Writes all whole characters of `bytes`; what is none is replaced. Gives what is left of them.
+    fn pass<'a>(&mut self, mut bytes: &'a [u8]) -> io::Result<&'a [u8]> {
+        loop {
+            match std::str::from_utf8(bytes) {
+                Ok(text) => {
+                    self.to.write_all(harmless(text).as_bytes())?;
+                    return Ok(&[]);
+                }
+                Err(error) => {
+                    let (valid, rest) = bytes.split_at(error.valid_up_to());
+                    let text = String::from_utf8_lossy(valid);
+                    self.to.write_all(harmless(&text).as_bytes())?;
+                    let Some(wrong) = error.error_len() else {
+                        return Ok(rest);
+                    };
+                    self.replace()?;
+                    bytes = &rest[wrong..];
+                }
+            }
+        }
+    }
+
+    fn replace(&mut self) -> io::Result<()> {
+        let mut bytes = [0; 4];
+        let replacement = char::REPLACEMENT_CHARACTER.encode_utf8(&mut bytes);
+        self.to.write_all(replacement.as_bytes())
+    }
+}
+
+impl<W: Write> Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = match self.begun.is_empty() {
+            true => self.pass(bytes)?.to_vec(),
+            false => {
+                let whole = [&std::mem::take(&mut self.begun), bytes].concat();
+                self.pass(&whole)?.to_vec()
+            }
+        };
+        self.begun = left;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.begun).is_empty() {
+            self.replace()?;
+        }
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What comes out of these pieces.
+    fn written(pieces: &[&[u8]]) -> String {
+        let mut to = Harmless::new(Vec::new());
+        for piece in pieces {
+            to.write_all(piece).expect("written");
+        }
+        to.flush().expect("flushed");
+        String::from_utf8(to.to).expect("UTF-8")
+    }
+
+    #[test]
+    fn line_breaks_are_kept_and_escapes_are_not() {
+        assert_eq!(harmless("a\tb\n\u{1b}[31mc"), "a\tb\n\\u001b[31mc");
+        assert_eq!(harmless("\u{9b}2J\u{202e}"), "\\u009b2J\\u202e");
+        assert!(matches!(harmless("4 KiB µs 文件\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_character_may_come_in_pieces() {
+        let text = "µ文\u{1b}[2J\u{9b}x".as_bytes();
+        let whole = written(&[text]);
+        assert_eq!(whole, "µ文\\u001b[2J\\u009bx");
+        for at in 0..text.len() {
+            assert_eq!(written(&[&text[..at], &text[at..]]), whole);
+        }
+        let bytes: Vec<&[u8]> = text.chunks(1).collect();
+        assert_eq!(written(&bytes), whole);
+    }
+
+    #[test]
+    fn what_is_no_text_is_replaced() {
+        assert_eq!(
+            written(&[b"a\x9b2J\xffb\xc2"]),
+            "a\u{fffd}2J\u{fffd}b\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let text = serde_json::json!({"a\u{9b}": "\u{1b}[2J\u{202e}\u{2028}"}).to_string();
+        let safe = harmless(&text);
+        assert!(!safe.contains(steers), "{safe}");
+        let value: serde_json::Value = serde_json::from_str(&safe).expect("JSON");
+        assert_eq!(value["a\u{9b}"], "\u{1b}[2J\u{202e}\u{2028}");
+    }
+}

@@ -1,0 +1,236 @@
+//! No text of a file reaches a terminal as a command to it, on any way: tables, pages, exports, messages.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::support::{Done, folder, run};
+
+/// Sets the title of a window, clears it, turns the direction of writing; ends a line on a terminal that was told to.
+const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}\r\u{8}";
+
+/// Fails where a terminal could take a part of a text as a command.
+#[track_caller]
+fn assert_harmless(text: &str, what: &str) {
+    let steers = |c: char| iolab_spec::plain::steers(c) && c != '\n' && c != '\t';
+    let found = text.find(steers);
+    assert!(found.is_none(), "{what}: {:?}", found.map(|at| &text[at..]));
+}
+
+#[track_caller]
+fn assert_harmless_output(done: &Done, what: &str) {
+    assert_harmless(&done.stdout, what);
+    assert_harmless(&done.stderr, what);
+}
+
+/// Columns that hold texts.
+fn text_columns(file: &Connection) -> Vec<(String, String)> {
+    let mut found = file
+        .prepare(
+            "SELECT s.name, c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c
+             WHERE s.type = 'table' AND c.type = 'TEXT'",
+        )
+        .expect("prepared");
+    let rows = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let rows = rows.expect("asked").map(|row| row.expect("a row"));
+    rows.collect()
+}
+
+/// Puts the hostile text behind what a column of a run file holds, in every row.
+fn spoil(path: &Path, columns: &[(String, String)]) {
+    let file = Connection::open(path).expect("opens");
+    file.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF")
+        .expect("set");
+    for (table, column) in columns {
+        let sql = format!("UPDATE {table} SET {column} = {column} || ?");
+        // A value that cannot be changed on its own stays.
+        let _ = file.execute(&sql, [HOSTILE]);
+    }
+}
+
+#[test]
+fn no_text_of_a_run_file_steers_a_terminal() {
+    let folder = folder();
+    let place = folder.path();
+    let measure = [
+        "run",
+        "interference",
+        "model:sata-ssd",
+        "--set",
+        "writer.rate=0,50MB/s",
+        "--time",
+        "0.1s",
+        "--budget",
+        "1s",
+        "-o",
+        "good.iolab",
+    ];
+    run(place, &measure).expect(0);
+    let good = fs::read(place.join("good.iolab")).expect("read");
+    let bad = place.join("bad.iolab");
+    let columns = text_columns(&Connection::open(place.join("good.iolab")).expect("opens"));
+    assert!(columns.len() > 30, "{columns:?}");
+    // Those that are words of iolab's own make the file unreadable, and a message names them.
+    let mut free = Vec::new();
+    for column in columns {
+        fs::write(&bad, &good).expect("written");
+        spoil(&bad, std::slice::from_ref(&column));
+        let done = run(place, &["table", "bad.iolab"]);
+        assert_harmless_output(&done, &format!("{column:?}"));
+        if done.code == Some(0) {
+            free.push(column);
+        }
+    }
+    assert!(free.len() > 10, "{free:?}");
+    let response = ("experiment".to_owned(), "response_group".to_owned());
+    assert!(free.contains(&response), "{free:?}");
+    fs::write(&bad, &good).expect("written");
+    spoil(&bad, &free);
+    let commands: [&[&str]; 20] = [
+        &["table", "bad.iolab"],
+        &["table", "bad.iolab", "--format", "markdown"],
+        &["table", "bad.iolab", "--format", "latex"],
+        &["table", "bad.iolab", "--full"],
+        &["compare", "good.iolab", "bad.iolab"],
+        &["compare", "bad.iolab", "bad.iolab", "--format", "json"],
+        &["compare", "bad.iolab", "bad.iolab", "--format", "markdown"],
+        &["compare", "--base", "good.iolab", "--new", "bad.iolab"],
+        &["gate", "--history", ".", "bad.iolab"],
+        &["history", "."],
+        &["history", ".", "--format", "json"],
+        &["history", ".", "--format", "html"],
+        &["export", "bad.iolab", "--format", "csv"],
+        &["export", "bad.iolab", "--format", "json"],
+        &["export", "bad.iolab", "--format", "benchstat"],
+        &["export", "bad.iolab", "--format", "prometheus"],
+        &["export", "bad.iolab", "--format", "gbench"],
+        &["export", "bad.iolab", "--format", "fio"],
+        &["resume", "bad.iolab"],
+        &["stats", "bad.iolab"],
+    ];
+    for command in commands {
+        assert_harmless_output(&run(place, command), &command.join(" "));
+    }
+    for name in ["r.html", "r.md", "r.tex", "f.svg"] {
+        let format = ["--format", "markdown", "--format", "latex"];
+        let command: &[&str] = match name {
+            "r.html" => &["report", "bad.iolab", "-o", name],
+            "r.md" => &["report", "bad.iolab", "-o", name, format[0], format[1]],
+            "r.tex" => &["report", "bad.iolab", "-o", name, format[2], format[3]],
+            _ => &["plot", "bad.iolab", "-o", name, "--y", "throughput"],
+        };
+        let done = run(place, command).expect(0);
+        assert_harmless_output(&done, name);
+        assert_harmless(
+            &fs::read_to_string(place.join(name)).expect("written"),
+            name,
+        );
+    }
+}
+
+#[test]
+fn no_text_of_a_definition_steers_a_terminal() {
+    let folder = folder();
+    let place = folder.path();
+    let h = HOSTILE;
+    // In TOML such characters are escaped, where it takes them at all.
+    let e: String = h
+        .chars()
+        .map(|c| format!("\\u{:04x}", u32::from(c)))
+        .collect();
+    let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
+    let files = [
+        (
+            "a.toml",
+            format!("name = \"x{e}\"\nquestion = '?'\nresponse = 'throughput'\n"),
+        ),
+        (
+            "b.toml",
+            format!("name = 'x'\nquestion = \"?{e}\"\nresponse = 'throughput'\n"),
+        ),
+        (
+            "c.toml",
+            format!("name = 'x'\nquestion = '?'\nresponse = \"a{e}.p99\"\n"),
+        ),
+        ("d.toml", format!("{head}[factors]\n\"bs{e}\" = [1, 2]\n")),
+        (
+            "e.toml",
+            format!("{head}[settings]\npattern = \"rand{e}\"\n"),
+        ),
+        (
+            "f.toml",
+            format!("{head}[settings]\ncommand = \"cat {{file}} '{e}'\"\n"),
+        ),
+        ("g.toml", format!("{head}[group.\"a{e}\"]\nbs = 4096\n")),
+        ("h.toml", format!("{head}\"{e}\" = 1\n")),
+        ("i.toml", format!("{head} # {h}\n")),
+        (
+            "j.toml",
+            format!("{head}[settings]\ntarget = \"/mnt/{e}\"\n"),
+        ),
+        ("a.fio", format!("[a{h}]\nrw=read\nsize=1m\n")),
+        ("b.fio", format!("[a]\nrw=read{h}\nsize=1m\n")),
+        ("c.fio", format!("[a]\n{h}=read\nsize=1m\n")),
+        (
+            "d.fio",
+            format!("[a]\nrw=read\nsize=1m\ndescription=x{h}\n"),
+        ),
+        (
+            "e.fio",
+            format!("[a]\nrw=read\nsize=1m\nfilename=/tmp/{h}\n"),
+        ),
+        ("f.fio", format!("[a]\nrw=read\nsize=1m\ninclude {h}\n")),
+        ("g.fio", format!("[a]\nrw=read\nsize=1m\nbs=${{{h}}}\n")),
+        (
+            "h.fio",
+            format!("[a{h}]\nrw=read\nsize=1m\n[b]\nrw=write\nsize=1m\n"),
+        ),
+    ];
+    for (name, text) in &files {
+        fs::write(place.join(name), text).expect("written");
+        for command in [
+            &["show", name][..],
+            &["show", name, "--format", "fio"],
+            &["run", name, "model:sata-ssd", "--dry-run"],
+        ] {
+            assert_harmless_output(&run(place, command), &command.join(" "));
+        }
+    }
+    let suite = format!(
+        "name = 'x'\nabout = \"{e}\"\nbudget = '1min'\n[[experiments]]\nuse = \"read{e}\"\n"
+    );
+    fs::write(place.join("s.toml"), suite).expect("written");
+    let done = run(
+        place,
+        &["study", "model:sata-ssd", "--suite", "s.toml", "--dry-run"],
+    );
+    assert_harmless_output(&done, "suite");
+    let good = run(place, &["model", "show", "sata-ssd"]).expect(0).stdout;
+    for (name, text) in [
+        (
+            "m1.toml",
+            good.replacen("title = \"", &format!("title = \"{e}"), 1),
+        ),
+        ("m2.toml", format!("# {h}\n{good}")),
+        (
+            "m3.toml",
+            good.replacen("[model", &format!("\"{e}\" = 1\n[model"), 1),
+        ),
+    ] {
+        fs::write(place.join(name), text).expect("written");
+        let target = format!("model:./{name}");
+        let done = run(place, &["model", "show", &format!("./{name}")]);
+        assert_harmless_output(&done, name);
+        let done = run(place, &["run", "read-size", &target, "--dry-run"]);
+        assert_harmless_output(&done, name);
+    }
+    fs::write(place.join("n.txt"), format!("1\n2\n{h}\n")).expect("written");
+    assert_harmless_output(&run(place, &["stats", "n.txt"]), "stats");
+    fs::write(
+        place.join("i.json"),
+        format!("{{\"fio version\": \"{e}\", \"jobs\": [{{\"jobname\": \"{e}\"}}]}}"),
+    )
+    .expect("written");
+    assert_harmless_output(&run(place, &["import", "i.json"]), "import");
+}
