@@ -261,10 +261,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     concurrency::judge(&mut cells, &record.experiment.factors);
     let targets = 0..=record.further_targets.len();
     let ceilings: Vec<Ceilings> = targets
-        .map(|number| match number {
-            0 => Ceilings::of(&record.environment),
-            _ => Ceilings::of(&record.environment.of_target(number)),
-        })
+        .map(|number| Ceilings::of(&record.environment, number))
         .collect();
     let parts = ranks::PartsByRank::of(record);
     for cell in &mut cells {

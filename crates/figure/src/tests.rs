@@ -87,6 +87,22 @@ fn no_large_text_is_clipped_or_meets_another() {
 }
 
 #[test]
+fn one_rate_alone_may_have_a_tail() {
+    for with_tail in 0..4 {
+        let mut record = loaded();
+        for sample in &mut record.samples {
+            if sample.cell != with_tail {
+                sample.reads.requests = 50;
+            }
+        }
+        let figure = figure_of(&[record], &kind(FigureKind::Load)).expect("a figure");
+        let series = &figure.model.panels[0].series;
+        let points: Vec<usize> = series.iter().map(|series| series.points.len()).collect();
+        assert_eq!(points, [4, 1], "median of all, tail of one");
+    }
+}
+
+#[test]
 fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
     let levels: Levels = "syncs.p95<5ms,syncs.p95<9ms,max<1s".parse().unwrap();
     let made = Made::new(&[loaded()]);

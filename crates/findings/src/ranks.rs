@@ -77,21 +77,43 @@ fn ratios(analysis: &Analysis) -> BTreeMap<u32, Unit> {
     let mut all: BTreeMap<u32, Unit> = BTreeMap::new();
     for ranks in analysis.cells.iter().filter_map(|cell| cell.ranks.as_ref()) {
         let units = units(ranks);
+        let trials = units.values().map(|(_, values)| values.len()).max();
+        let at = |place: usize| -> Vec<f64> {
+            let mut all: Vec<f64> = units
+                .values()
+                .filter_map(|(_, values)| values.get(place).copied())
+                .collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let sorted: Vec<Vec<f64>> = (0..trials.unwrap_or(0)).map(at).collect();
         for (number, (name, values)) in &units {
             let (_, own) = all
                 .entry(*number)
                 .or_insert_with(|| (name.clone(), Vec::new()));
             for (place, value) in values.iter().enumerate() {
-                let others = units.iter().filter(|(other, _)| *other != number);
-                let others: Vec<f64> = others
-                    .filter_map(|(_, (_, values))| values.get(place).copied())
-                    .collect();
-                own.extend(median(&others).filter(|m| *m > 0.0).map(|m| value / m));
+                let others = median_without(&sorted[place], *value);
+                own.extend(others.filter(|m| *m > 0.0).map(|m| value / m));
             }
         }
     }
     all.retain(|_, (_, ratios)| !ratios.is_empty());
     all
+}
+
+/// The median of values in ascending order but for one of them.
+fn median_without(sorted: &[f64], one: f64) -> Option<f64> {
+    let out = sorted.partition_point(|value| value.total_cmp(&one).is_lt());
+    let at = |place: usize| {
+        sorted
+            .get(if place < out { place } else { place + 1 })
+            .copied()
+    };
+    let left = sorted.len().checked_sub(1).filter(|left| *left > 0)?;
+    match left % 2 {
+        1 => at(left / 2),
+        _ => Some(f64::midpoint(at(left / 2 - 1)?, at(left / 2)?)),
+    }
 }
 
 /// Hosts, or ranks of one host, that were slower than the others in every trial.

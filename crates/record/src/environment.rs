@@ -69,6 +69,19 @@ impl Environment {
         facts.collect()
     }
 
+    /// The value of a key as it holds for a target: what [`Environment::of_target`] has of it.
+    pub fn get_of<K: ValueType>(&self, number: usize, key: &Key<K>) -> Option<K::Value> {
+        if number == 0 {
+            return self.get(key);
+        }
+        let own = KEYS.of_further_target.of(TargetFact {
+            number,
+            key: key.name().to_owned(),
+        });
+        let machine = || self.text(key.name()).filter(|_| !is_of_target(key.name()));
+        K::read(self.text(own.name()).or_else(machine)?)
+    }
+
     /// What holds whatever the target is.
     #[must_use]
     pub fn of_machine(&self) -> Self {
@@ -186,6 +199,15 @@ mod tests {
         assert_eq!(further.get(&KEYS.device).as_deref(), Some("sdb"));
         assert_eq!(further.get(&KEYS.cpu_model).as_deref(), Some("X"));
         assert_eq!(further.get(&KEYS.device_link_mb_s), None);
+        for number in 0..3 {
+            let of = match number {
+                0 => list.clone(),
+                _ => list.of_target(number),
+            };
+            assert_eq!(list.get_of(number, &KEYS.device), of.get(&KEYS.device));
+            let model = list.get_of(number, &KEYS.cpu_model);
+            assert_eq!(model, of.get(&KEYS.cpu_model));
+        }
         assert_eq!(list.get(&KEYS.device).as_deref(), Some("sda"));
     }
 

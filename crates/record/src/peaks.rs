@@ -80,8 +80,14 @@ impl Peaks {
 
     /// From the environment of a run file, which may be a stranger's.
     pub fn kept(environment: &Environment, source: PeakSource) -> Self {
-        let of =
-            |family: &Family<PeakSource, Real>| above_zero(environment.get(&family.of(source)));
+        Self::kept_of(environment, 0, source)
+    }
+
+    /// The same of the target of this number.
+    pub fn kept_of(environment: &Environment, number: usize, source: PeakSource) -> Self {
+        let of = |family: &Family<PeakSource, Real>| {
+            above_zero(environment.get_of(number, &family.of(source)))
+        };
         Self {
             read_mb_s: of(&KEYS.peak_read_mb_s),
             write_mb_s: of(&KEYS.peak_write_mb_s),

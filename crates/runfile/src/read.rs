@@ -20,6 +20,8 @@ use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecor
 use iolab_spec::group::{GroupSpec, check_group_name};
 use iolab_spec::trial::Rate;
 
+/// Most further targets: levels of a factor.
+const TARGETS_MAX: usize = 1000;
 /// Most cells: those of a plan, and as many that its run has added.
 const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
@@ -292,6 +294,7 @@ impl Tables<'_> {
         let mut rows = statement.query([]).map_err(wrong)?;
         let most = match table.name {
             "cell" => CELLS_MAX,
+            "target" => TARGETS_MAX,
             _ => ROWS_MAX,
         };
         let mut count = 0;

@@ -56,15 +56,15 @@ pub(super) struct Ceilings {
 }
 
 impl Ceilings {
-    /// From the environment that a run file keeps.
-    pub(super) fn of(environment: &Environment) -> Self {
-        let link = above_zero(environment.get(&KEYS.device_link_mb_s));
+    /// Of the target of this number, from the environment that a run file keeps.
+    pub(super) fn of(environment: &Environment, number: usize) -> Self {
+        let link = above_zero(environment.get_of(number, &KEYS.device_link_mb_s));
         let of_link = Peaks {
             read_mb_s: link,
             write_mb_s: link,
             ..Peaks::default()
         };
-        let kept = |source| (source, Peaks::kept(environment, source));
+        let kept = |source| (source, Peaks::kept_of(environment, number, source));
         Self {
             by_source: [
                 kept(PeakSource::Stated),

@@ -8,8 +8,8 @@ use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::runs::RunName;
 use iolab_figure::{FigureKind, Options, Run, draw};
 use iolab_record::{
-    Direction, EndedBy, LatencyOf, LatencySummary, Operation, PartId, RunRecord, Sample,
-    SampleLatency, SampleSeries, ServedBy, Verdict,
+    Direction, EndedBy, Event, EventKind, LatencyOf, LatencySummary, Operation, PartId, RunRecord,
+    Sample, SampleLatency, SampleSeries, ServedBy, Verdict,
 };
 use iolab_report::export;
 use iolab_report::formats::{ExportFormat, Writer};
@@ -296,4 +296,37 @@ fn exports_of_hardly_anything() {
             .expect("written");
         }
     });
+}
+
+#[test]
+fn runs_of_very_many_rows() {
+    const ROWS: usize = 20_000;
+    drive(
+        "many rows",
+        |mutator| mutator.below(3),
+        |what| {
+            let mut record = synthetic::record("read-size", &["bs"]);
+            let cells = if *what == 0 { 1_000 } else { 2 };
+            for cell in 0..cells {
+                let level = format!("bs={}", 512 * (cell + 1));
+                synthetic::add_cell(&mut record, &[&level], &[100.0, 101.0]);
+            }
+            match what {
+                0 => {}
+                1 => {
+                    let facts = (0..ROWS).map(|i| (format!("fact_{i}"), i.to_string()));
+                    record.environment.extend(facts);
+                }
+                _ => {
+                    let event = |i: usize| Event {
+                        kind: EventKind::Warning,
+                        message: format!("event {i}"),
+                        ..Event::default()
+                    };
+                    record.events.extend((0..ROWS).map(event));
+                }
+            }
+            show(&record);
+        },
+    );
 }

@@ -133,8 +133,8 @@ fn targets(inputs: &[Input]) -> Vec<&str> {
 fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
     let records = inputs.iter().map(|input| input.run.record());
     let mut values = records.flat_map(|record| {
-        let further = (1..=record.further_targets.len())
-            .map(|number| record.environment.of_target(number).get(key));
+        let further =
+            (1..=record.further_targets.len()).map(|number| record.environment.get_of(number, key));
         std::iter::once(record.environment.get(key)).chain(further)
     });
     let first = values.next()??;
