@@ -39,7 +39,6 @@ use iolab_spec::group::GroupSpec;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
 
-pub use effective::parse as effective_before_5;
 pub use sample::{
     ClientPart, LatencyOf, Part, PartId, RankReport, Sample, SampleLatency, SampleSeries, Together,
 };
@@ -49,7 +48,9 @@ pub use words::{
 };
 
 /// Schema version this build writes; a file with a greater one is refused.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
+/// Oldest schema version this build reads.
+pub const SCHEMA_OLDEST: i64 = 5;
 
 /// The run: one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,8 +205,8 @@ pub struct RunRecord {
     pub client_samples: Vec<Sample>,
     /// Parts of those samples that have several.
     pub parts: Vec<Part>,
-    /// Trials over time, in the order of the samples; none of programs, and none in files before schema version 4. Where
-    /// there are more than a million intervals, neighbouring ones are folded.
+    /// Trials over time, in the order of the samples; none of programs. Where there are more than a million intervals,
+    /// neighbouring ones are folded.
     pub series: Vec<SampleSeries>,
     /// All events in the order of time.
     pub events: Vec<Event>,

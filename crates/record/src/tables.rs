@@ -4,7 +4,7 @@ mod sample;
 
 use std::sync::LazyLock;
 
-use super::column::{Column, LATER, Null, Table};
+use super::column::{Column, Null, Table};
 use super::{
     ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
 };
@@ -91,7 +91,7 @@ macro_rules! byte_rate {
         )
         .between(1, i64::MAX as u64)
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .hidden()
         .doc("the rate in bytes per second where it is given so; `rate` is NULL then")
     };
@@ -120,7 +120,6 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
         whole!("seed", Run, seed as u64)
             .doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it"),
         word!("clock_domain", Run, clock_domain, ClockDomain)
-            .since(5)
             .doc("`real`, or `virtual`: the time of a disk that is computed"),
         measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp"),
         text!("clock_source", Run, clock_source).doc("the clock that was used, and why"),
@@ -157,10 +156,7 @@ pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
         text!("target", FurtherTarget, target).doc("as in table `run`"),
         word!("target_kind", FurtherTarget, kind, TargetKind).doc("as in table `run`"),
         whole!("target_bytes", FurtherTarget, bytes as u64).doc("its usable size"),
-    ]
-    .into_iter()
-    .map(|column| column.since(5))
-    .collect(),
+    ],
     constraints: &[],
 });
 
@@ -192,10 +188,7 @@ pub static RANK: LazyLock<Table<Rank>> = LazyLock::new(|| Table {
         whole!("id", Rank, id as u32).key().doc("from 0"),
         whole!("host_id", Rank, host as u32).doc("its host, from 0, as in table `environment`"),
         text!("host", Rank, name).doc("name of the host"),
-    ]
-    .into_iter()
-    .map(|column| column.since(5))
-    .collect(),
+    ],
     constraints: &[],
 });
 
@@ -218,9 +211,7 @@ pub static ENVIRONMENT: LazyLock<Table<Fact>> = LazyLock::new(|| Table {
     doc: "one row per fact",
     exported: false,
     columns: vec![
-        whole!("host_id", Fact, host as u32)
-            .since(5)
-            .doc("the host that it is of; 0 in a run on one host"),
+        whole!("host_id", Fact, host as u32).doc("the host that it is of; 0 in a run on one host"),
         whole!("position", Fact, position as u64).doc("order, from 0"),
         text!("key", Fact, key)
             .doc("what, with its unit: `memory_bytes`, `cpu_model`, `device_scheduler`"),
@@ -247,7 +238,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
                 "`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `elapsed` (the time of a whole trial)",
             ),
             text!("response_group", Row, response_group?)
-                .since(LATER)
+                .since(6)
                 .doc("the group whose response it is; NULL for that of whole trials"),
             text!("toml", Row, toml).doc(
                 "the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them",
@@ -327,7 +318,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         )
         .between(1, u32::MAX.into())
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .hidden()
         .doc("visits of each block after the pilot to the cell; NULL without a pilot"),
     );
@@ -339,7 +330,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         )
         .between(1, super::column::COUNT_MAX)
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .hidden()
         .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`"),
     );
@@ -385,13 +376,7 @@ pub static CELL_GROUP: LazyLock<Table<Group>> = LazyLock::new(|| {
         name: "cell_group",
         doc: "one row per group of workers, where a trial has several",
         exported: false,
-        columns: columns
-            .into_iter()
-            .map(|column| {
-                let since = column.since.max(5);
-                column.since(since)
-            })
-            .collect(),
+        columns,
         constraints: &[
             "PRIMARY KEY (cell_id, group_id)",
             "FOREIGN KEY (cell_id) REFERENCES cell (id)",
@@ -425,10 +410,7 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
             whole!("write_bytes", Part, write_bytes as u64).doc(BYTES),
             whole!("trim_bytes", Part, trim_bytes as u64).doc(BYTES),
             whole!("errors", Part, errors as u64).doc("requests that failed"),
-        ]
-        .into_iter()
-        .map(|column| column.since(5))
-        .collect(),
+        ],
         constraints: &[
             "PRIMARY KEY (sample_id, group_id, rank_id, target_id)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",
@@ -528,10 +510,7 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                 |_, _| (),
             )
             .derived(),
-        ]
-        .into_iter()
-        .map(|column| column.since(4))
-        .collect(),
+        ],
         constraints: &[
             "PRIMARY KEY (sample_id, start_ns)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",

@@ -7,7 +7,6 @@
 //! Files to begin with: `lib.rs`, `create.rs` a new file is there whole or not at all, `guard.rs` a stranger's file
 //! runs nothing, `read.rs`, `upgrade.rs`, `numbers.rs` text files with one number per line.
 
-mod before_5;
 mod create;
 mod fault;
 mod guard;
@@ -33,7 +32,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 
 pub use create::NewFile;
-use fault::{damaged, fault, file_fault, older, too_large, while_writing};
+use fault::{damaged, fault, file_fault, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
@@ -46,9 +45,6 @@ use iolab_record::{
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
 pub use place::check_place;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
-
-/// The oldest schema version whose runs are taken up again; earlier ones measured less.
-const UPGRADED_FROM: i64 = 4;
 
 /// A run file that is being written. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -92,21 +88,19 @@ impl RunFile {
         created
     }
 
-    /// Opens the file of a run that is to be finished, and what it holds.
+    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version becomes one of
+    /// this version.
     ///
     /// # Errors
-    /// As [`read`]; of kind refused when another process is writing it, and when an older iolab wrote it.
+    /// As [`read`]; of kind refused when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
-        if version < UPGRADED_FROM {
-            return Err(older(path));
-        }
         if version == SCHEMA_VERSION {
             guard::check_ours(&opened.connection, path)?;
         }
         let record = read::record(&opened.connection, path, version)?;
         if version < SCHEMA_VERSION {
-            upgrade::upgrade(&mut opened.connection, path, &record)?;
+            upgrade::upgrade(&mut opened.connection, path, version, &record)?;
         }
         opened.enter_wal()?;
         Ok((opened, record))
@@ -480,10 +474,7 @@ fn laid_out(
     for sql in [identity.as_str(), &schema::CREATE] {
         memory.execute_batch(sql).map_err(wrong)?;
     }
-    rows::insert(&memory, nowhere, &RUN, run, true)?;
-    write_environment(&memory, nowhere, environment)?;
-    rows::insert(&memory, nowhere, &EXPERIMENT, experiment, true)?;
-    write_cells(&memory, nowhere, experiment, cells)?;
+    write_plan(&memory, nowhere, run, environment, experiment, cells)?;
     memory.execute_batch("COMMIT").map_err(wrong)?;
     let content = memory.serialize("main").map_err(wrong)?;
     Ok(content.to_vec())
@@ -538,10 +529,17 @@ fn write_cells(
     Ok(())
 }
 
-/// Everything of a run but its samples and events.
-fn write_plan(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()> {
-    rows::insert(connection, path, &RUN, &record.run, true)?;
-    write_environment(connection, path, &record.environment)?;
-    rows::insert(connection, path, &EXPERIMENT, &record.experiment, true)?;
-    write_cells(connection, path, &record.experiment, &record.cells)
+/// What a run file holds from its beginning.
+fn write_plan(
+    connection: &Connection,
+    path: &Path,
+    run: &Run,
+    environment: &Environment,
+    experiment: &ExperimentRecord,
+    cells: &[Cell],
+) -> Result<()> {
+    rows::insert(connection, path, &RUN, run, true)?;
+    write_environment(connection, path, environment)?;
+    rows::insert(connection, path, &EXPERIMENT, experiment, true)?;
+    write_cells(connection, path, experiment, cells)
 }

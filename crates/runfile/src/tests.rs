@@ -5,13 +5,9 @@ mod round_trip;
 mod rows;
 mod series;
 mod stranger;
-#[path = "../tests/support/unpack.rs"]
-mod unpack;
 mod upgrade;
 
 use std::os::unix::fs::PermissionsExt;
-
-pub(crate) use unpack::unpack;
 
 use super::*;
 

@@ -263,9 +263,6 @@ fn what_groups_are_asked_and_did_comes_back() {
     };
     assert_eq!(record.group_of(1, part), Some("reader"));
     assert_eq!(record.group_of(1, PartId::default()), None);
-    // A file of this version from before there were groups has no such table.
-    alter(&path, "DROP TABLE group_sample");
-    assert!(read(&path).unwrap().group_samples.is_empty());
 }
 
 #[test]
