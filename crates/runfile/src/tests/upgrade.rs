@@ -1,8 +1,14 @@
 //! Files of earlier schema versions: read as they were, and gone on with as files of this version.
 
+use std::io::Read;
+
+use flate2::read::GzDecoder;
 use iolab_record::column::Table;
 
 use super::*;
+
+/// Stored files of version 5, made by its last writer.
+const STORED: [&str; 4] = ["interrupted", "interference", "search", "verified"];
 
 /// What an earlier version did not have of a table.
 fn later<T>(table: &Table<T>, version: i64) -> Vec<String> {
@@ -129,6 +135,25 @@ fn a_file_of_version_5_is_read_and_resumed_whatever_it_has_of_version_6() {
         file.finish(RunStatus::Done, ENDED).unwrap();
         assert_eq!(read(&path).unwrap().samples.len(), 3);
         // It is one of ours now, with nothing of the old one in it.
+        drop(RunFile::open_resume(&path).unwrap());
+    }
+}
+
+#[test]
+fn what_writers_of_version_5_have_left_is_resumed() {
+    let bench = Fixture::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/version-5");
+    for name in STORED {
+        let packed = File::open(folder.join(format!("{name}.iolab.gz"))).unwrap();
+        let mut bytes = Vec::new();
+        GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+        let path = bench.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let before = all(&path);
+        let (file, record) = RunFile::open_resume(&path).unwrap();
+        assert!(record == before.0, "{name}");
+        drop(file);
+        assert!(all(&path) == before, "{name}");
         drop(RunFile::open_resume(&path).unwrap());
     }
 }
