@@ -11,6 +11,7 @@ mod effective;
 pub mod environment;
 pub mod peak_source;
 pub mod peaks;
+pub mod question;
 mod sample;
 pub mod tables;
 mod targets;
@@ -39,6 +40,7 @@ use iolab_spec::group::GroupSpec;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
 
+pub use question::Question;
 pub use sample::{
     ClientPart, LatencyOf, Part, PartId, RankReport, Sample, SampleLatency, SampleSeries, Together,
 };
@@ -112,6 +114,8 @@ pub struct ExperimentRecord {
     pub response: Response,
     /// The group whose response it is; `None` for that of whole trials.
     pub response_group: Option<String>,
+    /// What it is to answer besides; `None` where it only measures.
+    pub asked: Option<Question>,
     /// The whole resolved definition; enough to repeat it.
     pub toml: String,
     /// Names of the factors in order; more than one level each.

@@ -1,8 +1,7 @@
 //! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
 
 use iolab_analysis::fitness::{Answer, Judged, together};
-use iolab_plan::requirement::Requirement;
-use iolab_spec::level::{Bound, Level, Quantity};
+use iolab_spec::level::{Bound, Level, Need, Quantity};
 use iolab_spec::quantity::{format_bytes, format_ns, significant};
 use iolab_spec::units::rough_duration;
 use serde_json::{Value, json};
@@ -14,11 +13,48 @@ use iolab_spec::plain::plain;
 /// A load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
+/// What a purpose asks of storage, as run files keep it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Name of the requirement.
+    pub name: String,
+    /// The question, one line.
+    pub question: String,
+    /// What the answer does not cover.
+    pub not: String,
+    /// How long each workload loads the storage.
+    pub hold: Duration,
+    /// The workloads.
+    pub workloads: Vec<AskedWorkload>,
+}
+
+/// One workload of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedWorkload {
+    /// Its name.
+    pub name: String,
+    /// Its levels; none where its run file is not there.
+    pub levels: Vec<Need>,
+}
+
+/// How much of a workload is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    /// All of it.
+    Whole,
+    /// Its run has not come to its end.
+    Part,
+    /// Its run file is not among those that are looked at.
+    Nothing,
+}
+
 /// What was found of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Its name.
     pub workload: String,
+    /// How much of it is measured.
+    pub measured: Measured,
     /// Each level; in the order of the requirement.
     pub levels: Vec<Judged>,
     /// Why its times may say nothing of the storage.
@@ -31,40 +67,72 @@ pub struct Found {
 
 /// The answer as a whole.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fitness<'a> {
+pub struct Fitness {
     /// What was asked.
-    pub requirement: &'a Requirement,
-    /// The target as the user named it.
-    pub target: &'a str,
-    /// What was found, in the order of the workloads.
+    pub requirement: Asked,
+    /// The target.
+    pub target: String,
+    /// What was found, one for each workload of the requirement, in their order.
     pub found: Vec<Found>,
     /// What else the answer does not cover.
     pub limits: Vec<String>,
 }
 
 impl Found {
-    /// The answer to one level: none where the times say nothing of the storage.
+    /// The answer to one level: none where the times say nothing of the storage, or not all is measured.
     pub fn answer(&self, judged: &Judged) -> Answer {
-        judged.despite(&self.doubts)
+        match self.measured {
+            Measured::Whole => judged.despite(&self.doubts),
+            Measured::Part | Measured::Nothing => Answer::CannotTell,
+        }
+    }
+
+    /// All of its levels together.
+    fn whole(&self) -> Answer {
+        together(self.levels.iter().map(|judged| self.answer(judged)))
+    }
+
+    /// What is missing of its measurement.
+    fn lack(&self) -> Option<String> {
+        let (name, file) = (&self.workload, &self.file);
+        match self.measured {
+            Measured::Whole => None,
+            Measured::Part => Some(format!(
+                "{name}: the run is not complete; finish it with: iolab resume {file}"
+            )),
+            Measured::Nothing => Some(format!(
+                "{name}: its run file is not given; give all run files of one iolab fit together."
+            )),
+        }
     }
 }
 
-impl Fitness<'_> {
+impl Fitness {
     /// All levels together.
     pub fn answer(&self) -> Answer {
-        together(self.found.iter().flat_map(|found| {
-            let answers = found.levels.iter().map(|judged| found.answer(judged));
-            answers.collect::<Vec<_>>()
-        }))
+        together(self.found.iter().map(Found::whole))
+    }
+
+    /// The answer in one line.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "{} on {}: {}",
+            plain(&self.requirement.name),
+            plain(&self.target),
+            self.answer()
+        )
+    }
+
+    /// Why the answer is no or unknown, and what it does not cover.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        [self.reasons(), self.limits()].concat()
     }
 
     /// The answer for a terminal of `width` columns.
     pub fn text(&self, width: u16) -> String {
         let head = format!(
-            "{} on {}: {}\n{}\n\n",
-            plain(&self.requirement.name),
-            plain(self.target),
-            self.answer(),
+            "{}\n{}\n\n",
+            self.sentence(),
             plain(&self.requirement.question),
         );
         let mut lines: Vec<String> = layout::wrapped(&head, width)
@@ -74,9 +142,8 @@ impl Fitness<'_> {
         let table = layout::text(self.columns(), width);
         lines.extend(table.lines().map(str::to_owned));
         lines.push(String::new());
-        let (first, last) = (self.reasons(), self.limits());
-        for text in first.iter().chain(&last) {
-            let text = paragraph(&plain(text), "- ", width);
+        for text in self.remarks() {
+            let text = paragraph(&plain(&text), "- ", width);
             lines.extend(text.lines().map(str::to_owned));
         }
         let hidden = lines.len().saturating_sub(LINES_MAX);
@@ -92,7 +159,7 @@ impl Fitness<'_> {
         found.flat_map(|found| found.levels.iter().map(move |judged| (found, judged)))
     }
 
-    fn columns(&self) -> Vec<Column> {
+    pub(crate) fn columns(&self) -> Vec<Column> {
         let column = |heading: &str, dispensable, value: &dyn Fn(&Found, &Judged) -> String| {
             Column::new(heading, dispensable, self.rows().map(|(f, j)| value(f, j)))
         };
@@ -121,6 +188,7 @@ impl Fitness<'_> {
     fn reasons(&self) -> Vec<String> {
         let mut texts = Vec::new();
         for found in &self.found {
+            texts.extend(found.lack());
             for doubt in &found.doubts {
                 texts.push(format!("{}: {doubt}.", found.workload));
             }
@@ -136,7 +204,7 @@ impl Fitness<'_> {
                         amount(level, change.to),
                     ));
                 }
-                if !found.doubts.is_empty() {
+                if !found.doubts.is_empty() || found.measured != Measured::Whole {
                     continue;
                 }
                 match judged.answer {
@@ -227,6 +295,7 @@ impl Fitness<'_> {
                     .collect();
                 json!({
                     "workload": found.workload,
+                    "complete": found.measured == Measured::Whole,
                     "load_ns": found.load_ns,
                     "doubts": found.doubts,
                     "run_file": found.file,
@@ -261,7 +330,7 @@ fn longer(hold: Duration) -> String {
     format!("{}s", hold.as_secs().max(1) * 4)
 }
 
-fn unit(level: &Level) -> &'static str {
+pub(crate) fn unit(level: &Level) -> &'static str {
     match level.quantity {
         Quantity::Iops => "1/s",
         Quantity::Throughput => "MB/s",

@@ -38,6 +38,31 @@ pub struct Searched<'a> {
 }
 
 impl Searched<'_> {
+    /// The rates nearest to the limit as a table.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        Self::columns_of(&self.nearest(POINTS_MAX))
+    }
+
+    fn columns_of(points: &[RatePoint]) -> Vec<Column> {
+        let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
+            Column::new(heading, 0, points.iter().map(value))
+        };
+        vec![
+            column("requests/s", &|point| point.rate.to_string()),
+            column("trials", &|point| point.trials.to_string()),
+            column("kept the level", &|point| point.kept.to_string()),
+            column("level", &|point| {
+                let level = match point.holds {
+                    Some(true) => "holds",
+                    Some(false) => "fails",
+                    None => "-",
+                };
+                level.to_owned()
+            })
+            .left(),
+        ]
+    }
+
     /// The answer for a terminal of `width` columns, at most 20 lines.
     pub fn text(&self, width: u16) -> String {
         let mut text = self.head(width);
@@ -52,47 +77,39 @@ impl Searched<'_> {
                 .saturating_sub(taken)
                 .clamp(POINTS_MIN, POINTS_MAX),
         );
-        let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
-            Column::new(heading, 0, points.iter().map(value))
-        };
         text.push('\n');
-        text += &layout::text(
-            vec![
-                column("requests/s", &|point| point.rate.to_string()),
-                column("trials", &|point| point.trials.to_string()),
-                column("kept the level", &|point| point.kept.to_string()),
-                column("level", &|point| {
-                    let level = match point.holds {
-                        Some(true) => "holds",
-                        Some(false) => "fails",
-                        None => "-",
-                    };
-                    level.to_owned()
-                })
-                .left(),
-            ],
-            width,
-        );
+        text += &layout::text(Self::columns_of(&points), width);
         text.push('\n');
         text + &remarks
     }
 
     /// The answer itself. Where the times may not be those of the storage, that comes first.
     fn head(&self, width: u16) -> String {
+        let (first, as_measured) = self.sentences();
+        let first = paragraph(&first, "", width);
+        match as_measured {
+            None => first,
+            Some(text) => {
+                layout::cut(&first, DOUBT_LINES_MAX, width) + &paragraph(&text, "", width)
+            }
+        }
+    }
+
+    /// The answer, and where it is unknown what was measured.
+    pub(crate) fn sentences(&self) -> (String, Option<String>) {
         let name = plain(self.experiment);
         if self.doubts.is_empty() {
-            return paragraph(&format!("{name}: {}", self.sentence()), "", width);
+            return (format!("{name}: {}", self.sentence()), None);
         }
         let doubt = format!(
             "{name}: cannot tell which rate the storage sustains: {}.",
             plain(&self.doubts.join("; "))
         );
-        layout::cut(&paragraph(&doubt, "", width), DOUBT_LINES_MAX, width)
-            + &paragraph(&format!("As measured: {}.", self.sentence()), "", width)
+        (doubt, Some(format!("As measured: {}.", self.sentence())))
     }
 
     /// What limits the answer.
-    fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.limit.contradicts {
             remarks.push(
@@ -189,32 +206,39 @@ impl Searched<'_> {
 
 /// Whether levels hold at the rates of a run: a row per cell and level, for a terminal of `width` columns.
 pub fn at_rates(found: &Verdicts, width: u16) -> String {
+    let mut text = format!("{}\n\n", found.answer);
+    text += &layout::text(cell_columns(found), width);
+    text.push('\n');
+    for remark in cell_remarks(found) {
+        text += &paragraph(&plain(&remark), "- ", width);
+    }
+    text
+}
+
+/// A row per cell and level.
+pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
     let column = |heading: &str, value: &dyn Fn(&Verdict) -> String| {
         Column::new(heading, 0, found.all.iter().map(value))
     };
-    let mut text = format!("{}\n\n", found.answer);
-    text += &layout::text(
-        vec![
-            column("cell", &|verdict| plain(&verdict.cell).into_owned()).left(),
-            column("level", &|verdict| verdict.judged.level.to_string()).left(),
-            column("measured", &|Verdict { judged, .. }| {
-                let level = &judged.level;
-                judged
-                    .estimate
-                    .map_or_else(none, |value| amount(level, value))
-            }),
-            column("95 % interval", &|verdict| interval(&verdict.judged)),
-            column("answer", &|verdict| verdict.answer.to_string()).left(),
-        ],
-        width,
-    );
-    text.push('\n');
+    vec![
+        column("cell", &|verdict| plain(&verdict.cell).into_owned()).left(),
+        column("level", &|verdict| verdict.judged.level.to_string()).left(),
+        column("measured", &|Verdict { judged, .. }| {
+            let level = &judged.level;
+            judged
+                .estimate
+                .map_or_else(none, |value| amount(level, value))
+        }),
+        column("95 % interval", &|verdict| interval(&verdict.judged)),
+        column("answer", &|verdict| verdict.answer.to_string()).left(),
+    ]
+}
+
+/// What leaves an answer open, and what it does not cover.
+pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
     let open = found.all.iter().filter(|v| !v.judged.why.is_empty());
     let whys = open.map(|v| format!("{} {}: {}.", v.cell, v.judged.level, v.judged.why));
     let doubts = found.doubts.iter().map(|doubt| format!("{doubt}."));
     let last = "Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned();
-    for remark in doubts.chain(whys).chain([last]) {
-        text += &paragraph(&plain(&remark), "- ", width);
-    }
-    text
+    doubts.chain(whys).chain([last]).collect()
 }

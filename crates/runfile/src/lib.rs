@@ -13,6 +13,7 @@ mod guard;
 pub mod numbers;
 mod opening;
 mod place;
+mod question;
 mod read;
 mod rows;
 mod schema;
@@ -44,6 +45,7 @@ use iolab_record::{
 };
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
 pub use place::check_place;
+pub use question::asked_by;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
 
 /// A run file that is being written. Dropping it keeps everything written so far.
@@ -272,6 +274,7 @@ impl RunFile {
                     let status = RunStatus::Running.name();
                     connection
                         .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
+                        .and_then(|_| connection.execute("UPDATE question SET answer = NULL", []))
                         .map_err(|error| fault(&path, &error))?;
                 }
                 Ok(id)
@@ -378,15 +381,40 @@ impl RunFile {
             .map_err(|error| fault(&self.path, &error))
     }
 
-    /// Notes how the run stands at `ended_utc` and makes it one plain, durable file.
+    /// Whether the run is to answer a question.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn asks(&self) -> Result<bool> {
+        let sql = "SELECT count(*) FROM question";
+        let count = self
+            .connection
+            .query_row(sql, [], |row| row.get::<_, i64>(0));
+        count
+            .map(|count| count > 0)
+            .map_err(|error| fault(&self.path, &error))
+    }
+
+    /// Notes how the run stands at `ended_utc`, and what it answers to its question (a word of
+    /// [`iolab_record::tables::ANSWERS`]), and makes it one plain, durable file.
     ///
     /// # Errors
     /// When it cannot be written. What was added before is kept all the same.
-    pub fn finish(self, status: RunStatus, ended_utc: &str) -> Result<()> {
-        let sql = "UPDATE run SET status = ?, ended_utc = ?";
-        self.connection
-            .execute(sql, params![status.name(), ended_utc])
-            .map_err(|error| while_writing(fault(&self.path, &error)))?;
+    pub fn finish(
+        mut self,
+        status: RunStatus,
+        ended_utc: &str,
+        answer: Option<&str>,
+    ) -> Result<()> {
+        let path = self.path.clone();
+        let written = self.transaction(|connection| {
+            let sql = "UPDATE run SET status = ?, ended_utc = ?";
+            connection
+                .execute(sql, params![status.name(), ended_utc])
+                .and_then(|_| connection.execute("UPDATE question SET answer = ?", [answer]))
+                .map_err(|error| fault(&path, &error))
+        });
+        written.map_err(while_writing)?;
         // Dropping it does the rest.
         Ok(())
     }
@@ -541,5 +569,8 @@ fn write_plan(
     rows::insert(connection, path, &RUN, run, true)?;
     write_environment(connection, path, environment)?;
     rows::insert(connection, path, &EXPERIMENT, experiment, true)?;
+    if let Some(asked) = &experiment.asked {
+        question::write(connection, path, asked)?;
+    }
     write_cells(connection, path, experiment, cells)
 }

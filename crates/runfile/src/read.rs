@@ -9,14 +9,14 @@ use rusqlite::{Connection, Row};
 use super::fault::{damaged, fault, too_large};
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
-use super::series;
-use iolab_plan::experiment::check_name;
+use super::{question, series};
+use iolab_plan::experiment::{Experiment, check_name};
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    Group, PART, RANK, RUN, SAMPLE, TARGET,
+    Group, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
 };
-use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
+use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
 use iolab_spec::group::{GroupSpec, check_group_name};
 use iolab_spec::trial::Rate;
 
@@ -37,7 +37,8 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         version,
         text: std::cell::Cell::new(0),
     };
-    let experiment = tables.only(&EXPERIMENT)?;
+    let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
+    experiment.asked = asked(&tables, &experiment.toml)?;
     check_name(&experiment.name)
         .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
     let mut cells = cells(&tables, &experiment)?;
@@ -72,6 +73,17 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         client_samples,
         events,
     })
+}
+
+/// What the run is to answer. Before there was a table for it, the definition said so alone.
+fn asked(tables: &Tables<'_>, toml: &str) -> Result<Option<Question>> {
+    if QUESTION.since() > tables.version {
+        let experiment = Experiment::from_toml(toml, "run file").ok();
+        return Ok(experiment.as_ref().and_then(question::asked_by));
+    }
+    let questions = tables.all(&QUESTION, "id")?;
+    let levels = tables.all(&QUESTION_LEVEL, "id")?;
+    question::of_rows(tables.path, questions, levels)
 }
 
 /// All cells, each in its place.

@@ -7,7 +7,7 @@ use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
-    RANK, RUN, SAMPLE, SERIES, TARGET,
+    QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
@@ -85,6 +85,8 @@ fn every_column_is_told() {
     wanted = with(wanted, &ENVIRONMENT);
     wanted = between(&wanted, "<!-- keys of environment -->\n", &keys());
     wanted = with(wanted, &EXPERIMENT);
+    wanted = with(wanted, &QUESTION);
+    wanted = with(wanted, &QUESTION_LEVEL);
     wanted = with(wanted, &CELL);
     wanted = with(wanted, &CELL_GROUP);
     wanted = with(wanted, &SAMPLE);

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use iolab_record::column::Table;
+use iolab_record::tables::{QUESTION, QUESTION_LEVEL};
 
 use super::*;
 
@@ -30,6 +31,8 @@ fn take_later(path: &Path, version: i64) {
         later(&RANK, version),
         later(&ENVIRONMENT, version),
         later(&EXPERIMENT, version),
+        later(&QUESTION, version),
+        later(&QUESTION_LEVEL, version),
         later(&CELL, version),
         later(&CELL_GROUP, version),
         later(&CLIENT_SAMPLE, version),
@@ -89,7 +92,7 @@ fn full(bench: &Fixture, name: &str) -> PathBuf {
         message: "hot".to_owned(),
     })
     .unwrap();
-    file.finish(RunStatus::Interrupted, ENDED).unwrap();
+    file.finish(RunStatus::Interrupted, ENDED, None).unwrap();
     alter(
         &path,
         "INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another')",
@@ -132,7 +135,7 @@ fn a_file_of_version_5_is_read_and_resumed_whatever_it_has_of_version_6() {
         assert!(record == before.0);
         assert!(all(&path) == before, "first: {is_first}");
         assert_eq!(add(&mut file, &sample_row(0, 1)), 3);
-        file.finish(RunStatus::Done, ENDED).unwrap();
+        file.finish(RunStatus::Done, ENDED, None).unwrap();
         assert_eq!(read(&path).unwrap().samples.len(), 3);
         // It is one of ours now, with nothing of the old one in it.
         drop(RunFile::open_resume(&path).unwrap());
