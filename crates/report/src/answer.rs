@@ -116,7 +116,7 @@ impl<'a> Answers<'a> {
 
     /// The answers themselves as paragraphs of Markdown; empty where nothing was asked.
     pub fn markdown(&self) -> String {
-        self.paragraphs(|sentence| markdown::line(sentence))
+        self.paragraphs(markdown::line)
     }
 
     /// The answers themselves as paragraphs of LaTeX; empty where nothing was asked.
