@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iolab_spec::counters::FlushCounter;
 use iolab_target::device_under;
 use iolab_target::sysfs;
 
@@ -79,6 +80,8 @@ pub struct Device {
     pub misaligned_bytes: Option<u64>,
     /// Whether the kernel counts its traffic.
     pub counts_traffic: Option<bool>,
+    /// Whether the kernel counts flushes: it does so where it queues requests, not where a driver takes them as they come.
+    pub counts_flushes: bool,
     /// Its connection to the machine.
     pub link: Option<Link>,
     /// Temperature and the limit at which it slows down, degrees Celsius.
@@ -104,6 +107,23 @@ impl Device {
             all.extend(below.stack());
         }
         all
+    }
+
+    /// Whose counters hold the flushes of the write cache that it announces; `None` where nothing counts them. A partition's are
+    /// those of its disk. A layer announces the cache of what lies below it, and a loop device one of its own.
+    pub fn flush_counter(&self) -> Option<FlushCounter> {
+        let is_own = self.below.is_empty() || self.backing.is_some();
+        let mut stack = self.stack().into_iter();
+        let mut ends = self.stack().into_iter().filter(|end| end.below.is_empty());
+        match is_own {
+            true if !self.counts_flushes => None,
+            true if self.name == self.disk => Some(FlushCounter::Device),
+            // The counters of a partition have no flushes, and those of its disk are those of the bottom, unless it lies on a file.
+            true => self.backing.is_none().then_some(FlushCounter::Disks),
+            false => (stack.all(|layer| layer.backing.is_none())
+                && ends.all(|end| end.counts_flushes))
+            .then_some(FlushCounter::Disks),
+        }
     }
 
     /// `dm-0 (crypt) on nvme0n1p2`, as deep as it goes.
@@ -138,6 +158,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     let disk_name = sysfs::name_of(disk);
     let transport = transport(disk, &disk_name);
     let backing = backing(disk);
+    let has_queue = disk.join("mq").exists();
     let identity = Identity {
         vendor: text_of(disk.join("device/vendor")),
         model: text_of(disk.join("device/model")),
@@ -164,7 +185,8 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         misaligned_bytes: text_of(folder.join("alignment_offset"))
             .and_then(|text| text.parse().ok()),
         // What has no request queue counts by itself, whatever the switch of the queue says.
-        counts_traffic: flag("queue/iostats").filter(|on| *on || disk.join("mq").exists()),
+        counts_traffic: flag("queue/iostats").filter(|on| *on || has_queue),
+        counts_flushes: has_queue && flag("queue/iostats") == Some(true),
         link: link::read(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),

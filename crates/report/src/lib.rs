@@ -10,6 +10,7 @@ pub mod chart;
 mod clients;
 pub mod compare;
 pub mod doctor;
+pub mod doubt;
 pub mod durable;
 pub mod equivalence;
 pub mod export;

@@ -3,19 +3,23 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::fitness::{Evidence, doubts, judge};
+use iolab_analysis::fitness::{CellAnswer, Evidence};
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
+use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{Requirement, Workload};
 use iolab_report::fitness::{Fitness, Found};
-use iolab_run::runner;
+use iolab_report::forecast;
+use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::Result;
+use iolab_spec::access::requests_in_words;
 use iolab_spec::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin::Builtin;
 use crate::changes::new_seed;
+use crate::dry_run;
 use crate::exit::{Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
 use crate::workspace::{Workspace, make_folder};
@@ -27,6 +31,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
     }
+    let model = Disk::of_target(&options.target)?;
     let mut limits = Vec::new();
     if !options.target.is_dir() && requirement.write_in_place()? {
         limits.push(
@@ -34,10 +39,22 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
                 .to_owned(),
         );
     }
+    if model.is_some() {
+        limits.extend(adapt(&mut requirement)?);
+    }
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
-    let need = runner::need_of_all(&plans, &options.consent.consent(), false)?;
-    let mut workspace = Workspace::open(std::slice::from_ref(&options.target), &[need], None)?;
+    let need = || runner::need_of_all(&plans, &options.consent.consent(), false);
+    if options.dry_run {
+        let needs = model.is_none().then(need).transpose()?;
+        let needs: Vec<_> = needs.into_iter().collect();
+        let target = std::slice::from_ref(&options.target);
+        return dry_run::print_with(&plans, target, &needs, &announced(&requirement)?);
+    }
+    let mut workspace = match model {
+        Some(disk) => Workspace::for_model(disk)?,
+        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?], None)?,
+    };
     workspace.settle_cache(&mut plans)?;
     for plan in &mut plans {
         runner::fit_to(plan, workspace.place())?;
@@ -49,17 +66,9 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let seed = options.seed.unwrap_or_else(new_seed);
     workspace.fill(seed)?;
     workspace.look_around(&plans);
-    note(format_args!(
-        "{}: {} of load per workload, workloads: {}",
-        requirement.name,
-        rough_duration(requirement.hold),
-        requirement
-            .workloads
-            .iter()
-            .map(|workload| workload.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    ));
+    for text in announced(&requirement)? {
+        note(format_args!("{text}"));
+    }
     let found = measure(&requirement, plans, seed, &workspace, &options.output);
     let found = workspace.close_after(found)?;
     let files: Vec<String> = found.iter().map(|found| found.file.clone()).collect();
@@ -122,12 +131,44 @@ fn judged(workload: &Workload, path: &Path) -> Result<Found> {
         iolab_spec::Error::failed(format!("{} has no cell", path.display()))
             .hint("run the command again")
     })?;
-    let levels = workload.levels.iter();
+    let levels = workload.levels.iter().map(|need| &need.level);
+    let written = record.samples.iter().map(|sample| sample.writes.bytes);
     Ok(Found {
         workload: workload.name.clone(),
-        levels: levels.map(|need| judge(&need.level, evidence)).collect(),
-        doubts: doubts(cell, evidence.samples(), &record.environment),
-        load_ns: evidence.load_ns(),
+        ran: requests_in_words(cell.trial()),
+        written_bytes: written.fold(0, u64::saturating_add),
+        found: CellAnswer::of(
+            workload.name.clone(),
+            cell,
+            evidence,
+            &record.environment,
+            levels,
+        ),
         file: path.display().to_string(),
     })
+}
+
+/// Fits the workloads to a model, which has no durability and no file system; says what that leaves out.
+fn adapt(requirement: &mut Requirement) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for workload in &mut requirement.workloads {
+        notes.extend(runner::adapt(&mut workload.experiment, &|_| false)?);
+    }
+    Ok(notes)
+}
+
+/// What each workload does and writes, before anything is touched.
+fn announced(requirement: &Requirement) -> Result<Vec<String>> {
+    let of = |workload: &Workload| {
+        let plan = Plan::of_new_run(workload.experiment.clone())?;
+        let does = requests_in_words(&workload.experiment.base()?.trial);
+        Ok(format!(
+            "{} {}: {does}, for {}; writes {}",
+            requirement.name,
+            workload.name,
+            rough_duration(requirement.hold),
+            forecast::written(&Forecast::of(&plan)),
+        ))
+    };
+    requirement.workloads.iter().map(of).collect()
 }

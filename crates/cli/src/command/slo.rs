@@ -1,11 +1,10 @@
 //! What a run tells of service levels: `iolab run --slo`.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::fitness::{Answer, Verdicts, doubts_of_run};
-use iolab_analysis::slo::limit;
+use iolab_analysis::fitness::{Answer, Verdicts};
+use iolab_analysis::slo::SearchAnswer;
 use iolab_plan::experiment::Experiment;
 use iolab_report::slo::{Searched, at_rates};
 use iolab_spec::Result;
@@ -17,27 +16,9 @@ use crate::output::style;
 /// Says up to which rate the levels hold, by the run that searched for it; whether it found out.
 fn searched(levels: &Levels, path: &Path, to: &mut dyn Write) -> Outcome<Answer> {
     let record = iolab_runfile::read(path)?;
-    let found = limit(levels, &record, iolab_runfile::read_latency(path)?)?;
-    let doubts = doubts_of_run(&record);
-    let visited: BTreeSet<i64> = record.samples.iter().map(|sample| sample.cell).collect();
-    let cells = record
-        .cells
-        .iter()
-        .filter(|cell| visited.contains(&cell.id));
-    let times = || cells.clone().filter_map(|cell| cell.trial().limit.time);
-    let searched = Searched {
-        experiment: &record.experiment.name,
-        levels,
-        limit: &found,
-        doubts: &doubts,
-        times: times().min().zip(times().max()),
-    };
-    write!(to, "{}", searched.text(style().width))?;
-    let is_known = found.estimate.is_some() && doubts.is_empty();
-    Ok(match is_known {
-        true => Answer::Yes,
-        false => Answer::CannotTell,
-    })
+    let found = SearchAnswer::of(levels, &record, iolab_runfile::read_latency(path)?)?;
+    write!(to, "{}", Searched(&found).text(style().width))?;
+    Ok(found.answer())
 }
 
 /// Says whether the levels hold in every cell of a run.

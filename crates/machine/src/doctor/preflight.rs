@@ -152,6 +152,7 @@ mod tests {
     use super::super::Content;
     use super::*;
     use crate::cgroup::{self, IoLimit};
+    use iolab_spec::counters::Traffic;
     use crate::load::Load;
     use crate::processor::Processor;
 
@@ -224,7 +225,7 @@ mod tests {
             memory_bytes: None,
             memory_left_bytes: None,
             io: vec![IoLimit {
-                what: "rbps",
+                what: Traffic::ReadBytes,
                 per_second: 1,
             }],
         };
