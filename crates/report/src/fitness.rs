@@ -252,7 +252,9 @@ impl Fitness<'_> {
 impl Found {
     /// What was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MB written`.
     fn summary(&self) -> String {
-        let load = rough_duration(Duration::from_nanos(self.found.load_ns));
+        // To the second: trials last a little longer than they are to.
+        let seconds = Duration::from_nanos(self.found.load_ns).as_secs_f64().round();
+        let load = rough_duration(Duration::from_secs_f64(seconds));
         let written = match self.written_bytes {
             0 => String::new(),
             bytes => format!("; {} written", format_bytes(bytes as f64)),

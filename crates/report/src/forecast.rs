@@ -51,17 +51,18 @@ pub fn written(forecast: &Forecast) -> String {
 }
 
 fn in_words(written: Written, time: Duration) -> String {
-    let bytes = |bytes: f64| format_bytes(bytes);
+    let at_rate = RATE * time.as_secs_f64();
+    let example = format!(
+        "(at {} MB/s: {})",
+        RATE / 1e6,
+        format_bytes(at_rate)
+    );
     match written {
         Written::AtMost(0) => "nothing".to_owned(),
-        Written::AtMost(most) => format!("at most {}", bytes(most as f64)),
-        Written::Unbounded => {
-            let at_rate = RATE * time.as_secs_f64();
-            format!(
-                "what fits into the time (at {} MB/s: {})",
-                RATE / 1e6,
-                bytes(at_rate)
-            )
+        Written::AtMost(most) if most as f64 > at_rate => {
+            format!("at most {} {example}", format_bytes(most as f64))
         }
+        Written::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
+        Written::Unbounded => format!("what fits into the time {example}"),
     }
 }

@@ -228,11 +228,12 @@ impl Search {
                 return None;
             }
             let found = shown(rate(place));
-            if found.answer == wanted {
-                return None;
-            }
-            if found.answer == Answer::CannotTell && found.trials < CONFIRMED {
-                return Some(rate(place));
+            match found.trials {
+                0..CONFIRMED if found.answer == wanted || found.answer == Answer::CannotTell => {
+                    return Some(rate(place));
+                }
+                _ if found.answer == wanted => return None,
+                _ => {}
             }
         }
         None

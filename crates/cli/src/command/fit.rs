@@ -33,14 +33,15 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
     let model = Disk::of_target(&options.target)?;
     let mut limits = Vec::new();
-    if !options.target.is_dir() && requirement.write_in_place()? {
+    let in_place = !options.target.is_dir() && requirement.write_in_place()?;
+    if in_place && model.is_none() {
         limits.push(
-            "The cost of space allocation for a growing log: TARGET is overwritten in place. A directory as TARGET includes it."
+            "Not covered: the cost of space allocation for a growing log, because TARGET is overwritten in place. A directory as TARGET includes it."
                 .to_owned(),
         );
     }
-    if model.is_some() {
-        limits.extend(adapt(&mut requirement)?);
+    if let Some(disk) = &model {
+        limits.extend(adapt(&mut requirement, disk)?);
     }
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
@@ -148,11 +149,17 @@ fn judged(workload: &Workload, path: &Path) -> Result<Found> {
     })
 }
 
-/// Fits the workloads to a model, which has no durability and no file system; says what that leaves out.
-fn adapt(requirement: &mut Requirement) -> Result<Vec<String>> {
+/// Fits the workloads to a model, which has neither a page cache nor files; says what that changes.
+fn adapt(requirement: &mut Requirement, disk: &Disk) -> Result<Vec<String>> {
+    let grown = requirement.use_bare_disk(disk.block())?;
     let mut notes = Vec::new();
+    if !grown.is_empty() {
+        let grown = grown.join("; ");
+        notes.push(format!("A model takes whole blocks: {grown}."));
+    }
     for workload in &mut requirement.workloads {
-        notes.extend(runner::adapt(&mut workload.experiment, &|_| false)?);
+        let left_out = runner::adapt(&mut workload.experiment, &|_| false)?;
+        notes.extend(left_out.map(|text| format!("{text}.")));
     }
     Ok(notes)
 }
