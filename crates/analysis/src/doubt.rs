@@ -205,7 +205,7 @@ impl Doubts {
     /// What could turn a claim round. A limit that the trials reached explains why storage is no better, so that nothing else has
     /// to.
     pub fn against(&self, direction: Direction) -> Vec<&Doubt> {
-        let explained = direction == Direction::AtMost && self.limit.is_some();
+        let explained = self.limit.is_some();
         let turns = |doubt: &&Doubt| {
             let is_slowed = matches!(
                 doubt.reason,
@@ -255,7 +255,13 @@ impl Reason {
                 *is_one &= !same || reason == its;
                 same
             }
-            (Self::Disturbed { by, worst }, Self::Disturbed { by: other, worst: w }) => {
+            (
+                Self::Disturbed { by, worst },
+                Self::Disturbed {
+                    by: other,
+                    worst: w,
+                },
+            ) => {
                 let same = by == other;
                 *worst = if same { worst.max(*w) } else { *worst };
                 same

@@ -1,6 +1,8 @@
 //! What speaks against an answer, in words and for programs.
 
-use iolab_analysis::doubt::{Direction, Doubt, Doubts, Reason, ReachedLimit};
+use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::imbalance::Disturber;
+use iolab_record::ServedBy;
 use iolab_spec::quantity::{counted, format_percent, significant};
 use serde_json::{Value, json};
 
@@ -30,7 +32,6 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
             format!("the device has a volatile write cache, and none of {syncs} syncs flushed it")
         }
         Reason::Disturbed { by, worst } => {
-            use iolab_analysis::imbalance::Disturber;
             let worst = format_percent(*worst);
             match by {
                 Disturber::OtherTraffic => format!(
@@ -70,19 +71,28 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 fn remedy(reason: &Reason) -> Option<String> {
     let text = match reason {
         Reason::Disturbed { by, .. } => by.remedy(),
-        Reason::Preempted { .. } => iolab_analysis::imbalance::Disturber::CpuPressure.remedy(),
+        Reason::Preempted { .. } => Disturber::CpuPressure.remedy(),
         Reason::Suspended => "keep the machine awake (systemd-inhibit), then repeat the run",
-        Reason::NotSynced(_) | Reason::ServedBy { .. } | Reason::NeverFlushed { .. } => return None,
+        Reason::ServedBy {
+            served_by: ServedBy::Unknown,
+            ..
+        } => "'iolab doctor TARGET' shows what iolab can see of it",
+        Reason::NotSynced(_) | Reason::ServedBy { .. } | Reason::NeverFlushed { .. } => {
+            return None;
+        }
     };
     let mut letters = text.chars();
     let first = letters.next()?.to_uppercase();
     Some(first.chain(letters).collect())
 }
 
+/// What to do about a limit.
+pub const RAISE_LIMIT: &str = "raise the limit: another disk does not help";
+
 /// The limit as a clause, with what follows.
 pub fn limit(limit: &ReachedLimit) -> String {
     format!(
-        "this container is limited to {} (I/O limit of its control group), and the load reached that; raise the limit: another disk does not help",
+        "this container is limited to {} (I/O limit of its control group), and the load reached that; {RAISE_LIMIT}",
         limit.what.format(limit.per_second)
     )
 }

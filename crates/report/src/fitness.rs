@@ -88,9 +88,10 @@ impl Fitness<'_> {
     }
 
     fn columns(&self) -> Vec<Column> {
-        let column = |heading: &str, dispensable, value: &dyn Fn(&Found, &LevelAnswer) -> String| {
-            Column::new(heading, dispensable, self.rows().map(|(f, l)| value(f, l)))
-        };
+        let column =
+            |heading: &str, dispensable, value: &dyn Fn(&Found, &LevelAnswer) -> String| {
+                Column::new(heading, dispensable, self.rows().map(|(f, l)| value(f, l)))
+            };
         let judged = |value: fn(&Judged) -> String| {
             move |_: &Found, level: &LevelAnswer| value(&level.judged)
         };
@@ -137,6 +138,12 @@ impl Fitness<'_> {
                             None => self.remedy(workload, level),
                         };
                         texts.push(format!("{workload} {level}: {}; {remedy}.", gap(judged)));
+                    }
+                    (Answer::CannotTell, _) if found.doubts.limit.is_some() => {
+                        let limit = found.doubts.limit.iter().map(doubt::limit);
+                        let limit: Vec<String> = limit.collect();
+                        let why = &judged.why;
+                        texts.push(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
                     }
                     (Answer::CannotTell, _) if doubts.is_empty() => texts.push(format!(
                         "{workload} {level}: {}; a longer load may settle it (--for {}).",
@@ -222,7 +229,7 @@ impl Fitness<'_> {
                             })),
                             "source": need.source,
                             "wording": need.wording,
-                            "remedy": need.remedy,
+                            "remedy": cause.map_or(need.remedy.as_str(), |_| doubt::RAISE_LIMIT),
                         })
                     })
                     .collect();
@@ -253,7 +260,9 @@ impl Found {
     /// What was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MB written`.
     fn summary(&self) -> String {
         // To the second: trials last a little longer than they are to.
-        let seconds = Duration::from_nanos(self.found.load_ns).as_secs_f64().round();
+        let seconds = Duration::from_nanos(self.found.load_ns)
+            .as_secs_f64()
+            .round();
         let load = rough_duration(Duration::from_secs_f64(seconds));
         let written = match self.written_bytes {
             0 => String::new(),

@@ -52,11 +52,7 @@ pub fn written(forecast: &Forecast) -> String {
 
 fn in_words(written: Written, time: Duration) -> String {
     let at_rate = RATE * time.as_secs_f64();
-    let example = format!(
-        "(at {} MB/s: {})",
-        RATE / 1e6,
-        format_bytes(at_rate)
-    );
+    let example = format!("(at {} MB/s: {})", RATE / 1e6, format_bytes(at_rate));
     match written {
         Written::AtMost(0) => "nothing".to_owned(),
         Written::AtMost(most) if most as f64 > at_rate => {

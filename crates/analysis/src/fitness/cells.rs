@@ -7,7 +7,7 @@ use iolab_spec::Result;
 use iolab_spec::level::{Level, Levels};
 
 use super::{Answer, Evidence, Judged, judge, together};
-use crate::doubt::{Doubt, Doubts, ReachedLimit};
+use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
 
 /// A level in a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,16 +81,18 @@ impl CellAnswer {
         (level.answer == Answer::No).then_some(self.doubts.limit)?
     }
 
-    /// What the reader must know of the trials before the answers: what turns one of them, and of those that are open by themselves
-    /// whatever could turn them.
+    /// What the reader must know of the trials: what turns an answer, and where a level is open by itself whatever could turn it.
     pub fn reasons(&self) -> Vec<&Doubt> {
-        let turned = |doubt: &&Doubt| {
-            self.levels.iter().any(|level| {
-                let is_open = level.judged.answer == Answer::CannotTell;
-                is_open || level.turned_by.iter().any(|by| by.reason == doubt.reason)
-            })
+        let mut open = self.levels.iter().map(|level| level.judged.answer);
+        let of_open = match open.any(|answer| answer == Answer::CannotTell) {
+            true => self.doubts.against(Direction::Equal),
+            false => Vec::new(),
         };
-        self.doubts.all.iter().filter(turned).collect()
+        let told = |doubt: &&Doubt| {
+            let mut turned = self.levels.iter().flat_map(|level| &level.turned_by);
+            of_open.contains(doubt) || turned.any(|by| by == *doubt)
+        };
+        self.doubts.all.iter().filter(told).collect()
     }
 
     /// All levels together, before any doubt.

@@ -114,8 +114,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// The trials with their times.
-    pub(crate) fn trials(&self) -> impl Iterator<Item = (&'a Sample, &[(LatencyOf, LatencyHistogram)])> {
-        self.trials.iter().map(|trial| (trial.sample, trial.times.as_slice()))
+    pub(crate) fn trials(
+        &self,
+    ) -> impl Iterator<Item = (&'a Sample, &[(LatencyOf, LatencyHistogram)])> {
+        self.trials
+            .iter()
+            .map(|trial| (trial.sample, trial.times.as_slice()))
     }
 
     /// The same without some trials, by the ids of their samples.

@@ -51,7 +51,10 @@ impl RateAnswer {
 
     /// The limit that explains that a level fails.
     pub fn cause(&self) -> Option<ReachedLimit> {
-        self.found.levels.iter().find_map(|level| self.found.cause(level))
+        self.found
+            .levels
+            .iter()
+            .find_map(|level| self.found.cause(level))
     }
 
     /// The levels that fail, before any doubt.

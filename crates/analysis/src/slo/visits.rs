@@ -76,7 +76,11 @@ impl Visits {
     pub fn shown(&self, rate: u64) -> Shown {
         let trials = self.by_rate.get(&rate).map_or(&[][..], Vec::as_slice);
         let evidence = Evidence::of_trials(trials, self.seed);
-        let judged = self.levels.all().iter().map(|level| judge(level, &evidence));
+        let judged = self
+            .levels
+            .all()
+            .iter()
+            .map(|level| judge(level, &evidence));
         Shown {
             answer: together(judged.map(|judged| judged.answer)),
             trials: trials.len(),

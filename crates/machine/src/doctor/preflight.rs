@@ -152,9 +152,9 @@ mod tests {
     use super::super::Content;
     use super::*;
     use crate::cgroup::{self, IoLimit};
-    use iolab_spec::counters::Traffic;
     use crate::load::Load;
     use crate::processor::Processor;
+    use iolab_spec::counters::Traffic;
 
     fn cell(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
         let mut cell = CellSpec::default();

@@ -143,7 +143,10 @@ mod tests {
         let own = tree.path().join("cpu/slice/run");
         std::fs::create_dir_all(&own).expect("made");
         let mount = tree.path().join("cpu");
-        let mounts = format!("30 24 0:26 / {} rw - cgroup cgroup rw,cpu\n", mount.display());
+        let mounts = format!(
+            "30 24 0:26 / {} rw - cgroup cgroup rw,cpu\n",
+            mount.display()
+        );
         let found = Hierarchy::parse(mounts.as_bytes());
         let groups = "4:cpu:/slice/run\n7:pids:/slice/run\n";
         assert_eq!(throttled_of(&found, groups), None);

@@ -151,10 +151,7 @@ mod tests {
         assert!(only(memory, &facts).1.contains("memory to 1 GiB"));
         let (severity, what, _) = only(traffic, &facts);
         assert_eq!(severity, MustFix);
-        assert!(
-            what.contains("20.0 MB/s of reads, 120 writes/s"),
-            "{what}"
-        );
+        assert!(what.contains("20.0 MB/s of reads, 120 writes/s"), "{what}");
     }
 
     #[test]
