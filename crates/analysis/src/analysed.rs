@@ -2,7 +2,9 @@
 //! is analysed once.
 
 use crate::analysis::{Analysis, analyse};
-use iolab_record::RunRecord;
+use crate::answer::RunAnswer;
+use iolab_record::{RunRecord, SampleLatency};
+use iolab_spec::Result;
 use iolab_spec::group::ALL;
 use iolab_spec::response::Metric;
 
@@ -11,13 +13,18 @@ use iolab_spec::response::Metric;
 pub struct AnalysedRun {
     record: RunRecord,
     analysis: Analysis,
+    answer: Option<RunAnswer>,
 }
 
 impl AnalysedRun {
     /// Analyses a record.
     pub fn of(record: RunRecord) -> Self {
         let analysis = analyse(&record);
-        Self { record, analysis }
+        Self {
+            record,
+            analysis,
+            answer: None,
+        }
     }
 
     /// Analyses a record by another quantity than the response of its experiment, where there is one: of the group that it
@@ -33,6 +40,23 @@ impl AnalysedRun {
             }
         }
         Self::of(record)
+    }
+
+    /// With what the run answers to its question, where it has one.
+    ///
+    /// # Errors
+    /// The first of `latencies`.
+    pub fn answered(
+        mut self,
+        latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+    ) -> Result<Self> {
+        self.answer = RunAnswer::of(&self.record, latencies)?;
+        Ok(self)
+    }
+
+    /// What the run answers to its question.
+    pub fn answer(&self) -> Option<&RunAnswer> {
+        self.answer.as_ref()
     }
 
     /// What the run file holds.

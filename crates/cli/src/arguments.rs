@@ -265,6 +265,9 @@ pub(crate) struct Export {
     /// One row per trial and rank, of runs by several processes
     #[arg(long, conflicts_with_all = ["histogram", "series"])]
     pub(crate) ranks: bool,
+    /// One row per service level that a run was asked about (iolab fit, iolab run --slo), with the answer
+    #[arg(long, conflicts_with_all = ["histogram", "series", "ranks"])]
+    pub(crate) answers: bool,
     /// New file to write instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -1,13 +1,15 @@
 //! How a command ends: its exit code and its last words.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolab_analysis::fitness::Answer;
 use iolab_spec::plain::plain;
 use iolab_spec::quantity::counted;
 use iolab_spec::{Error, Kind};
+
+use crate::output::listed;
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
@@ -95,6 +97,17 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
         Answer::Yes => Ok(()),
         Answer::No => Err(Failure::No),
         Answer::CannotTell => Err(Failure::CannotTell),
+    }
+}
+
+/// Where the user has interrupted one of several runs that belong together, says how all of them are finished.
+pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
+    match failure {
+        Failure::Told(error) if error.kind() == Kind::Interrupted => {
+            let files = listed(files);
+            Failure::Told(error.hint(format!("finish them with: iolab resume {files}")))
+        }
+        other => other,
     }
 }
 

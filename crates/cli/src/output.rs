@@ -167,6 +167,15 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
     Ok(())
 }
 
+/// Files as words of a command.
+pub(crate) fn listed(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    names.join(" ")
+}
+
 /// Where a command's data goes: a new file, or stdout. What is not flushed at the end is not kept.
 ///
 /// # Errors

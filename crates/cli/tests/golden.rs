@@ -1,268 +1,366 @@
-//! What the commands that read run files write, byte for byte, for the run files that are stored in
-//! `crates/runfile/tests/golden`.
+//! What the commands that read run files write, for the run files stored in `crates/runfile/tests/golden`: texts for
+//! people as snapshots in `golden/`, and of formats for machines their fields and their counts of rows.
 //!
-//! `golden/outputs.txt` has length and hash of every output, `golden/*.txt` the tables and comparisons as text. When
-//! outputs differ, those that were written lie in the folder that the message names; a change that is meant is taken
-//! over with `IOLAB_GOLDEN=write cargo test -p iolab --test golden`.
+//! `INSTA_UPDATE=always cargo test -p iolab --test golden` takes over an intended change; `golden/make` beside the run files
+//! makes these anew.
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::GzDecoder;
+use serde_json::Value;
 use support::*;
 
-/// The outputs of one run file, named after what writes them; `FILE` stands for it.
-const OF_EACH: [&[&str]; 16] = [
-    &["table", "FILE"],
-    &["table", "FILE", "--format", "csv"],
-    &["table", "FILE", "--format", "json"],
-    &["table", "FILE", "--format", "markdown"],
-    &["table", "FILE", "--format", "latex"],
-    &["export", "FILE", "--format", "csv"],
-    &["export", "FILE", "--format", "json"],
-    &["export", "FILE", "--format", "parquet"],
-    &["export", "FILE", "--format", "gbench"],
-    &["export", "FILE", "--format", "benchstat"],
-    &["export", "FILE", "--format", "prometheus"],
-    &["export", "FILE", "--format", "fio"],
-    &["export", "FILE", "--format", "csv", "--histogram"],
-    &["export", "FILE", "--format", "csv", "--series"],
-    &["report", "FILE", "--format", "markdown"],
-    &["plot", "FILE", "-o", "-"],
-];
+/// Compares a text with the stored one.
+macro_rules! golden {
+    ($name:expr, $text:expr) => {
+        insta::with_settings!({
+            snapshot_path => "golden",
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, { insta::assert_snapshot!($name, $text) })
+    };
+}
 
-/// Outputs of several run files, or in formats that take long.
-const OF_SOME: [&[&str]; 27] = [
-    &[
-        "report",
-        "read-size.iolab",
-        "write-size.iolab",
-        "load-latency.iolab",
-    ],
-    &["report", "read-size.iolab", "--format", "latex"],
-    &[
-        "export",
-        "read-size.iolab",
-        "uring-depth.iolab",
-        "--format",
-        "parquet",
-        "--histogram",
-    ],
-    &[
-        "export",
-        "read-size.iolab",
-        "linkage.iolab",
-        "--format",
-        "json",
-        "--series",
-    ],
-    &[
-        "export",
-        "load-latency.iolab",
-        "mixed-verified.iolab",
-        "--format",
-        "csv",
-    ],
-    &["plot", "read-size.iolab", "-o", "figure.png"],
-    &["plot", "load-latency.iolab", "-o", "figure.pdf"],
-    &["plot", "read-stride.iolab", "-o", "-", "--kind", "heat"],
-    &["plot", "read-size.iolab", "-o", "-", "--kind", "order"],
-    &["plot", "read-size.iolab", "-o", "-", "--kind", "course"],
-    &["plot", "read-size.iolab", "-o", "-", "--kind", "ecdf"],
-    &[
-        "plot",
-        "read-size.iolab",
-        "-o",
-        "-",
-        "--kind",
-        "percentiles",
-    ],
-    &[
-        "plot",
-        "read-size.iolab",
-        "read-size-again.iolab",
-        "-o",
-        "-",
-        "--kind",
-        "ratio",
-    ],
-    &["plot", "linkage.iolab", "-o", "-", "--kind", "p-values"],
-    &["compare", "read-size.iolab", "read-size-again.iolab"],
-    &[
-        "compare",
-        "read-size.iolab",
-        "read-size-again.iolab",
-        "--format",
-        "json",
-    ],
-    &[
-        "compare",
-        "read-size.iolab",
-        "read-size-again.iolab",
-        "--format",
-        "csv",
-    ],
-    &[
-        "compare",
-        "read-size.iolab",
-        "read-size-again.iolab",
-        "--format",
-        "markdown",
-    ],
-    &[
-        "compare",
-        "read-size.iolab",
-        "read-size-again.iolab",
-        "--format",
-        "benchstat",
-    ],
-    &["compare", "read-size.iolab", "read-size.iolab"],
-    &["compare", "read-size.iolab", "write-size.iolab"],
-    &["compare", "read-random.iolab", "uring-depth.iolab"],
-    &["compare", "read-size.iolab", "read-size-refined.iolab"],
-    &["compare", "linkage.iolab", "--by", "linkage"],
-    &["compare", "read-size-tools.iolab", "--by", "tool=iolab,fio"],
-    &["compare", "uring-depth.iolab", "--by", "backend"],
-    &["compare", "load-latency.iolab", "load-latency.iolab"],
-];
+/// A test for each stored run file: its table, its document and its figure as texts.
+macro_rules! each_stored {
+    ($($name:ident: $file:literal),* $(,)?) => {
+        const STORED: &[&str] = &[$($file),*];
+        $(
+            #[test]
+            fn $name() {
+                let folder = stored();
+                let file = concat!($file, ".iolab");
+                let text = [
+                    printed(folder.path(), &["table", file]),
+                    figure(folder.path(), &["plot", file, "-o", "-"]),
+                    written(folder.path(), &["report", file, "--format", "markdown"]),
+                ];
+                golden!($file, text.join("\n"));
+            }
+        )*
+    };
+}
+
+each_stored! {
+    buffers: "buffer",
+    a_cache_that_is_full_after_a_while: "cliff",
+    depths_of_a_fast_disk: "depth",
+    workloads_by_size_and_threads: "grid",
+    a_job_of_fio: "imported",
+    groups_side_by_side: "interference",
+    a_run_that_was_interrupted: "interrupted",
+    programs: "linkage",
+    rates: "load",
+    memory_instead_of_a_disk: "memory",
+    sizes_again: "read-size-again",
+    sizes: "read-size",
+    a_search_for_a_rate: "search",
+    threads_that_share_a_file: "serialised",
+    skips_on_a_hard_disk: "stride-hard-disk",
+    skips_and_rotation: "stride-rotation",
+    two_tools: "tools",
+    durable_writes_that_are_verified: "verified",
+}
 
 #[test]
-fn outputs_are_what_they_were() {
-    let folder = folder();
-    let names = unpack(folder.path());
-    let mut asked: Vec<Vec<&str>> = OF_SOME.iter().map(|words| words.to_vec()).collect();
-    for name in &names {
-        let with_name = |word: &&'static str| if *word == "FILE" { name.as_str() } else { word };
-        asked.extend(
-            OF_EACH
-                .iter()
-                .map(|words| words.iter().map(with_name).collect()),
-        );
-    }
-    let written = std::thread::scope(|scope| {
-        let halves = asked.chunks(asked.len().div_ceil(2)).enumerate();
-        let workers: Vec<_> = halves
-            .map(|(half, asked)| {
-                let place = folder.path().join(half.to_string());
-                std::fs::create_dir(&place).expect("room");
-                names.iter().for_each(|name| {
-                    std::fs::hard_link(folder.path().join(name), place.join(name)).expect("room");
-                });
-                scope.spawn(move || {
-                    let outputs = asked
-                        .iter()
-                        .map(|words| (title(words), output(&place, words)));
-                    outputs.collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        let outputs = workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("no panic"));
-        outputs.collect::<BTreeMap<String, Vec<u8>>>()
-    });
-    let mut expected = read_expected();
-    if std::env::var_os("IOLAB_GOLDEN").is_some_and(|value| value == "write") {
-        write_expected(&written);
-        expected = read_expected();
-    }
-    let differ: Vec<&String> = written
+fn every_stored_run_file_has_a_test() {
+    let folder = stored();
+    let names: Vec<String> = STORED.iter().map(|name| format!("{name}.iolab")).collect();
+    assert_eq!(entries(folder.path()), names);
+}
+
+#[test]
+fn comparisons() {
+    let folder = stored();
+    let commands: [&[&str]; 10] = [
+        &["compare", "read-size.iolab", "read-size-again.iolab"],
+        &["compare", "read-size-again.iolab", "read-size.iolab"],
+        &["compare", "read-size.iolab", "read-size.iolab"],
+        &["compare", "read-size.iolab", "stride-rotation.iolab"],
+        &["compare", "memory.iolab", "verified.iolab"],
+        &["compare", "tools.iolab", "--by", "tool=iolab,fio"],
+        &["compare", "linkage.iolab", "--by", "linkage"],
+        &["compare", "depth.iolab", "--by", "depth=1,32"],
+        &["compare", "load.iolab", "load.iolab"],
+        &[
+            "compare",
+            "read-size.iolab",
+            "read-size-again.iolab",
+            "--format",
+            "markdown",
+        ],
+    ];
+    let text: Vec<String> = commands
         .iter()
-        .filter(|(title, output)| expected.remove(*title).as_deref() != Some(&digest(output)))
-        .map(|(title, _)| title)
+        .map(|words| printed(folder.path(), words))
         .collect();
-    if differ.is_empty() && expected.is_empty() {
-        return;
+    golden!("compare", text.join("\n"));
+}
+
+#[test]
+fn figures_of_every_kind() {
+    let folder = stored();
+    let commands: [&[&str]; 11] = [
+        &["grid.iolab", "--kind", "response"],
+        &["read-size.iolab", "--kind", "percentiles"],
+        &["read-size.iolab", "--kind", "ecdf"],
+        &["load.iolab", "--kind", "load"],
+        &["depth.iolab", "--kind", "scaling"],
+        &[
+            "read-size.iolab",
+            "read-size-again.iolab",
+            "--kind",
+            "ratio",
+        ],
+        &["linkage.iolab", "--kind", "p-values"],
+        &["interrupted.iolab", "--kind", "order"],
+        &["cliff.iolab", "--kind", "course"],
+        &["stride-hard-disk.iolab", "--kind", "heat"],
+        &["read-size.iolab", "--kind", "ranks"],
+    ];
+    let text: Vec<String> = commands
+        .iter()
+        .map(|words| figure(folder.path(), &[&["plot", "-o", "-"], *words].concat()))
+        .collect();
+    golden!("figures", text.join("\n"));
+}
+
+#[test]
+fn pages_and_drafts() {
+    let folder = stored();
+    let commands: [&[&str]; 3] = [
+        &["report", "read-size.iolab"],
+        &["report", "stride-rotation.iolab", "load.iolab"],
+        &["report", "grid.iolab", "--format", "latex"],
+    ];
+    let text: Vec<String> = commands
+        .iter()
+        .map(|words| written(folder.path(), words))
+        .collect();
+    golden!("pages", text.join("\n"));
+}
+
+/// The fields of each format for machines, over all stored runs: a name that a program reads does not vanish unseen.
+#[test]
+fn fields_of_formats_for_machines() {
+    let folder = stored();
+    let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for name in STORED {
+        let file = format!("{name}.iolab");
+        let samples = sample_count(&folder.path().join(&file)).expect("a run file");
+        let output = |words: &[&str]| {
+            let arguments = [words, &[file.as_str()]].concat();
+            run(folder.path(), &arguments).expect(0).stdout
+        };
+        let json = |words: &[&str]| -> Value {
+            serde_json::from_str(&output(words)).unwrap_or_else(|e| panic!("{words:?}: {e}"))
+        };
+        let mut add = |format: &'static str, value: &Value| {
+            keys(value, "", fields.entry(format).or_default());
+        };
+        add("table --format json", &json(&["table", "--format", "json"]));
+        let rows = json(&["export", "--format", "json"]);
+        let count = rows.as_array().expect("rows").len();
+        // A trial of several groups has a row for each, and one of its own.
+        assert!(count >= samples as usize, "{name}: {count} of {samples}");
+        add("export --format json", &rows);
+        let series = json(&["export", "--format", "json", "--series"]);
+        add("export --format json --series", &series);
+        let histogram = json(&["export", "--format", "json", "--histogram"]);
+        add("export --format json --histogram", &histogram);
+        let lines = output(&["export", "--format", "jsonl"]);
+        let lines: Result<Vec<Value>, _> = lines.lines().map(serde_json::from_str).collect();
+        assert_eq!(rows, Value::Array(lines.expect("JSON Lines")), "{name}");
+        let gbench = json(&["export", "--format", "gbench"]);
+        add("export --format gbench", &gbench);
+        add("export --format fio", &json(&["export", "--format", "fio"]));
+
+        let csv = output(&["export", "--format", "csv"]);
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let header = reader.headers().expect("a header").clone();
+        let records: Result<Vec<_>, _> = reader.records().collect();
+        assert_eq!(records.expect("CSV").len(), count, "{name}");
+        let of_rows = rows[0].as_object().expect("rows of the same columns");
+        let names: BTreeSet<&str> = of_rows.keys().map(String::as_str).collect();
+        assert_eq!(header.iter().collect::<BTreeSet<_>>(), names, "{name}");
+
+        for line in output(&["export", "--format", "prometheus"]).lines() {
+            if !line.starts_with('#') {
+                let (metric, rest) = line.split_once('{').expect("labels");
+                let (_, value) = rest.rsplit_once("} ").expect("a value");
+                value.parse::<f64>().expect("a number");
+                fields
+                    .entry("export --format prometheus")
+                    .or_default()
+                    .insert(metric.to_owned());
+            }
+        }
+        let benchstat = output(&["export", "--format", "benchstat"]);
+        for line in benchstat.lines().filter(|l| l.starts_with("Benchmark")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[1].parse::<u64>().expect("a count");
+            for pair in words[2..].chunks(2) {
+                pair[0].parse::<f64>().expect("a number");
+                let units = fields.entry("export --format benchstat").or_default();
+                units.insert(pair[1].to_owned());
+            }
+        }
     }
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");
-    std::fs::create_dir_all(&place).expect("room");
-    for title in &differ {
-        std::fs::write(place.join(title.replace([' ', '/'], "_")), &written[*title]).expect("room");
-    }
-    panic!(
-        "{} outputs differ from those stored; they lie in {}:\n{differ:#?}\nnot written any more: {:#?}",
-        differ.len(),
-        place.display(),
-        expected.keys()
+    let compared = run(
+        folder.path(),
+        &[
+            "compare",
+            "read-size.iolab",
+            "read-size-again.iolab",
+            "--format",
+            "json",
+        ],
     );
-}
-
-/// Unpacks every stored run file, and gives their names in order.
-fn unpack(folder: &Path) -> Vec<String> {
-    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runfile/tests/golden/version-4");
-    let names = entries(&stored).into_iter().map(|packed| {
-        let name = packed.strip_suffix(".gz").expect("packed").to_owned();
-        let mut bytes = Vec::new();
-        let file = File::open(stored.join(&packed)).expect("it is stored");
-        GzDecoder::new(file).read_to_end(&mut bytes).expect("gzip");
-        std::fs::write(folder.join(&name), bytes).expect("room");
-        name
-    });
-    names.collect()
-}
-
-fn title(words: &[&str]) -> String {
-    words.join(" ")
-}
-
-/// Everything that a command writes: its exit code, standard output and standard error, and the files it makes.
-fn output(folder: &Path, words: &[&str]) -> Vec<u8> {
-    let before = entries(folder);
-    let done = iolab(folder, words).output().expect("the binary starts");
-    let mut bytes = format!("exit {:?}\n", done.status.code()).into_bytes();
-    bytes.extend(done.stderr);
-    bytes.extend(done.stdout);
-    for name in entries(folder)
-        .into_iter()
-        .filter(|name| !before.contains(name))
-    {
-        let path = folder.join(&name);
-        bytes.extend(format!("\n{name}\n").into_bytes());
-        bytes.extend(std::fs::read(&path).expect("it was written"));
-        std::fs::remove_file(path).expect("it was written");
-    }
-    bytes
-}
-
-/// Length and hash.
-fn digest(output: &[u8]) -> String {
-    let hash = iolab_record::digest(output.iter().copied());
-    format!("{} {hash}", output.len())
-}
-
-fn expected_path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
-}
-
-fn read_expected() -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(expected_path("outputs.txt")).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.split_once(": "));
-    lines
-        .map(|(title, digest)| (title.to_owned(), digest.to_owned()))
-        .collect()
-}
-
-fn write_expected(written: &BTreeMap<String, Vec<u8>>) {
-    std::fs::create_dir_all(expected_path("")).expect("room");
-    let lines: String = written
+    let compared: Value = serde_json::from_str(&compared.stdout).expect("JSON");
+    let of_compare = fields.entry("compare --format json").or_default();
+    keys(&compared, "", of_compare);
+    let text: String = fields
         .iter()
-        .map(|(title, output)| format!("{title}: {}\n", digest(output)))
+        .map(|(format, fields)| {
+            let fields: String = fields.iter().map(|field| format!("  {field}\n")).collect();
+            format!("{format}\n{fields}")
+        })
         .collect();
-    std::fs::write(expected_path("outputs.txt"), lines).expect("room");
-    for what in ["table", "compare"] {
-        let text: Vec<u8> = written
-            .iter()
-            .filter(|(title, _)| title.starts_with(what) && !title.contains("--format"))
-            .flat_map(|(title, output)| {
-                [format!("$ iolab {title}\n").as_bytes(), output, b"\n"].concat()
-            })
-            .collect();
-        std::fs::write(expected_path(&format!("{what}.txt")), text).expect("room");
+    golden!("fields", text);
+}
+
+#[test]
+fn pictures_have_their_format() {
+    let folder = stored();
+    for (name, magic) in [
+        ("figure.png", b"\x89PNG".as_slice()),
+        ("figure.pdf", b"%PDF-1"),
+    ] {
+        run(folder.path(), &["plot", "read-size.iolab", "-o", name]).expect(0);
+        let bytes = std::fs::read(folder.path().join(name)).expect("it was written");
+        assert!(bytes.starts_with(magic), "{name}");
     }
+}
+
+/// Every stored run file, unpacked into a folder.
+fn stored() -> tempfile::TempDir {
+    let place = folder();
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runfile/tests/golden/version-5");
+    for name in entries(&packed) {
+        let mut bytes = Vec::new();
+        let file = File::open(packed.join(&name)).expect("it is stored");
+        GzDecoder::new(file).read_to_end(&mut bytes).expect("gzip");
+        let unpacked = name.strip_suffix(".gz").expect("packed");
+        std::fs::write(place.path().join(unpacked), bytes).expect("room");
+    }
+    place
+}
+
+/// A command with its exit code where that is not 0, its messages and what it prints.
+fn printed(folder: &Path, words: &[&str]) -> String {
+    let done = run(folder, words);
+    let code = done.code.expect("it ends by itself");
+    let code = match code {
+        0 => String::new(),
+        code => format!(" (exit {code})"),
+    };
+    format!(
+        "$ iolab {}{code}\n{}{}",
+        words.join(" "),
+        done.stderr,
+        done.stdout
+    )
+}
+
+/// The words of a figure in the order in which they are drawn.
+fn figure(folder: &Path, words: &[&str]) -> String {
+    let printed = printed(folder, words);
+    match printed.split_once("<svg") {
+        Some((before, svg)) => format!("{before}{}\n", visible(&format!("<svg{svg}"))),
+        None => printed,
+    }
+}
+
+/// A command that writes files, and the texts of these: of a page what a reader sees, of other pictures the name.
+fn written(folder: &Path, words: &[&str]) -> String {
+    let before = entries(folder);
+    let mut text = printed(folder, words);
+    for name in entries(folder).iter().filter(|name| !before.contains(name)) {
+        let path = folder.join(name);
+        text.push_str(&format!("\n[{name}]\n"));
+        if path.is_dir() {
+            for inner in entries(&path) {
+                text.push_str(&format!(
+                    "\n[{name}/{inner}]\n{}",
+                    shown(&path.join(&inner))
+                ));
+            }
+            std::fs::remove_dir_all(path).expect("it was written");
+        } else {
+            text.push_str(&shown(&path));
+            std::fs::remove_file(path).expect("it was written");
+        }
+    }
+    text
+}
+
+fn shown(path: &Path) -> String {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("md" | "tex") => std::fs::read_to_string(path).expect("it was written"),
+        Some("html") => visible(&std::fs::read_to_string(path).expect("it was written")),
+        _ => String::new(),
+    }
+}
+
+/// What of a page or a figure is text: without tags, styles, scripts and figures' shapes, a line for each piece.
+fn visible(document: &str) -> String {
+    let mut rest = document;
+    let mut lines: Vec<&str> = Vec::new();
+    while let Some((text, tag)) = rest.split_once('<') {
+        lines.extend(Some(text.trim()).filter(|text| !text.is_empty()));
+        let (name, after) = tag.split_once('>').unwrap_or((tag, ""));
+        let skipped = ["script", "style"]
+            .into_iter()
+            .find(|s| name.starts_with(s) && !name.ends_with('/'));
+        rest = match skipped {
+            Some(skipped) => after
+                .split_once(&format!("</{skipped}>"))
+                .map_or("", |(_, after)| after),
+            None => after,
+        };
+    }
+    lines.join("\n")
+}
+
+/// The path of every value of a JSON document with its type; all entries of an array share one path.
+fn keys(value: &Value, path: &str, into: &mut BTreeSet<String>) {
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(items) => {
+            return items
+                .iter()
+                .for_each(|item| keys(item, &format!("{path}[]"), into));
+        }
+        Value::Object(fields) => {
+            // A number as a name is a place in a histogram.
+            for (name, value) in fields {
+                let name = if name.parse::<f64>().is_ok() {
+                    "N"
+                } else {
+                    name
+                };
+                keys(value, &format!("{path}.{name}"), into);
+            }
+            return;
+        }
+    };
+    into.insert(format!("{path}: {kind}"));
 }

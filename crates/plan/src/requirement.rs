@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_spec::level::Level;
+use iolab_spec::level::Need;
 use iolab_spec::names::unknown;
 use iolab_spec::quantity::counted;
 use iolab_spec::response::Response;
@@ -54,19 +54,6 @@ pub struct Workload {
     pub experiment: Experiment,
     /// Its levels.
     pub levels: Vec<Need>,
-}
-
-/// A level, and who says so.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Need {
-    /// The level.
-    pub level: Level,
-    /// Where it is documented; or that it is not documented.
-    pub source: String,
-    /// The wording there; empty where the source was not opened or gives none.
-    pub wording: String,
-    /// What would make a no a yes.
-    pub remedy: String,
 }
 
 #[derive(Deserialize)]

@@ -5,9 +5,7 @@ use std::borrow::Cow;
 
 use iolab_spec::settings::{CellSpec, Setting};
 
-/// For [`Column::since`] of what came within a schema version: a file of this version may lack the column, and what it
-/// would hold is as it was before there was one.
-pub use iolab_spec::settings::LATER;
+use crate::SCHEMA_OLDEST;
 
 /// Greatest number of bytes, requests or nanoseconds that one trial can have had: 1 EiB, 36 years. The sum of a few
 /// numbers of a sample stays within its type then.
@@ -61,7 +59,8 @@ pub struct Column<T: 'static> {
     pub words: &'static [&'static str],
     /// When it may be NULL.
     pub null: Null,
-    /// The schema version that brought it.
+    /// The schema version that brought it, or the oldest one that is read. A file of an earlier version may hold it all the
+    /// same; where it does not, what it would hold is as it was before there was one.
     pub since: i64,
     /// Whether the file holds it; exports have some that follow from others.
     pub stored: bool,
@@ -82,7 +81,7 @@ impl<T> Column<T> {
             range: (f64::MIN, f64::MAX),
             words: &[],
             null: Null::Never,
-            since: 1,
+            since: SCHEMA_OLDEST,
             stored: true,
             exported: true,
             key: false,
@@ -224,6 +223,12 @@ pub struct Table<T: 'static> {
 }
 
 impl<T> Table<T> {
+    /// The schema version that brought it: that of its first columns.
+    pub fn since(&self) -> i64 {
+        let versions = self.stored().map(|column| column.since);
+        versions.min().unwrap_or(SCHEMA_OLDEST)
+    }
+
     /// The columns that the file has.
     pub fn stored(&self) -> impl Iterator<Item = &Column<T>> {
         self.columns.iter().filter(|column| column.stored)

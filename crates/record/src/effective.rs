@@ -1,8 +1,8 @@
-//! What was in force in a trial, as one text: the column `effective` of exports, and of run files before schema version 5.
+//! What was in force in a trial, as one text: the column `effective` of exports.
 
 use std::str::FromStr;
 
-use super::{Effective, RingFlag, Sample};
+use super::{RingFlag, Sample};
 
 impl Sample {
     /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
@@ -48,32 +48,4 @@ impl Sample {
         let flags = flags.map(RingFlag::from_str).collect::<Result<Vec<_>, _>>();
         flags.map(|flags| self.effective.ring = flags).is_ok()
     }
-}
-
-/// What a text of [`Sample::effective_text`] says; of another tool's trial all of it is the command.
-pub fn parse(text: &str, of_peer: bool) -> Effective {
-    if of_peer {
-        let command = text.trim_start_matches("; ");
-        return Effective {
-            command: (!command.is_empty()).then(|| command.to_owned()),
-            ..Effective::default()
-        };
-    }
-    let (flags, note) = text.split_once("; ").unwrap_or((text, ""));
-    let mut effective = Effective {
-        note: note.to_owned(),
-        ..Effective::default()
-    };
-    for name in flags.split(',').filter(|name| !name.is_empty()) {
-        match (name, name.parse()) {
-            ("fixed_file", _) => effective.fixed_file = true,
-            ("fixed_buffers", _) => effective.fixed_buffers = true,
-            (_, Ok(flag)) => effective.ring.push(flag),
-            // A note from before there were flags.
-            (_, Err(_)) => text.clone_into(&mut effective.note),
-        }
-    }
-    let polls = |flag: &RingFlag| matches!(flag, RingFlag::Sqpoll | RingFlag::Iopoll);
-    effective.polled = effective.ring.iter().any(polls);
-    effective
 }

@@ -11,6 +11,7 @@ mod effective;
 pub mod environment;
 pub mod peak_source;
 pub mod peaks;
+pub mod question;
 mod sample;
 pub mod tables;
 mod targets;
@@ -39,7 +40,7 @@ use iolab_spec::group::GroupSpec;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
 
-pub use effective::parse as effective_before_5;
+pub use question::Question;
 pub use sample::{
     ClientPart, LatencyOf, Part, PartId, RankReport, Sample, SampleLatency, SampleSeries, Together,
 };
@@ -49,7 +50,9 @@ pub use words::{
 };
 
 /// Schema version this build writes; a file with a greater one is refused.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
+/// Oldest schema version this build reads.
+pub const SCHEMA_OLDEST: i64 = 5;
 
 /// The run: one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +114,8 @@ pub struct ExperimentRecord {
     pub response: Response,
     /// The group whose response it is; `None` for that of whole trials.
     pub response_group: Option<String>,
+    /// What it is to answer besides; `None` where it only measures.
+    pub asked: Option<Question>,
     /// The whole resolved definition; enough to repeat it.
     pub toml: String,
     /// Names of the factors in order; more than one level each.
@@ -204,8 +209,8 @@ pub struct RunRecord {
     pub client_samples: Vec<Sample>,
     /// Parts of those samples that have several.
     pub parts: Vec<Part>,
-    /// Trials over time, in the order of the samples; none of programs, and none in files before schema version 4. Where
-    /// there are more than a million intervals, neighbouring ones are folded.
+    /// Trials over time, in the order of the samples; none of programs. Where there are more than a million intervals,
+    /// neighbouring ones are folded.
     pub series: Vec<SampleSeries>,
     /// All events in the order of time.
     pub events: Vec<Event>,

@@ -3,13 +3,16 @@
 mod sample;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
-use super::column::{Column, LATER, Null, Table};
+use super::column::{Column, Null, Table};
+use super::question::{Fit, QuestionKind};
 use super::{
     ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
 };
 use crate::{Cell, Interval, Operation, PartId, RequestTime};
 use iolab_spec::Error;
+use iolab_spec::level::Level;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, SETTINGS};
 use iolab_spec::trial::Rate;
@@ -91,7 +94,7 @@ macro_rules! byte_rate {
         )
         .between(1, i64::MAX as u64)
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .hidden()
         .doc("the rate in bytes per second where it is given so; `rate` is NULL then")
     };
@@ -120,7 +123,6 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
         whole!("seed", Run, seed as u64)
             .doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it"),
         word!("clock_domain", Run, clock_domain, ClockDomain)
-            .since(5)
             .doc("`real`, or `virtual`: the time of a disk that is computed"),
         measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp"),
         text!("clock_source", Run, clock_source).doc("the clock that was used, and why"),
@@ -157,10 +159,7 @@ pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
         text!("target", FurtherTarget, target).doc("as in table `run`"),
         word!("target_kind", FurtherTarget, kind, TargetKind).doc("as in table `run`"),
         whole!("target_bytes", FurtherTarget, bytes as u64).doc("its usable size"),
-    ]
-    .into_iter()
-    .map(|column| column.since(5))
-    .collect(),
+    ],
     constraints: &[],
 });
 
@@ -192,10 +191,7 @@ pub static RANK: LazyLock<Table<Rank>> = LazyLock::new(|| Table {
         whole!("id", Rank, id as u32).key().doc("from 0"),
         whole!("host_id", Rank, host as u32).doc("its host, from 0, as in table `environment`"),
         text!("host", Rank, name).doc("name of the host"),
-    ]
-    .into_iter()
-    .map(|column| column.since(5))
-    .collect(),
+    ],
     constraints: &[],
 });
 
@@ -218,9 +214,7 @@ pub static ENVIRONMENT: LazyLock<Table<Fact>> = LazyLock::new(|| Table {
     doc: "one row per fact",
     exported: false,
     columns: vec![
-        whole!("host_id", Fact, host as u32)
-            .since(5)
-            .doc("the host that it is of; 0 in a run on one host"),
+        whole!("host_id", Fact, host as u32).doc("the host that it is of; 0 in a run on one host"),
         whole!("position", Fact, position as u64).doc("order, from 0"),
         text!("key", Fact, key)
             .doc("what, with its unit: `memory_bytes`, `cpu_model`, `device_scheduler`"),
@@ -247,7 +241,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
                 "`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `elapsed` (the time of a whole trial)",
             ),
             text!("response_group", Row, response_group?)
-                .since(LATER)
+                .since(6)
                 .doc("the group whose response it is; NULL for that of whole trials"),
             text!("toml", Row, toml).doc(
                 "the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them",
@@ -276,6 +270,135 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
         ],
         constraints: &["CHECK (id = 1)", "CHECK (trials_max >= trials_min)"],
     }
+});
+
+/// A question as its row has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QuestionRow {
+    /// What is asked.
+    pub kind: QuestionKind,
+    /// The requirement, where one asks.
+    pub fit: Option<Fit>,
+}
+
+/// What a run can have answered.
+pub const ANSWERS: &[&str] = &["yes", "no", "cannot tell"];
+
+/// Text of a requirement.
+macro_rules! of_fit {
+    ($name:literal, $field:ident) => {
+        Column::text(
+            $name,
+            |row: &QuestionRow| row.fit.as_ref().map(|fit| fit.$field.as_str().into()),
+            |row, text| {
+                row.fit.get_or_insert_default().$field = text.to_owned();
+                true
+            },
+        )
+        .null(Null::Account)
+    };
+}
+
+/// Several texts of a requirement, as a JSON array.
+macro_rules! list_of_fit {
+    ($name:literal, $field:ident) => {
+        Column::text(
+            $name,
+            |row: &QuestionRow| {
+                let texts = row.fit.as_ref().map(|fit| &fit.$field)?;
+                Some(serde_json::json!(texts).to_string().into())
+            },
+            |row, text| {
+                let texts = serde_json::from_str(text);
+                let fit = row.fit.get_or_insert_default();
+                texts.map(|texts| fit.$field = texts).is_ok()
+            },
+        )
+        .null(Null::Account)
+    };
+}
+
+/// Table `question`.
+pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
+    Table {
+    name: "question",
+    doc: "one row where service levels are asked about (`fit`, `--slo`)",
+    exported: false,
+    columns: vec![
+        Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1"),
+        word!("kind", QuestionRow, kind, QuestionKind).doc(
+            "`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)",
+        ),
+        Column::text("answer", |_: &QuestionRow| None, |_, _| true)
+            .null(Null::Free)
+            .one_of(ANSWERS)
+            .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time"),
+        of_fit!("fit_id", id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones"),
+        of_fit!("requirement", requirement).doc("name of the requirement"),
+        of_fit!("workload", workload).doc("the workload that the run is of"),
+        list_of_fit!("workloads", workloads).doc("names of all workloads, a JSON array"),
+        Column::number(
+            "hold_ns",
+            |row: &QuestionRow| {
+                let hold = row.fit.as_ref()?.hold;
+                Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
+            },
+            |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns),
+        )
+        .null(Null::Account)
+        .doc("how long each workload loads the storage"),
+        of_fit!("not_covered", not).doc("what the answer does not cover"),
+        list_of_fit!("limits", limits)
+            .doc("what else it does not cover on this target, a JSON array"),
+    ]
+    .into_iter()
+    .map(|column| column.since(6))
+    .collect(),
+    constraints: &["CHECK (id = 1)"],
+}
+});
+
+/// A level of a question as its row has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LevelRow {
+    /// From 0, in the order in which they were asked.
+    pub id: u32,
+    /// As [`iolab_spec::level::Level`] is written.
+    pub level: String,
+    /// Who says so.
+    pub source: String,
+    /// The wording there.
+    pub wording: String,
+    /// What would make a no a yes.
+    pub remedy: String,
+}
+
+/// Table `question_level`.
+pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
+    Table {
+    name: "question_level",
+    doc: "one row per level of the question",
+    exported: false,
+    columns: vec![
+        whole!("id", LevelRow, id as u32).key().doc("from 0, in the order in which they were asked"),
+        Column::text(
+            "level",
+            |row: &LevelRow| Some(row.level.as_str().into()),
+            |row, text| {
+                text.clone_into(&mut row.level);
+                text.parse::<Level>().is_ok()
+            },
+        )
+        .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`"),
+        text!("source", LevelRow, source).doc("where the level is documented, or that it is not; empty for a level of `--slo`, like the next two"),
+        text!("wording", LevelRow, wording).doc("the wording there; empty where it gives none"),
+        text!("remedy", LevelRow, remedy).doc("what would make a no a yes"),
+    ]
+    .into_iter()
+    .map(|column| column.since(6))
+    .collect(),
+    constraints: &[],
+}
 });
 
 /// A cell as its row has it.
@@ -327,7 +450,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         )
         .between(1, u32::MAX.into())
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .hidden()
         .doc("visits of each block after the pilot to the cell; NULL without a pilot"),
     );
@@ -339,7 +462,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         )
         .between(1, super::column::COUNT_MAX)
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .hidden()
         .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`"),
     );
@@ -385,13 +508,7 @@ pub static CELL_GROUP: LazyLock<Table<Group>> = LazyLock::new(|| {
         name: "cell_group",
         doc: "one row per group of workers, where a trial has several",
         exported: false,
-        columns: columns
-            .into_iter()
-            .map(|column| {
-                let since = column.since.max(5);
-                column.since(since)
-            })
-            .collect(),
+        columns,
         constraints: &[
             "PRIMARY KEY (cell_id, group_id)",
             "FOREIGN KEY (cell_id) REFERENCES cell (id)",
@@ -425,10 +542,7 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
             whole!("write_bytes", Part, write_bytes as u64).doc(BYTES),
             whole!("trim_bytes", Part, trim_bytes as u64).doc(BYTES),
             whole!("errors", Part, errors as u64).doc("requests that failed"),
-        ]
-        .into_iter()
-        .map(|column| column.since(5))
-        .collect(),
+        ],
         constraints: &[
             "PRIMARY KEY (sample_id, group_id, rank_id, target_id)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",
@@ -528,10 +642,7 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                 |_, _| (),
             )
             .derived(),
-        ]
-        .into_iter()
-        .map(|column| column.since(4))
-        .collect(),
+        ],
         constraints: &[
             "PRIMARY KEY (sample_id, start_ns)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",

@@ -8,14 +8,17 @@ use serde_json::Value;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
+use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SAMPLE, SERIES};
 use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
+use iolab_spec::Error;
 use iolab_spec::group::ALL;
 use iolab_spec::plain::plain;
 use iolab_stats::Summary;
 
+use crate::answer::{self, answer_field};
 use crate::clients;
 use crate::rows::{Column, Field, Format, RowWriter, ValueKind, columns_of, field, text};
 
@@ -34,6 +37,7 @@ pub fn cells<'a>(
             let analysis = run.analysis();
             let row = move |cell, group| {
                 let mut row = run_fields(name).to_vec();
+                row.extend(answer_field(run.answer()));
                 row.extend(cell_row(analysis, cell, group));
                 row
             };
@@ -52,6 +56,9 @@ pub fn cells<'a>(
     writer.finish()
 }
 
+/// A run with what it answers to its question.
+pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
+
 /// Which run a row is of: `run`, `file`, `host` and `run_started_utc`.
 pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
     let host = run.host.as_deref();
@@ -68,11 +75,7 @@ pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn samples(
-    runs: &[(RunName, &RunRecord)],
-    format: Format,
-    to: &mut dyn Write,
-) -> io::Result<()> {
+pub fn samples(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
     // One row of each run shows all its columns, but not what the values of each are.
     let columns = match format {
         Format::Parquet => columns_of(runs.iter().flat_map(sample_rows)),
@@ -83,6 +86,35 @@ pub fn samples(
         writer.row(&row)?;
     }
     writer.finish()
+}
+
+/// Writes one row per level that a run was asked about, or of a search one: what was found, and the answer. Each run comes with
+/// the name of its file.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Vec<Field>> = runs.iter().flat_map(answer::rows).collect();
+    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
+    for row in &rows {
+        writer.row(row)?;
+    }
+    writer.finish()
+}
+
+/// Refuses to write answers where no run was asked anything.
+///
+/// # Errors
+/// Of kind usage: no run has a question.
+pub fn check_answers(records: &[RunRecord]) -> iolab_spec::Result<()> {
+    match records
+        .iter()
+        .all(|record| record.experiment.asked.is_none())
+    {
+        true => Err(Error::usage("no run was asked a question")
+            .hint("iolab fit, and iolab run --slo, ask one")),
+        false => Ok(()),
+    }
 }
 
 /// Refuses to write rows of ranks where no run has any.
@@ -425,22 +457,23 @@ fn quantile_fields(what: &str, latency: Option<Latency>) -> [Field; 4] {
 }
 
 /// The sample of each trial, and behind it what each group did where it had several.
-fn sample_rows((run, record): &(RunName, &RunRecord)) -> impl Iterator<Item = Vec<Field>> {
+fn sample_rows((run, record, answer): &Exported<'_>) -> impl Iterator<Item = Vec<Field>> {
     record.samples.iter().flat_map(move |sample| {
         let cell = record.cells.iter().find(|c| c.id == sample.cell);
         std::iter::once(sample)
             .chain(record.groups_of(sample.id))
-            .map(move |sample| sample_row(run, record, cell, sample))
+            .map(move |sample| sample_row((run, *answer), record, cell, sample))
     })
 }
 
 fn sample_row(
-    run: &RunName,
+    (run, answer): (&RunName, Option<&RunAnswer>),
     record: &RunRecord,
     cell: Option<&Cell>,
     sample: &Sample,
 ) -> Vec<Field> {
     let mut row = run_fields(run).to_vec();
+    row.extend(answer_field(answer));
     let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
     let group = groups.get((sample.group as usize).wrapping_sub(1));
     let numbers = match (group, cell) {

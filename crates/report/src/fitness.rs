@@ -1,8 +1,7 @@
 //! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
 
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, together};
-use iolab_plan::requirement::Requirement;
-use iolab_spec::level::{Bound, Level, Quantity};
+use iolab_spec::level::{Bound, Level, Need, Quantity};
 use iolab_spec::quantity::{format_bytes, format_ns, significant};
 use iolab_spec::units::rough_duration;
 use serde_json::{Value, json};
@@ -15,11 +14,48 @@ use iolab_spec::plain::plain;
 /// A load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
+/// What a purpose asks of storage, as run files keep it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Name of the requirement.
+    pub name: String,
+    /// The question, one line.
+    pub question: String,
+    /// What the answer does not cover.
+    pub not: String,
+    /// How long each workload loads the storage.
+    pub hold: Duration,
+    /// The workloads.
+    pub workloads: Vec<AskedWorkload>,
+}
+
+/// One workload of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedWorkload {
+    /// Its name.
+    pub name: String,
+    /// Its levels; none where its run file is not there.
+    pub levels: Vec<Need>,
+}
+
+/// How much of a workload is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    /// All of it.
+    Whole,
+    /// Its run has not come to its end.
+    Part,
+    /// Its run file is not among those that are looked at.
+    Nothing,
+}
+
 /// What was found of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Its name.
     pub workload: String,
+    /// How much of it is measured.
+    pub measured: Measured,
     /// What was run, in words.
     pub ran: String,
     /// Bytes that its trials wrote.
@@ -32,30 +68,96 @@ pub struct Found {
 
 /// The answer as a whole.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fitness<'a> {
+pub struct Fitness {
     /// What was asked.
-    pub requirement: &'a Requirement,
-    /// The target as the user named it.
-    pub target: &'a str,
-    /// What was found, in the order of the workloads.
+    pub requirement: Asked,
+    /// The target.
+    pub target: String,
+    /// What was found, one for each workload of the requirement, in their order.
     pub found: Vec<Found>,
     /// What else the answer does not cover.
     pub limits: Vec<String>,
 }
 
-impl Fitness<'_> {
+impl Found {
+    /// The answer to one level: none where not all is measured.
+    fn answer(&self, level: &LevelAnswer) -> Answer {
+        match self.measured {
+            Measured::Whole => level.answer,
+            Measured::Part | Measured::Nothing => Answer::CannotTell,
+        }
+    }
+
+    /// All of its levels together.
+    fn whole(&self) -> Answer {
+        match self.measured {
+            Measured::Whole => self.found.answer(),
+            Measured::Part | Measured::Nothing => Answer::CannotTell,
+        }
+    }
+
+    /// What was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MiB written`; `None` where nothing was.
+    pub(crate) fn summary(&self) -> Option<String> {
+        if self.measured == Measured::Nothing {
+            return None;
+        }
+        // To the second: trials last a little longer than they are to.
+        let seconds = Duration::from_nanos(self.found.load_ns).as_secs_f64().round();
+        let load = rough_duration(Duration::from_secs_f64(seconds));
+        let written = match self.written_bytes {
+            0 => String::new(),
+            bytes => format!("; {} written", format_bytes(bytes as f64)),
+        };
+        let (name, ran) = (&self.workload, &self.ran);
+        Some(format!("{name}: {ran}, for {load}{written}."))
+    }
+
+    /// What is missing of its measurement.
+    fn lack(&self) -> Option<String> {
+        let (name, file) = (&self.workload, &self.file);
+        match self.measured {
+            Measured::Whole => None,
+            Measured::Part => Some(format!(
+                "{name}: the run is not complete; finish it with: iolab resume {file}"
+            )),
+            Measured::Nothing => Some(format!(
+                "{name}: its run file is not given; give all run files of one iolab fit together."
+            )),
+        }
+    }
+}
+
+impl Fitness {
     /// All levels together.
     pub fn answer(&self) -> Answer {
-        together(self.found.iter().map(|found| found.found.answer()))
+        together(self.found.iter().map(Found::whole))
+    }
+
+    /// The answer in one line.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "{} on {}: {}",
+            plain(&self.requirement.name),
+            plain(&self.target),
+            self.answer()
+        )
+    }
+
+    /// What was run, a sentence for each workload.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        self.found.iter().filter_map(Found::summary).collect()
+    }
+
+    /// Why the answer is no or unknown, and what it does not cover.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        [self.reasons(), self.limits()].concat()
     }
 
     /// The answer for a terminal of `width` columns.
     pub fn text(&self, width: u16) -> String {
         let head = format!(
-            "{} on {}: {}\n{}\n\n",
-            plain(&self.requirement.name),
-            plain(self.target),
-            self.answer(),
+            "{}\n{}\n\n",
+            self.sentence(),
             plain(&self.requirement.question),
         );
         let mut lines: Vec<String> = layout::wrapped(&head, width)
@@ -65,13 +167,12 @@ impl Fitness<'_> {
         let table = layout::text(self.columns(), width);
         lines.extend(table.lines().map(str::to_owned));
         lines.push(String::new());
-        for found in &self.found {
-            let text = paragraph(&plain(&found.summary()), "", width);
+        for text in self.ran() {
+            let text = paragraph(&plain(&text), "", width);
             lines.extend(text.lines().map(str::to_owned));
         }
-        let (first, last) = (self.reasons(), self.limits());
-        for text in first.iter().chain(&last) {
-            let text = paragraph(&plain(text), "- ", width);
+        for text in self.remarks() {
+            let text = paragraph(&plain(&text), "- ", width);
             lines.extend(text.lines().map(str::to_owned));
         }
         let hidden = lines.len().saturating_sub(LINES_MAX);
@@ -87,7 +188,7 @@ impl Fitness<'_> {
         found.flat_map(|found| found.found.levels.iter().map(move |level| (found, level)))
     }
 
-    fn columns(&self) -> Vec<Column> {
+    pub(crate) fn columns(&self) -> Vec<Column> {
         let column =
             |heading: &str, dispensable, value: &dyn Fn(&Found, &LevelAnswer) -> String| {
                 Column::new(heading, dispensable, self.rows().map(|(f, l)| value(f, l)))
@@ -104,17 +205,22 @@ impl Fitness<'_> {
             column("measured", 0, &judged(measured)),
             column("95 % interval", 0, &judged(interval)),
             column("requests", 4, &judged(|judged| judged.requests.to_string())),
-            column("answer", 0, &|_, level| answer(level)).left(),
+            column("answer", 0, &|found, level| match found.measured {
+                Measured::Whole => answer(level),
+                Measured::Part | Measured::Nothing => found.answer(level).to_string(),
+            })
+            .left(),
         ]
     }
 
     /// Why an answer is no or unknown, and what would change it.
     fn reasons(&self) -> Vec<String> {
         let mut texts = Vec::new();
-        for Found {
-            workload, found, ..
-        } in &self.found
-        {
+        for of in &self.found {
+            let Found {
+                workload, found, ..
+            } = of;
+            texts.extend(of.lack());
             let doubts = found.reasons();
             for doubt in &doubts {
                 let text = doubt::sentences(doubt, &found.doubts);
@@ -130,6 +236,9 @@ impl Fitness<'_> {
                         amount(level, change.from),
                         amount(level, change.to),
                     ));
+                }
+                if of.measured != Measured::Whole {
+                    continue;
                 }
                 match (judged.answer, answered.answer) {
                     (Answer::No, Answer::No) => {
@@ -216,7 +325,7 @@ impl Fitness<'_> {
                             "confidence": 0.95,
                             "requests": judged.requests,
                             "trials": judged.trials,
-                            "answer": answered.answer.name(),
+                            "answer": found.answer(answered).name(),
                             "as_measured": judged.answer.name(),
                             "turned_by": answered.turned_by.iter().map(|by| by.reason.name()).collect::<Vec<_>>(),
                             "cause": cause.as_ref().map(doubt::limit_json),
@@ -235,6 +344,7 @@ impl Fitness<'_> {
                     .collect();
                 json!({
                     "workload": found.workload,
+                    "complete": found.measured == Measured::Whole,
                     "ran": found.ran,
                     "load_ns": found.found.load_ns,
                     "written_bytes": found.written_bytes,
@@ -253,22 +363,6 @@ impl Fitness<'_> {
             "limits": self.limits,
             "workloads": workloads,
         })
-    }
-}
-
-impl Found {
-    /// What was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MB written`.
-    fn summary(&self) -> String {
-        // To the second: trials last a little longer than they are to.
-        let seconds = Duration::from_nanos(self.found.load_ns)
-            .as_secs_f64()
-            .round();
-        let load = rough_duration(Duration::from_secs_f64(seconds));
-        let written = match self.written_bytes {
-            0 => String::new(),
-            bytes => format!("; {} written", format_bytes(bytes as f64)),
-        };
-        format!("{}: {}, for {load}{written}.", self.workload, self.ran)
     }
 }
 
@@ -303,7 +397,7 @@ fn longer(hold: Duration) -> String {
     format!("{}s", hold.as_secs().max(1) * 4)
 }
 
-fn unit(level: &Level) -> &'static str {
+pub(crate) fn unit(level: &Level) -> &'static str {
     match level.quantity {
         Quantity::Iops => "1/s",
         Quantity::Throughput => "MB/s",

@@ -5,6 +5,7 @@
 //! picture.
 
 pub mod across;
+pub mod answer;
 pub mod benchstat;
 pub mod chart;
 mod clients;

@@ -22,6 +22,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_findings::{Finding, FindingKind, agreement, costs_of_random, limits, optimal_pattern};
 use iolab_spec::Result;
 
+use crate::answer::Answers;
 use crate::input::Input;
 use crate::overview::Overview;
 use iolab_spec::plain::plain;
@@ -30,7 +31,7 @@ pub use bundle::Bundle;
 
 use environment::Fact;
 use run_sequence::RunSequence;
-use section::Section;
+use section::{Captioned, Section};
 use statement::{Group, Statement};
 
 /// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
@@ -39,6 +40,8 @@ use statement::{Group, Statement};
 pub struct Report<'a> {
     inputs: &'a [Input],
     title: String,
+    /// What the runs answer to the questions that they were for.
+    answers: Vec<AnswerPart>,
     /// What was tested, and on what.
     summary: Vec<String>,
     /// What was found: all together, then each experiment.
@@ -87,6 +90,7 @@ impl<'a> Report<'a> {
         Self {
             inputs,
             title: summary::title(inputs),
+            answers: answers(inputs),
             summary: summary::sentences(inputs),
             results: of(FindingKind::Result),
             doubts: of(FindingKind::Doubt),
@@ -132,6 +136,31 @@ impl<'a> Report<'a> {
         let commands: Vec<&str> = each.chain(&self.commands).map(String::as_str).collect();
         commands.join("\n")
     }
+}
+
+/// An answer.
+#[derive(Debug)]
+struct AnswerPart {
+    sentences: Vec<String>,
+    table: Captioned,
+    remarks: Vec<String>,
+}
+
+fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
+    let runs = inputs
+        .iter()
+        .map(|input| (input.path.display().to_string(), &input.run));
+    let all = Answers::of(runs).shown().into_iter();
+    let cleaned = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
+    all.map(|shown| AnswerPart {
+        sentences: cleaned(shown.sentences),
+        table: Captioned {
+            caption: shown.caption.to_owned(),
+            grid: shown.grid,
+        },
+        remarks: cleaned(shown.remarks),
+    })
+    .collect()
 }
 
 /// Text from outside, without what could steer whatever shows it.

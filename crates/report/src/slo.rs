@@ -28,6 +28,31 @@ const OVERLOAD_TOLD: f64 = 0.03;
 pub struct Searched<'a>(pub &'a SearchAnswer);
 
 impl Searched<'_> {
+    /// The rates nearest to the limit as a table.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        self.columns_of(&self.nearest(POINTS_MAX))
+    }
+
+    fn columns_of(&self, points: &[RatePoint]) -> Vec<Column> {
+        let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
+            Column::new(heading, 0, points.iter().map(value))
+        };
+        vec![
+            column("requests/s", &|point| point.rate.to_string()),
+            column("trials", &|point| point.trials.to_string()),
+            column("kept the level", &|point| point.kept.to_string()),
+            column("level", &|point| {
+                let level = match (&self.0.holds, &self.0.fails) {
+                    (Some(holds), _) if point.rate <= holds.rate => "holds",
+                    (_, Some(fails)) if point.rate >= fails.rate => "fails",
+                    _ => "-",
+                };
+                level.to_owned()
+            })
+            .left(),
+        ]
+    }
+
     /// The answer for a terminal of `width` columns, at most 20 lines.
     pub fn text(&self, width: u16) -> String {
         let mut text = self.head(width);
@@ -42,40 +67,32 @@ impl Searched<'_> {
                 .saturating_sub(taken)
                 .clamp(POINTS_MIN, POINTS_MAX),
         );
-        let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
-            Column::new(heading, 0, points.iter().map(value))
-        };
         text.push('\n');
-        text += &layout::text(
-            vec![
-                column("requests/s", &|point| point.rate.to_string()),
-                column("trials", &|point| point.trials.to_string()),
-                column("kept the level", &|point| point.kept.to_string()),
-                column("level", &|point| {
-                    let (holds, fails) = (&self.0.holds, &self.0.fails);
-                    let level = match (holds, fails) {
-                        (Some(holds), _) if point.rate <= holds.rate => "holds",
-                        (_, Some(fails)) if point.rate >= fails.rate => "fails",
-                        _ => "-",
-                    };
-                    level.to_owned()
-                })
-                .left(),
-            ],
-            width,
-        );
+        text += &layout::text(self.columns_of(&points), width);
         text.push('\n');
         text + &remarks
     }
 
-    /// The answer itself. What turns it comes first.
+    /// The answer itself. Where the times may not be those of the storage, that comes first.
     fn head(&self, width: u16) -> String {
+        let (first, as_measured) = self.sentences();
+        let first = paragraph(&first, "", width);
+        match as_measured {
+            None => first,
+            Some(text) => {
+                layout::cut(&first, DOUBT_LINES_MAX, width) + &paragraph(&text, "", width)
+            }
+        }
+    }
+
+    /// The answer, and where it is unknown what was measured.
+    pub(crate) fn sentences(&self) -> (String, Option<String>) {
         let name = plain(&self.0.experiment);
         let sentence = self.sentence();
         let turned = |end: &Option<RateAnswer>| end.as_ref().map_or(Vec::new(), turning);
         let (holds, fails) = (turned(&self.0.holds), turned(&self.0.fails));
         let what = match (holds.is_empty(), fails.is_empty()) {
-            (true, true) => return paragraph(&format!("{name}: {sentence}"), "", width),
+            (true, true) => return (format!("{name}: {sentence}"), None),
             (false, _) => "cannot tell which rate the storage sustains",
             (true, false) => "cannot tell from which rate on the storage fails",
         };
@@ -83,12 +100,11 @@ impl Searched<'_> {
         doubts.extend(fails);
         doubts.dedup();
         let doubt = format!("{name}: {what}: {}.", plain(&doubts.join("; ")));
-        layout::cut(&paragraph(&doubt, "", width), DOUBT_LINES_MAX, width)
-            + &paragraph(&format!("As measured: {sentence}."), "", width)
+        (doubt, Some(format!("As measured: {sentence}.")))
     }
 
     /// What limits the answer.
-    fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let cause = self.0.fails.as_ref().and_then(|fails| fails.cause());
         remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
@@ -236,6 +252,17 @@ fn capital(text: &str) -> String {
 
 /// Whether levels hold at the rates of a run: a row per cell and level, for a terminal of `width` columns.
 pub fn at_rates(found: &Verdicts, width: u16) -> String {
+    let mut text = format!("{}\n\n", found.answer);
+    text += &layout::text(cell_columns(found), width);
+    text.push('\n');
+    for remark in cell_remarks(found) {
+        text += &paragraph(&plain(&remark), "- ", width);
+    }
+    text
+}
+
+/// A row per cell and level.
+pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
     let rows = || {
         let cells = found.cells.iter();
         cells.flat_map(|cell| cell.levels.iter().map(move |level| (cell, level)))
@@ -243,26 +270,17 @@ pub fn at_rates(found: &Verdicts, width: u16) -> String {
     let column = |heading: &str, value: &dyn Fn(&CellAnswer, &LevelAnswer) -> String| {
         Column::new(heading, 0, rows().map(|(cell, level)| value(cell, level)))
     };
-    let mut text = format!("{}\n\n", found.answer);
-    text += &layout::text(
-        vec![
-            column("cell", &|cell, _| plain(&cell.cell).into_owned()).left(),
-            column("level", &|_, level| level.judged.level.to_string()).left(),
-            column("measured", &|_, level| measured(&level.judged)),
-            column("95 % interval", &|_, level| interval(&level.judged)),
-            column("answer", &|_, level| answer(level)).left(),
-        ],
-        width,
-    );
-    text.push('\n');
-    for remark in remarks_at_rates(found) {
-        text += &paragraph(&plain(&remark), "- ", width);
-    }
-    text
+    vec![
+        column("cell", &|cell, _| plain(&cell.cell).into_owned()).left(),
+        column("level", &|_, level| level.judged.level.to_string()).left(),
+        column("measured", &|_, level| measured(&level.judged)),
+        column("95 % interval", &|_, level| interval(&level.judged)),
+        column("answer", &|_, level| answer(level)).left(),
+    ]
 }
 
-/// Why answers are open or no; the same reason of several cells once.
-fn remarks_at_rates(found: &Verdicts) -> Vec<String> {
+/// What leaves an answer open or makes it no, and what it does not cover; the same of several cells once.
+pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     let mut add = |text: String| {
         if !remarks.contains(&text) {

@@ -108,7 +108,7 @@ impl Import {
             file.add_event(&remark(note))?;
         }
         let path = file.path().to_owned();
-        file.finish(RunStatus::Done, &now)?;
+        file.finish(RunStatus::Done, &now, None)?;
         Ok(path)
     }
 

@@ -2,6 +2,7 @@
 //! again where it was cut off.
 
 mod advance;
+mod begun;
 mod choice;
 mod execute;
 mod faulty;
@@ -28,6 +29,7 @@ use std::time::{Duration, SystemTime};
 use iolab_observe::clock::Clock;
 use iolab_spec::{Error, Result};
 
+pub use begun::Begun;
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
 pub use fit::{fit_to, need, need_of_all};
@@ -44,8 +46,8 @@ use iolab_plan::cells::{Plan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
-use iolab_record::{EventKind, ExperimentRecord, Run, RunRecord, RunStatus};
-use iolab_runfile::{NewFile, RunFile};
+use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
+use iolab_runfile::{NewFile, RunFile, asked_by};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::target::TargetName;
 use iolab_spec::tool::Tool;
@@ -160,48 +162,7 @@ pub fn run(
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
-    let planned = plan.cells();
-    let rows = fit::records(planned);
-    let peers = setup.peers(planned, plan.experiment().design.budget)?;
-    let environment = setup.environment(&peers);
-    let mut executor = setup.place.executor(seed, peers, &setup)?;
-    check_gaps(&*executor, planned)?;
-    let remarks = setup.remarks(planned);
-    let left_out = plan.left_out().map(str::to_owned);
-    let run = Run {
-        status: RunStatus::Running,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started_utc: now_utc(),
-        ended_utc: None,
-        target: setup.place.name(),
-        target_kind: setup.place.kind(),
-        target_bytes: setup.place.bytes(),
-        seed,
-        ..setup.place.timing(setup.clock, planned)
-    };
-    let mut file = RunFile::create(
-        place,
-        &run,
-        &environment,
-        &experiment_record(plan.experiment())?,
-        &rows,
-    )?;
-    file.add_targets(&setup.place.further())?;
-    if let Some(ranks) = setup.ranks {
-        file.add_ranks(&ranks.rows())?;
-    }
-    observer.run_file(file.path());
-    let mut session = Session::new(plan, seed, file, run.clock_domain, observer);
-    for note in setup.place.notes() {
-        // Whoever opened the target has told it.
-        session.keep(EventKind::Note, None, &note)?;
-    }
-    if let Some(note) = left_out {
-        session.event(EventKind::Note, &note)?;
-    }
-    session.remark(&remarks)?;
-    session.warn_about_time()?;
-    session.carry_out(&mut *executor, setup.stop)
+    Begun::new(plan, None, seed, place, setup)?.carry_out(observer)
 }
 
 /// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
@@ -257,21 +218,6 @@ pub fn resume(
     session.carry_out(&mut *executor, setup.stop)
 }
 
-/// Refuses a plan of which nothing can be carried out.
-fn check_gaps(executor: &dyn Executor, cells: &[PlannedCell]) -> Result<()> {
-    let mut first = None;
-    for cell in cells {
-        let Some(gap) = executor.gap(&cell.spec) else {
-            return Ok(());
-        };
-        first.get_or_insert(gap);
-    }
-    match first {
-        Some(gap) => Err(Error::usage(gap).hint("measure with iolab too: --set tool=iolab")),
-        None => Ok(()),
-    }
-}
-
 /// Gives the cells the region and the completion strategy that the run began with.
 fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Result<()> {
     if planned.len() != record.cells.len() {
@@ -302,6 +248,7 @@ pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRec
         question: experiment.question.clone(),
         response: experiment.response,
         response_group: experiment.response_group.clone(),
+        asked: asked_by(experiment),
         toml: experiment.to_toml()?,
         factors: factor_names(experiment),
         precision: experiment.design.precision,

@@ -78,13 +78,13 @@ pub(super) fn newer(path: &Path, version: i64, known: i64) -> Error {
     .hint("update iolab")
 }
 
-/// Written by an earlier version: it can be read, but not be gone on with.
-pub(super) fn older(path: &Path) -> Error {
-    Error::refused(format!(
-        "the run in {} was begun by an older iolab, which measured less",
+/// Written by a version that is no longer read.
+pub(super) fn older(path: &Path, version: i64, oldest: i64) -> Error {
+    Error::usage(format!(
+        "{} was written by an older iolab (schema {version}, this one reads {oldest} and later)",
         path.display()
     ))
-    .hint("see what it holds with: iolab table, and start a new run")
+    .hint("measure again; the iolab that wrote it, or sqlite3, still reads the file")
 }
 
 /// Whether SQLite could not set itself up beside the file, as in a folder that is read-only.

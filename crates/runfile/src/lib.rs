@@ -7,13 +7,13 @@
 //! Files to begin with: `lib.rs`, `create.rs` a new file is there whole or not at all, `guard.rs` a stranger's file
 //! runs nothing, `read.rs`, `upgrade.rs`, `numbers.rs` text files with one number per line.
 
-mod before_5;
 mod create;
 mod fault;
 mod guard;
 pub mod numbers;
 mod opening;
 mod place;
+mod question;
 mod read;
 mod rows;
 mod schema;
@@ -33,7 +33,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 
 pub use create::NewFile;
-use fault::{damaged, fault, file_fault, older, too_large, while_writing};
+use fault::{damaged, fault, file_fault, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
@@ -45,10 +45,8 @@ use iolab_record::{
 };
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
 pub use place::check_place;
+pub use question::asked_by;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
-
-/// The oldest schema version whose runs are taken up again; earlier ones measured less.
-const UPGRADED_FROM: i64 = 4;
 
 /// A run file that is being written. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -92,21 +90,19 @@ impl RunFile {
         created
     }
 
-    /// Opens the file of a run that is to be finished, and what it holds.
+    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version becomes one of
+    /// this version.
     ///
     /// # Errors
-    /// As [`read`]; of kind refused when another process is writing it, and when an older iolab wrote it.
+    /// As [`read`]; of kind refused when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
-        if version < UPGRADED_FROM {
-            return Err(older(path));
-        }
         if version == SCHEMA_VERSION {
             guard::check_ours(&opened.connection, path)?;
         }
         let record = read::record(&opened.connection, path, version)?;
         if version < SCHEMA_VERSION {
-            upgrade::upgrade(&mut opened.connection, path, &record)?;
+            upgrade::upgrade(&mut opened.connection, path, version, &record)?;
         }
         opened.enter_wal()?;
         Ok((opened, record))
@@ -278,6 +274,7 @@ impl RunFile {
                     let status = RunStatus::Running.name();
                     connection
                         .execute("UPDATE run SET status = ?, ended_utc = NULL", [status])
+                        .and_then(|_| connection.execute("UPDATE question SET answer = NULL", []))
                         .map_err(|error| fault(&path, &error))?;
                 }
                 Ok(id)
@@ -384,15 +381,40 @@ impl RunFile {
             .map_err(|error| fault(&self.path, &error))
     }
 
-    /// Notes how the run stands at `ended_utc` and makes it one plain, durable file.
+    /// Whether the run is to answer a question.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn asks(&self) -> Result<bool> {
+        let sql = "SELECT count(*) FROM question";
+        let count = self
+            .connection
+            .query_row(sql, [], |row| row.get::<_, i64>(0));
+        count
+            .map(|count| count > 0)
+            .map_err(|error| fault(&self.path, &error))
+    }
+
+    /// Notes how the run stands at `ended_utc`, and what it answers to its question (a word of
+    /// [`iolab_record::tables::ANSWERS`]), and makes it one plain, durable file.
     ///
     /// # Errors
     /// When it cannot be written. What was added before is kept all the same.
-    pub fn finish(self, status: RunStatus, ended_utc: &str) -> Result<()> {
-        let sql = "UPDATE run SET status = ?, ended_utc = ?";
-        self.connection
-            .execute(sql, params![status.name(), ended_utc])
-            .map_err(|error| while_writing(fault(&self.path, &error)))?;
+    pub fn finish(
+        mut self,
+        status: RunStatus,
+        ended_utc: &str,
+        answer: Option<&str>,
+    ) -> Result<()> {
+        let path = self.path.clone();
+        let written = self.transaction(|connection| {
+            let sql = "UPDATE run SET status = ?, ended_utc = ?";
+            connection
+                .execute(sql, params![status.name(), ended_utc])
+                .and_then(|_| connection.execute("UPDATE question SET answer = ?", [answer]))
+                .map_err(|error| fault(&path, &error))
+        });
+        written.map_err(while_writing)?;
         // Dropping it does the rest.
         Ok(())
     }
@@ -480,10 +502,7 @@ fn laid_out(
     for sql in [identity.as_str(), &schema::CREATE] {
         memory.execute_batch(sql).map_err(wrong)?;
     }
-    rows::insert(&memory, nowhere, &RUN, run, true)?;
-    write_environment(&memory, nowhere, environment)?;
-    rows::insert(&memory, nowhere, &EXPERIMENT, experiment, true)?;
-    write_cells(&memory, nowhere, experiment, cells)?;
+    write_plan(&memory, nowhere, run, environment, experiment, cells)?;
     memory.execute_batch("COMMIT").map_err(wrong)?;
     let content = memory.serialize("main").map_err(wrong)?;
     Ok(content.to_vec())
@@ -538,10 +557,20 @@ fn write_cells(
     Ok(())
 }
 
-/// Everything of a run but its samples and events.
-fn write_plan(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()> {
-    rows::insert(connection, path, &RUN, &record.run, true)?;
-    write_environment(connection, path, &record.environment)?;
-    rows::insert(connection, path, &EXPERIMENT, &record.experiment, true)?;
-    write_cells(connection, path, &record.experiment, &record.cells)
+/// What a run file holds from its beginning.
+fn write_plan(
+    connection: &Connection,
+    path: &Path,
+    run: &Run,
+    environment: &Environment,
+    experiment: &ExperimentRecord,
+    cells: &[Cell],
+) -> Result<()> {
+    rows::insert(connection, path, &RUN, run, true)?;
+    write_environment(connection, path, environment)?;
+    rows::insert(connection, path, &EXPERIMENT, experiment, true)?;
+    if let Some(asked) = &experiment.asked {
+        question::write(connection, path, asked)?;
+    }
+    write_cells(connection, path, experiment, cells)
 }

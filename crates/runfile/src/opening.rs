@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use iolab_record::SCHEMA_VERSION;
+use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
 use iolab_spec::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
-use super::fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file};
+use super::fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
 use super::{guard, schema};
 
 /// Opens the file, and gives the version of its schema.
@@ -67,11 +67,8 @@ pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64
     if version > SCHEMA_VERSION {
         return Err(newer(path, version, SCHEMA_VERSION));
     }
-    if version < 1 {
-        return Err(damaged(
-            path,
-            format!("schema version {version} does not exist"),
-        ));
+    if version < SCHEMA_OLDEST {
+        return Err(older(path, version, SCHEMA_OLDEST));
     }
     // SQLite takes the missing part of a last page for zeros.
     let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);

@@ -6,18 +6,17 @@ use iolab_spec::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use super::before_5;
 use super::fault::{damaged, fault, too_large};
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
-use super::series;
-use iolab_plan::experiment::check_name;
+use super::{question, series};
+use iolab_plan::experiment::{Experiment, check_name};
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    Group, PART, RANK, RUN, SAMPLE, TARGET,
+    Group, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
 };
-use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, RunRecord, Sample};
+use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
 use iolab_spec::group::{GroupSpec, check_group_name};
 use iolab_spec::trial::Rate;
 
@@ -38,13 +37,12 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         version,
         text: std::cell::Cell::new(0),
     };
-    let experiment = tables.only(&EXPERIMENT)?;
+    let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
+    experiment.asked = asked(&tables, &experiment.toml)?;
     check_name(&experiment.name)
         .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
     let mut cells = cells(&tables, &experiment)?;
-    if version >= 5 {
-        groups(&tables, &mut cells)?;
-    }
+    groups(&tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
     let samples = samples(&tables, &cells)?;
     let group_samples = group_samples(&tables, &cells, &samples)?;
@@ -57,22 +55,16 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
             format!("an event is of an unknown cell {cell}"),
         ));
     }
-    let order = if version < 5 {
-        "position"
-    } else {
-        "host_id, position"
-    };
-    let facts: Vec<Fact> = tables.all(&ENVIRONMENT, order)?;
+    let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
     let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
         facts.into_iter().partition(|fact| fact.host == 0);
-    let later = version >= 5;
     Ok(RunRecord {
         run: tables.only(&RUN)?,
         environment: own.into_iter().map(|fact| (fact.key, fact.value)).collect(),
         further_hosts,
-        further_targets: tables.all_if(later, &TARGET, "id")?,
-        ranks: tables.all_if(later, &RANK, "id")?,
-        parts: tables.all_if(later, &PART, "sample_id, group_id, rank_id, target_id")?,
+        further_targets: tables.all(&TARGET, "id")?,
+        ranks: tables.all(&RANK, "id")?,
+        parts: tables.all(&PART, "sample_id, group_id, rank_id, target_id")?,
         series: series::of_record(connection, path, version, &samples)?,
         experiment,
         cells,
@@ -83,28 +75,27 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     })
 }
 
+/// What the run is to answer. Before there was a table for it, the definition said so alone.
+fn asked(tables: &Tables<'_>, toml: &str) -> Result<Option<Question>> {
+    if QUESTION.since() > tables.version {
+        let experiment = Experiment::from_toml(toml, "run file").ok();
+        return Ok(experiment.as_ref().and_then(question::asked_by));
+    }
+    let questions = tables.all(&QUESTION, "id")?;
+    let levels = tables.all(&QUESTION_LEVEL, "id")?;
+    question::of_rows(tables.path, questions, levels)
+}
+
 /// All cells, each in its place.
 fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>> {
-    let fixed = (tables.version < 5).then(|| before_5::fixed(&experiment.toml));
     let mut cells: Vec<Cell> = Vec::new();
     tables.each(&CELL, "id", |reader, row| {
         let mut read = CellRow {
             cell: Cell::default(),
             levels: String::new(),
         };
-        if let Some(fixed) = &fixed {
-            let text: rusqlite::Result<String> = row.get("levels");
-            let known = text
-                .ok()
-                .and_then(|text| levels(&text, &experiment.factors));
-            let known = known.unwrap_or_default();
-            read.cell.spec = before_5::with_levels(fixed, experiment, &known);
-        }
         reader.read(row, &mut read)?;
         let mut cell = read.cell;
-        if fixed.is_some() {
-            before_5::name_linkage(&mut cell);
-        }
         let wrong = |what: String| damaged(tables.path, what);
         cell.levels = levels(&read.levels, &experiment.factors)
             .ok_or_else(|| wrong(format!("levels in table cell is {:?}", read.levels)))?;
@@ -158,10 +149,6 @@ fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
 
 /// What the groups did, each of a sample that there is.
 fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Result<Vec<Sample>> {
-    // A file of this version from before there were groups has no such table.
-    if !tables.has(GROUP_SAMPLE.name)? {
-        return Ok(Vec::new());
-    }
     let mut found: Vec<Sample> = tables.all(&GROUP_SAMPLE, "sample_id, group_id")?;
     for own in &mut found {
         let place = samples.binary_search_by_key(&own.id, |sample| sample.id);
@@ -184,10 +171,6 @@ fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Res
 
 /// What the clients did and saw, each in a sample that there is.
 fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>> {
-    // A file of this version from before there were clients has no such table.
-    if !tables.has(CLIENT_SAMPLE.name)? {
-        return Ok(Vec::new());
-    }
     let mut found: Vec<Sample> = tables.all(&CLIENT_SAMPLE, "sample_id, rank_id")?;
     for own in &mut found {
         let place = samples.binary_search_by_key(&own.id, |sample| sample.id);
@@ -220,12 +203,10 @@ fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
         reader.read(row, &mut sample)?;
         let (id, path) = (sample.id, tables.path);
         let place = usize::try_from(sample.cell).ok();
-        let cell = place.and_then(|place| cells.get(place)).ok_or_else(|| {
+        if place.is_none_or(|place| place >= cells.len()) {
             let cell = sample.cell;
-            damaged(path, format!("sample {id} is of an unknown cell {cell}"))
-        })?;
-        if tables.version < 5 {
-            sample.effective = before_5::effective(row, path, cell)?;
+            let what = format!("sample {id} is of an unknown cell {cell}");
+            return Err(damaged(path, what));
         }
         let verified = sample.verified.unwrap_or_default();
         if verified
@@ -246,16 +227,9 @@ fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
 pub(super) type LatencyKey = (i64, PartId, LatencyOf);
 
 /// The keys of all latency histograms, in the order of the samples.
-pub(super) fn latency_keys(
-    connection: &Connection,
-    path: &Path,
-    version: i64,
-) -> Result<Vec<LatencyKey>> {
+pub(super) fn latency_keys(connection: &Connection, path: &Path) -> Result<Vec<LatencyKey>> {
     let wrong = |error| fault(path, &error);
-    let sql = match version {
-        ..5 => "SELECT sample_id, 0, 0, 0, direction, '' FROM latency",
-        _ => "SELECT sample_id, group_id, rank_id, target_id, operation, quantity FROM latency",
-    };
+    let sql = "SELECT sample_id, group_id, rank_id, target_id, operation, quantity FROM latency";
     let mut statement = connection.prepare(sql).map_err(wrong)?;
     let mut rows = statement.query([]).map_err(wrong)?;
     let mut keys = Vec::new();
@@ -272,18 +246,13 @@ pub(super) fn latency_keys(
                 .as_str()
                 .map_err(|_| damaged(path, format!("sample {sample} has an unknown direction")))
         };
-        let (first, second) = (word(4)?, word(5)?);
-        let of = match version {
-            ..5 => before_5::latency_of(first),
-            _ => first
-                .parse()
-                .ok()
-                .zip(second.parse().ok())
-                .map(|(operation, quantity)| LatencyOf {
-                    operation,
-                    quantity,
-                }),
-        };
+        let (operation, quantity) = (word(4)?.parse().ok(), word(5)?.parse().ok());
+        let of = operation
+            .zip(quantity)
+            .map(|(operation, quantity)| LatencyOf {
+                operation,
+                quantity,
+            });
         let of =
             of.ok_or_else(|| damaged(path, format!("sample {sample} has an unknown direction")))?;
         if keys.len() == ROWS_MAX * HISTOGRAMS_MAX {
@@ -304,13 +273,16 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Goes through the rows of a table.
+    /// Goes through the rows of a table. A file from before there was the table has none.
     fn each<T>(
         &self,
         table: &Table<T>,
         order: &str,
         mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
     ) -> Result<()> {
+        if table.since() > self.version && !self.has(table.name)? {
+            return Ok(());
+        }
         let wrong = |error| fault(self.path, &error);
         let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
@@ -350,14 +322,6 @@ impl Tables<'_> {
             Ok(())
         })?;
         Ok(values)
-    }
-
-    /// All rows of a table that there is in this version only `if` so.
-    fn all_if<T: Default>(&self, there: bool, table: &Table<T>, order: &str) -> Result<Vec<T>> {
-        match there {
-            true => self.all(table, order),
-            false => Ok(Vec::new()),
-        }
     }
 
     /// The only row of a table.

@@ -7,7 +7,6 @@ use iolab_spec::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
-use super::before_5;
 use super::fault::{damaged, fault};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_spec::settings::{self, CellSpec, Setting};
@@ -83,7 +82,6 @@ pub(super) struct Reader<'a, T: 'static> {
     table: &'a Table<T>,
     places: Vec<(usize, &'a Column<T>)>,
     path: &'a Path,
-    version: i64,
 }
 
 impl<'a, T> Reader<'a, T> {
@@ -98,7 +96,7 @@ impl<'a, T> Reader<'a, T> {
         version: i64,
     ) -> Result<Self> {
         let mut places = Vec::new();
-        for column in table.stored().filter(|column| has(column, version)) {
+        for column in table.stored() {
             match statement.column_index(column.name).ok() {
                 Some(index) => places.push((index, column)),
                 None if column.since > version => {}
@@ -117,7 +115,6 @@ impl<'a, T> Reader<'a, T> {
             table,
             places,
             path,
-            version,
         })
     }
 
@@ -131,9 +128,6 @@ impl<'a, T> Reader<'a, T> {
             let value = row
                 .get_ref(*index)
                 .map_err(|error| fault(self.path, &error))?;
-            if value == ValueRef::Null && before_5::leaves_unsaid(self.version, column.name) {
-                continue;
-            }
             if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
                 if column.null != Null::Free {
                     missing.push((value, *column));
@@ -166,12 +160,6 @@ impl<'a, T> Reader<'a, T> {
         let (name, table) = (column.name, self.table.name);
         damaged(self.path, format!("{name} in table {table} is {value}"))
     }
-}
-
-/// Whether a file of this schema version can have a column: what came later is of no concern, except what came within
-/// this version or a later one.
-fn has<T>(column: &Column<T>, version: i64) -> bool {
-    column.since <= version || version >= 5
 }
 
 /// Puts a value that is not missing into its place; false for one that cannot be.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
-    RANK, RUN, SAMPLE, SERIES, TARGET,
+    QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 /// Marks a SQLite file as a run file: `IOLB`.
@@ -24,6 +24,8 @@ pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
         create(&RANK, ""),
         create(&ENVIRONMENT, " WITHOUT ROWID"),
         create(&EXPERIMENT, ""),
+        create(&QUESTION, ""),
+        create(&QUESTION_LEVEL, ""),
         create(&CELL, ""),
         create(&CELL_GROUP, " WITHOUT ROWID"),
         create(&SAMPLE, ""),

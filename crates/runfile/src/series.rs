@@ -12,8 +12,6 @@ use super::schema::ROWS_MAX;
 use iolab_record::tables::{IntervalRow, SERIES};
 use iolab_record::{Sample, SampleSeries};
 
-/// The schema that brought the table.
-const SINCE: i64 = 4;
 /// Fewest intervals that a trial is folded to, however many trials there are.
 const INTERVALS_MIN: usize = 16;
 
@@ -25,9 +23,6 @@ pub(super) fn of_record(
     version: i64,
     samples: &[Sample],
 ) -> Result<Vec<SampleSeries>> {
-    if version < SINCE {
-        return Ok(Vec::new());
-    }
     let most = (ROWS_MAX / samples.len().max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let known = |sample: i64| samples.binary_search_by_key(&sample, |s| s.id).is_ok();
     let mut all: Vec<SampleSeries> = Vec::new();
@@ -42,10 +37,7 @@ pub(super) fn of_record(
 }
 
 /// The numbers of all samples that have a series, in their order.
-pub(super) fn keys(connection: &Connection, path: &Path, version: i64) -> Result<Vec<i64>> {
-    if version < SINCE {
-        return Ok(Vec::new());
-    }
+pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
     let wrong = |error| fault(path, &error);
     let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
     let mut statement = connection.prepare(sql).map_err(wrong)?;

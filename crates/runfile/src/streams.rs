@@ -4,18 +4,17 @@ use std::path::{Path, PathBuf};
 
 use iolab_record::{SampleLatency, SampleSeries};
 use iolab_spec::{Result, histogram};
-use rusqlite::{Connection, Params, params};
+use rusqlite::{Connection, params};
 
 use super::fault::{damaged, fault};
 use super::opening::open_to_read;
-use super::{before_5, read, series};
+use super::{read, series};
 
 /// The latency histograms of a run file, in the order of the samples; each is read when asked for.
 #[derive(Debug)]
 pub struct Latencies {
     connection: Connection,
     path: PathBuf,
-    version: i64,
     left: std::vec::IntoIter<read::LatencyKey>,
 }
 
@@ -24,12 +23,11 @@ pub struct Latencies {
 /// # Errors
 /// As [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
-    let (connection, version) = open_to_read(path)?;
-    let left = read::latency_keys(&connection, path, version)?.into_iter();
+    let (connection, _) = open_to_read(path)?;
+    let left = read::latency_keys(&connection, path)?.into_iter();
     Ok(Latencies {
         connection,
         path: path.to_owned(),
-        version,
         left,
     })
 }
@@ -40,26 +38,22 @@ impl Iterator for Latencies {
     fn next(&mut self) -> Option<Self::Item> {
         let (sample, part, of) = self.left.next()?;
         let connection = &self.connection;
-        let bytes = match self.version {
-            ..5 => blob(
-                connection,
-                "SELECT histogram FROM latency WHERE sample_id = ? AND direction = ?",
-                params![sample, before_5::direction(of)],
-            ),
-            _ => blob(
-                connection,
+        let bytes = connection
+            .prepare_cached(
                 "SELECT histogram FROM latency WHERE sample_id = ? AND group_id = ? AND rank_id = ?
                      AND target_id = ? AND operation = ? AND quantity = ?",
-                params![
+            )
+            .and_then(|mut statement| {
+                let key = params![
                     sample,
                     part.group,
                     part.rank,
                     part.target,
                     of.operation.name(),
                     of.quantity.name()
-                ],
-            ),
-        };
+                ];
+                statement.query_row(key, |row| row.get::<_, Vec<u8>>(0))
+            });
         let histogram = bytes
             .map_err(|error| fault(&self.path, &error))
             .and_then(|bytes| {
@@ -79,11 +73,6 @@ impl Iterator for Latencies {
     }
 }
 
-fn blob(connection: &Connection, sql: &str, key: impl Params) -> rusqlite::Result<Vec<u8>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    statement.query_row(key, |row| row.get(0))
-}
-
 /// The trials of a run file over time, in the order of the samples; each is read when asked for.
 #[derive(Debug)]
 pub struct AllSeries {
@@ -93,13 +82,13 @@ pub struct AllSeries {
     left: std::vec::IntoIter<i64>,
 }
 
-/// Opens the series of a run file. There are none in files before schema version 4.
+/// Opens the series of a run file.
 ///
 /// # Errors
 /// As [`read`].
 pub fn read_series(path: &Path) -> Result<AllSeries> {
     let (connection, version) = open_to_read(path)?;
-    let left = series::keys(&connection, path, version)?.into_iter();
+    let left = series::keys(&connection, path)?.into_iter();
     Ok(AllSeries {
         connection,
         path: path.to_owned(),

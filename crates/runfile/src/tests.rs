@@ -5,13 +5,9 @@ mod round_trip;
 mod rows;
 mod series;
 mod stranger;
-#[path = "../tests/support/unpack.rs"]
-mod unpack;
 mod upgrade;
 
 use std::os::unix::fs::PermissionsExt;
-
-pub(crate) use unpack::unpack;
 
 use super::*;
 
@@ -77,7 +73,7 @@ impl Fixture {
         for cell in 0..2 {
             add(&mut file, &sample_row(cell, 0));
         }
-        file.finish(RunStatus::Done, ENDED).unwrap();
+        file.finish(RunStatus::Done, ENDED, None).unwrap();
         self.path(name)
     }
 }
@@ -245,7 +241,7 @@ fn a_killed_process_loses_nothing_that_was_added() {
     assert_eq!(record.run.status, RunStatus::Running);
     assert_eq!(record.samples.len(), 3);
     assert_eq!(add(&mut resumed, &sample_row(0, 3)), 4);
-    resumed.finish(RunStatus::Done, ENDED).unwrap();
+    resumed.finish(RunStatus::Done, ENDED, None).unwrap();
     assert!(!beside(&path, "-wal").exists());
     assert_eq!(read(&path).unwrap().samples.len(), 4);
 }
@@ -281,7 +277,7 @@ fn only_one_process_writes() {
         RunFile::open_resume(&path).unwrap_err().kind(),
         Kind::Refused
     );
-    file.finish(RunStatus::Interrupted, ENDED).unwrap();
+    file.finish(RunStatus::Interrupted, ENDED, None).unwrap();
     let (first, _) = RunFile::open_resume(&path).unwrap();
     let error = RunFile::open_resume(&path).unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
@@ -296,7 +292,7 @@ fn the_status_changes_with_the_first_sample_of_a_session() {
     let path = bench.path("a.iolab");
     bench
         .create("a.iolab")
-        .finish(RunStatus::Interrupted, ENDED)
+        .finish(RunStatus::Interrupted, ENDED, None)
         .unwrap();
     drop(RunFile::open_resume(&path).unwrap());
     assert_eq!(read(&path).unwrap().run.status, RunStatus::Interrupted);

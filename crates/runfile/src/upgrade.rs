@@ -1,5 +1,5 @@
-//! A run file of schema version 4 is made one of this version before its run is taken up again: in one transaction, so
-//! that it is either of the two whenever the process is killed.
+//! A run file of an earlier schema version is made one of this version before its run is taken up again: in one transaction,
+//! so that it is either of the two whenever the process is killed.
 
 use std::path::Path;
 
@@ -7,53 +7,42 @@ use iolab_spec::Result;
 use rusqlite::Connection;
 
 use super::fault::fault;
-use super::{before_5, guard, rows, schema, write_plan};
-use iolab_record::tables::{EVENT, SAMPLE};
+use super::{guard, rows, schema, write_plan};
+use iolab_record::column::Table;
+use iolab_record::tables::{
+    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, PART, RANK, SAMPLE, SERIES, TARGET,
+};
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 
-/// The tables of version 4; what refers to others first.
-const TABLES: [&str; 8] = [
-    "latency",
-    "series",
-    "event",
-    "sample",
-    "cell",
-    "experiment",
-    "environment",
-    "run",
-];
-
-/// Makes a file of version 4, which `record` was read from, one of this version.
+/// Makes a file of an earlier version, which `record` was read from, one of this version.
 ///
 /// # Errors
 /// When it cannot be written; it is as it was then.
-pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunRecord) -> Result<()> {
+pub(super) fn upgrade(
+    connection: &mut Connection,
+    path: &Path,
+    version: i64,
+    record: &RunRecord,
+) -> Result<()> {
     let wrong = |error| fault(path, &error);
     // Renaming a table would make other tables refer to the renamed one.
     connection
         .execute_batch("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON;")
         .map_err(wrong)?;
     let transaction = connection.transaction().map_err(wrong)?;
-    for table in TABLES {
-        let rename = format!("ALTER TABLE {table} RENAME TO old_{table}");
+    let old = tables(&transaction).map_err(wrong)?;
+    for name in &old {
+        let rename = format!("ALTER TABLE {name} RENAME TO old_{name}");
         transaction.execute_batch(&rename).map_err(wrong)?;
     }
     transaction
         .execute_batch(&format!("DROP INDEX sample_once; {}", *schema::CREATE))
         .map_err(wrong)?;
-    write_plan(&transaction, path, record)?;
-    for sample in &record.samples {
-        rows::insert(&transaction, path, &SAMPLE, sample, true)?;
-    }
-    for event in &record.events {
-        rows::insert(&transaction, path, &EVENT, event, false)?;
-    }
-    before_5::copy_latencies(&transaction).map_err(wrong)?;
-    transaction
-        .execute_batch("INSERT INTO series SELECT * FROM old_series")
-        .map_err(wrong)?;
-    for table in TABLES {
-        let drop = format!("DROP TABLE old_{table}");
+    write(&transaction, path, record)?;
+    copy(&transaction, &LATENCY, version).map_err(wrong)?;
+    copy(&transaction, &SERIES, version).map_err(wrong)?;
+    for name in &old {
+        let drop = format!("DROP TABLE old_{name}");
         transaction.execute_batch(&drop).map_err(wrong)?;
     }
     transaction
@@ -65,4 +54,59 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
     connection
         .execute_batch("PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ON;")
         .map_err(wrong)
+}
+
+/// The tables of this version that the file has.
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let ours = Connection::open_in_memory()?;
+    ours.execute_batch(&schema::CREATE)?;
+    let names = |of: &Connection| -> rusqlite::Result<Vec<String>> {
+        of.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?
+            .query_map([], |row| row.get(0))?
+            .collect()
+    };
+    let ours = names(&ours)?;
+    let all = names(connection)?.into_iter();
+    Ok(all.filter(|name| ours.contains(name)).collect())
+}
+
+/// Writes everything that a record holds whole.
+fn write(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()> {
+    let (run, experiment) = (&record.run, &record.experiment);
+    write_plan(
+        connection,
+        path,
+        run,
+        &record.environment,
+        experiment,
+        &record.cells,
+    )?;
+    all(connection, path, &ENVIRONMENT, &record.further_hosts)?;
+    all(connection, path, &TARGET, &record.further_targets)?;
+    all(connection, path, &RANK, &record.ranks)?;
+    all(connection, path, &SAMPLE, &record.samples)?;
+    all(connection, path, &GROUP_SAMPLE, &record.group_samples)?;
+    all(connection, path, &CLIENT_SAMPLE, &record.client_samples)?;
+    all(connection, path, &PART, &record.parts)?;
+    for event in &record.events {
+        rows::insert(connection, path, &EVENT, event, false)?;
+    }
+    Ok(())
+}
+
+fn all<T>(connection: &Connection, path: &Path, table: &Table<T>, rows: &[T]) -> Result<()> {
+    for row in rows {
+        rows::insert(connection, path, table, row, true)?;
+    }
+    Ok(())
+}
+
+/// Copies the rows of an old table, of which a record holds none or not all.
+fn copy<T>(connection: &Connection, table: &Table<T>, version: i64) -> rusqlite::Result<()> {
+    let columns = table.stored().filter(|column| column.since <= version);
+    let names: Vec<&str> = columns.map(|column| column.name).collect();
+    let (name, names) = (table.name, names.join(", "));
+    connection.execute_batch(&format!(
+        "INSERT INTO {name} ({names}) SELECT {names} FROM old_{name}"
+    ))
 }

@@ -57,6 +57,34 @@ pub struct Level {
     pub bound: Bound,
 }
 
+/// A level, and who says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Need {
+    /// The level.
+    pub level: Level,
+    /// Where it is documented; or that it is not documented. Empty where the user set the level.
+    pub source: String,
+    /// The wording there; empty where the source was not opened or gives none.
+    pub wording: String,
+    /// What would make a no a yes.
+    pub remedy: String,
+}
+
+impl Need {
+    /// A level that the user set.
+    pub fn of(level: Level) -> Self {
+        Self {
+            level,
+            source: String::new(),
+            wording: String::new(),
+            remedy: String::new(),
+        }
+    }
+}
+
+/// Most levels of a question.
+pub const LEVELS_MAX: usize = 100;
+
 /// Several levels that have to hold together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels(Vec<Level>);
@@ -239,6 +267,10 @@ impl FromStr for Levels {
 
     fn from_str(text: &str) -> Result<Self> {
         let levels: Vec<Level> = text.split(',').map(str::parse).collect::<Result<_>>()?;
+        if levels.len() > LEVELS_MAX {
+            return Err(Error::usage(format!("{} levels", levels.len()))
+                .hint(format!("give at most {LEVELS_MAX}")));
+        }
         for (number, level) in levels.iter().enumerate() {
             if levels[..number].contains(level) {
                 return Err(Error::usage(format!("the level {level} is given twice"))
@@ -246,6 +278,12 @@ impl FromStr for Levels {
             }
         }
         Ok(Self(levels))
+    }
+}
+
+impl FromIterator<Level> for Levels {
+    fn from_iter<I: IntoIterator<Item = Level>>(levels: I) -> Self {
+        Self(levels.into_iter().collect())
     }
 }
 

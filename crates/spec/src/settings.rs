@@ -22,9 +22,6 @@ use self::order::{count, in_order};
 pub use self::setting::{Setting, Topic, ValueKind};
 pub use self::value::Value;
 
-/// Version of the run file's schema for columns that later releases brought within the present one: a file may lack them.
-pub const LATER: i64 = i64::MAX;
-
 /// Every setting, in the order of the columns of run files and exports.
 pub static SETTINGS: &[Setting] = &in_order::<{ count(TOPICS) }>(TOPICS, COLUMN_ORDER);
 

@@ -21,7 +21,7 @@ pub struct LevelAnswer {
 }
 
 /// Levels in a cell, and what they rest on.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CellAnswer {
     /// The cell: its levels, or its rate where it is the only one.
     pub cell: String,

@@ -36,6 +36,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
             name: name.to_owned(),
             question: "How does throughput depend on the I/O size?".to_owned(),
             response_group: None,
+            asked: None,
             response: Response::Throughput,
             toml: String::new(),
             factors: factors.iter().map(|f| (*f).to_owned()).collect(),

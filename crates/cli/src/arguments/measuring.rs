@@ -208,8 +208,9 @@ pub(crate) struct Import {
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// The run file
-    pub(crate) file: PathBuf,
+    /// Run files, one after the other; those of one 'iolab fit' give one answer
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
 }

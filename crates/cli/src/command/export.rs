@@ -6,11 +6,12 @@ use std::path::Path;
 use std::rc::Rc;
 
 use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::latencies::{self, CellLatencies};
 use iolab_analysis::runs::RunName;
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
-use iolab_report::export::{self, LatencyRow, SeriesRow};
+use iolab_report::export::{self, Exported, LatencyRow, SeriesRow};
 use iolab_report::fio::{self, CellFile};
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::rows::Format;
@@ -30,6 +31,9 @@ pub(crate) fn export(options: &Export) -> Outcome {
         .collect::<Result<_>>()?;
     if options.ranks {
         export::check_ranks(&records)?;
+    }
+    if options.answers {
+        export::check_answers(&records)?;
     }
     if let Some(folder) = fio_folder(options) {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
@@ -87,9 +91,11 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 /// Refuses what does not go together, before anything is read or made.
 fn check(options: &Export) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
-    if (options.histogram || options.series || options.ranks) && !is_of_rows(&options.format) {
-        let error =
-            Error::usage("this format cannot hold the rows of --histogram, --series and --ranks");
+    let of_rows = options.histogram || options.series || options.ranks || options.answers;
+    if of_rows && !is_of_rows(&options.format) {
+        let error = Error::usage(
+            "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
+        );
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));
@@ -133,14 +139,32 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
         });
         export::series(rows, format, to)
     } else {
-        let runs: Vec<_> = files()
-            .map(|(record, path)| (name(record, path), record))
+        if options.ranks {
+            let runs: Vec<_> = files()
+                .map(|(record, path)| (name(record, path), record))
+                .collect();
+            return Ok(export::ranks(&runs, format, to)?);
+        }
+        let answers: Vec<Option<RunAnswer>> = files()
+            .map(|(record, path)| answer(record, path))
+            .collect::<Result<_>>()?;
+        let runs: Vec<Exported<'_>> = files()
+            .zip(&answers)
+            .map(|((record, path), answer)| (name(record, path), record, answer.as_ref()))
             .collect();
-        let written = match options.ranks {
-            true => export::ranks(&runs, format, to),
+        let written = match options.answers {
+            true => export::answers(&runs, format, to),
             false => export::samples(&runs, format, to),
         };
         Ok(written?)
+    }
+}
+
+/// What a run answers to its question, where it has one.
+fn answer(record: &RunRecord, path: &Path) -> Result<Option<RunAnswer>> {
+    match record.experiment.asked {
+        None => Ok(None),
+        Some(_) => RunAnswer::of(record, iolab_runfile::read_latency(path)?),
     }
 }
 

@@ -1,16 +1,20 @@
 //! `iolab fit`: is this storage good enough for a purpose: yes, no, or cannot tell.
 
+use std::collections::VecDeque;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use iolab_analysis::fitness::{CellAnswer, Evidence};
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{Requirement, Workload};
-use iolab_report::fitness::{Fitness, Found};
+use iolab_record::digest;
+use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
-use iolab_run::runner::{self, Disk};
+use iolab_run::runner::{self, Begun, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::Result;
 use iolab_spec::access::requests_in_words;
@@ -19,9 +23,10 @@ use iolab_spec::units::{parse_duration, rough_duration};
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin::Builtin;
 use crate::changes::new_seed;
+use crate::command::{answers, read_run};
 use crate::dry_run;
-use crate::exit::{Outcome, answered, with_kept};
-use crate::output::{self, Results, note};
+use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
+use crate::output::{self, Results, listed, note};
 use crate::workspace::{Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
@@ -70,26 +75,32 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     for text in announced(&requirement)? {
         note(format_args!("{text}"));
     }
-    let found = measure(&requirement, plans, seed, &workspace, &options.output);
-    let found = workspace.close_after(found)?;
-    let files: Vec<String> = found.iter().map(|found| found.file.clone()).collect();
-    let target = options.target.display().to_string();
-    let fitness = Fitness {
-        requirement: &requirement,
-        target: &target,
-        found,
-        limits,
-    };
+    let asked = asked(&requirement, limits, seed);
+    let measured = measure(plans, asked, seed, &workspace, &options.output);
+    let files = workspace.close_after(measured)?;
+    let runs: Vec<AnalysedRun> = files
+        .iter()
+        .map(|file| read_run(file))
+        .collect::<Result<_>>()?;
+    let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
     let mut to = Results::new();
     match options.format {
-        ModelFormat::Text => write!(to, "{}", fitness.text(output::style().width))?,
-        ModelFormat::Json => writeln!(to, "{:#}", fitness.json())?,
+        ModelFormat::Text => write!(to, "{}", answers.text(output::style().width))?,
+        ModelFormat::Json => {
+            for answer in answers.of_requirements() {
+                writeln!(to, "{answer:#}")?;
+            }
+        }
     }
     to.flush()?;
-    note(format_args!("\nrun files: {}", files.join(", ")));
-    let answer = fitness.answer();
-    to.end(files.join(" "))?;
-    answered(answer)
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    note(format_args!("\nrun files: {}", names.join(", ")));
+    let answer = answers.answer();
+    to.end(listed(&files))?;
+    answered(answer.unwrap_or(Answer::CannotTell))
 }
 
 fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
@@ -99,54 +110,78 @@ fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
     }
 }
 
-/// Carries the workloads out one after the other, and judges each.
+/// What the run of each workload is to answer.
+fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Question> {
+    let workloads = requirement.workloads.iter();
+    let names: Vec<String> = workloads.clone().map(|w| w.name.clone()).collect();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |since| since.as_nanos());
+    let id = digest(format!("{now} {seed} {}", requirement.name).bytes());
+    let question = |workload: &Workload| Question {
+        of: Asked::Fit(FitOf {
+            id: id.clone(),
+            requirement: requirement.name.clone(),
+            not: requirement.not.clone(),
+            hold: requirement.hold,
+            limits: limits.clone(),
+            workloads: names.clone(),
+            workload: workload.name.clone(),
+        }),
+        needs: workload.levels.clone(),
+    };
+    workloads.map(question).collect()
+}
+
+/// Carries the workloads out one after the other, and gives their run files. All of these are there before the first trial, so that
+/// each can be resumed.
 fn measure(
-    requirement: &Requirement,
     plans: Vec<Plan>,
+    asked: Vec<Question>,
     seed: u64,
     workspace: &Workspace,
     folder: &Path,
-) -> Outcome<Vec<Found>> {
-    let mut found = Vec::new();
-    let mut told = Vec::new();
-    for ((number, plan), workload) in plans.into_iter().enumerate().zip(&requirement.workloads) {
+) -> Outcome<Vec<PathBuf>> {
+    let mut begun: VecDeque<(String, Begun<'_>)> = VecDeque::new();
+    for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
         let experiment = plan.experiment().clone();
         let place = in_folder(folder, &experiment);
-        let mut display = workspace.display(&experiment.name).without(&told);
         let own_seed = seed.wrapping_add(number as u64);
-        let finished = runner::run(plan, own_seed, place, workspace.setup(), &mut display)
-            .map_err(|error| with_kept(error.into(), display.kept_in()))?;
-        told.extend(display.end());
-        found.push(judged(workload, &finished.path)?);
+        match Begun::new(plan, Some(question), own_seed, place, workspace.setup()) {
+            Ok(run) => begun.push_back((experiment.name, run)),
+            Err(error) => return Err(leave(begun, error.into())),
+        }
     }
-    Ok(found)
+    let mut files: Vec<PathBuf> = begun.iter().map(|(_, run)| run.path().to_owned()).collect();
+    let mut told = Vec::new();
+    for number in 0..files.len() {
+        let Some((name, run)) = begun.pop_front() else {
+            break;
+        };
+        let mut display = workspace.display(&name).without(&told);
+        let finished = run.carry_out(&mut display).map_err(Failure::from);
+        if let Some(path) = display.kept_in() {
+            path.clone_into(&mut files[number]);
+        }
+        told.extend(display.end());
+        if let Err(failure) = finished {
+            let failure = match workspace.is_virtual() {
+                true => failure,
+                false => interrupted(failure, &files),
+            };
+            return Err(leave(begun, with_kept(failure, Some(&files[number]))));
+        }
+    }
+    Ok(files)
 }
 
-/// What a run file tells of the levels of a workload.
-fn judged(workload: &Workload, path: &Path) -> Result<Found> {
-    let record = iolab_runfile::read(path)?;
-    let evidence = Evidence::of_cells(&record, iolab_runfile::read_latency(path)?)?;
-    let cells = record.cells.iter();
-    let mut cells = cells.filter_map(|cell| Some((cell, evidence.get(&cell.id)?)));
-    let (cell, evidence) = cells.next().ok_or_else(|| {
-        iolab_spec::Error::failed(format!("{} has no cell", path.display()))
-            .hint("run the command again")
-    })?;
-    let levels = workload.levels.iter().map(|need| &need.level);
-    let written = record.samples.iter().map(|sample| sample.writes.bytes);
-    Ok(Found {
-        workload: workload.name.clone(),
-        ran: requests_in_words(cell.trial()),
-        written_bytes: written.fold(0, u64::saturating_add),
-        found: CellAnswer::of(
-            workload.name.clone(),
-            cell,
-            evidence,
-            &record.environment,
-            levels,
-        ),
-        file: path.display().to_string(),
-    })
+/// Leaves the runs that are not carried out now, after a failure.
+fn leave(begun: VecDeque<(String, Begun<'_>)>, failure: Failure) -> Failure {
+    begun
+        .into_iter()
+        .fold(failure, |failure, (_, run)| match run.leave() {
+            Ok(()) => failure,
+            Err(error) => failure.also(error.message()),
+        })
 }
 
 /// Fits the workloads to a model, which has neither a page cache nor files; says what that changes.

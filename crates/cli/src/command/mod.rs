@@ -27,6 +27,7 @@ use std::rc::Rc;
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
 use iolab_ranks::Ranks;
+use iolab_report::answer::Answers;
 use iolab_spec::group::ALL;
 use iolab_spec::response::Metric;
 use iolab_spec::{Error, Result};
@@ -99,7 +100,17 @@ fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
                 .hint("iolab table shows the groups of a run"),
         );
     }
-    Ok(AnalysedRun::by(record, metric))
+    let run = AnalysedRun::by(record, metric);
+    match run.record().experiment.asked {
+        None => Ok(run),
+        Some(_) => run.answered(iolab_runfile::read_latency(path)?),
+    }
+}
+
+/// What runs answer to their questions, each with the name of its file.
+fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
+    let named = runs.into_iter();
+    Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))
 }
 
 /// A run and the name of its file.

@@ -84,7 +84,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     let mut wanted = wanted(options);
     let mut shown = None;
     if let ([(_, run)], [path]) = (analysed.as_slice(), options.files.as_slice())
-        && let Some(levels) = slo::levels_of(&run.record().experiment.toml)
+        && let Some(levels) = slo::sought(run.record())
         && let Some(level) = wanted.show_levels(&levels)
     {
         let latencies = iolab_runfile::read_latency(path)?;

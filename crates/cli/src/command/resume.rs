@@ -1,13 +1,16 @@
 //! `iolab resume`: the rest of a run that was cut off.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_ranks::Ranks;
-use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_record::question::Fit;
+use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_run::runner;
 use iolab_runfile::RunFile;
@@ -16,9 +19,9 @@ use iolab_spec::{Error, Result};
 use iolab_target::Size;
 
 use crate::arguments::Resume;
-use crate::command::{read_run, slo};
-use crate::exit::{Failure, Outcome, answered, with_kept};
-use crate::output::{self, Results, note};
+use crate::command::{answers, read_run};
+use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
+use crate::output::{self, Results, listed, note};
 use crate::workspace::Workspace;
 
 fn open(
@@ -67,52 +70,143 @@ fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Re
     }))
 }
 
-/// Prepares the target as the run had it and finishes the plan.
-pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
-    let record = iolab_runfile::read(&options.file)?;
-    let mut path = options.file.clone();
+/// Refuses what cannot be resumed, before anything of it is measured.
+fn check(file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
+    let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
-        iolab_runfile::settle(&options.file)?;
-        note(format_args!(
-            "note: the run in {} is already complete",
-            options.file.display()
-        ));
-    } else {
-        if record.run.target_kind == TargetKind::Model {
-            return Err(Error::usage(
-                "a run on a model cannot be resumed: the state of the model is not kept",
-            )
-            .hint("run it again; the same seed gives the same results")
+        return Ok(());
+    }
+    if record.run.target_kind == TargetKind::Model {
+        return Err(Error::usage(
+            "a run on a model cannot be resumed: the state of the model is not kept",
+        )
+        .hint("run it again; the same seed gives the same results"));
+    }
+    check_ranks(&record, file, ranks)?;
+    // What cannot be written is noticed before the target is filled.
+    RunFile::open_resume(file).map(drop)
+}
+
+/// Finishes the runs one after the other. What they measured together is answered together.
+pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
+    if ranks.is_some() && options.files.len() > 1 {
+        return Err(Error::usage("several runs, and several processes")
+            .hint("resume one run after the other")
             .into());
-        }
-        check_ranks(&record, &options.file, ranks.as_ref())?;
-        // What cannot be written is noticed before the target is filled.
-        drop(RunFile::open_resume(&options.file)?);
-        let source = options.file.display().to_string();
-        let mut plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
-        let mut workspace = open(&record, &mut plan, options, ranks)?;
-        workspace.fill(record.run.seed)?;
-        workspace.look_around(std::slice::from_ref(&plan));
-        let mut display = workspace.display(&record.experiment.name);
-        let finished = runner::resume(&options.file, plan, workspace.setup(), &mut display);
-        let now = display.kept_in().map(Path::to_owned);
-        drop(display);
-        path = now.unwrap_or(path);
-        workspace
-            .close_after(finished.map_err(Failure::from))
-            .map_err(|failure| with_kept(failure, Some(&path)))?;
+    }
+    for file in &options.files {
+        check(file, ranks.as_ref())?;
+    }
+    let mut paths = Vec::new();
+    for file in &options.files {
+        paths.push(finish(file, options, ranks.clone()).map_err(|failure| {
+            match options.files.as_slice() {
+                [_] => failure,
+                all => interrupted(failure, all),
+            }
+        })?);
+    }
+    for path in companions(&paths)? {
+        note(format_args!("note: the answer includes {}", path.display()));
+        paths.push(path);
     }
     let mut to = Results::new();
-    let run = read_run(&path)?;
-    // A definition that this iolab cannot read leaves the numbers readable.
-    let asked = Experiment::from_toml(&record.experiment.toml, "run file").ok();
-    let answer = match asked {
-        Some(asked) => slo::answer(&asked, &path, &mut to)?,
-        None => None,
-    };
-    if answer.is_none() {
-        output::run(&Input::new(path.clone(), run), false, &mut to)?;
+    let runs: Vec<AnalysedRun> = paths
+        .iter()
+        .map(|path| read_run(path))
+        .collect::<Result<_>>()?;
+    let named = || paths.iter().map(PathBuf::as_path).zip(&runs);
+    let answers = answers(named());
+    write!(to, "{}", answers.text(output::style().width))?;
+    let answer = answers.answer();
+    for (path, run) in named().filter(|(_, run)| run.answer().is_none()) {
+        let input = Input::new(path.to_owned(), run.clone());
+        output::run(&input, false, &mut to)?;
     }
-    to.end(path.display())?;
+    to.end(listed(&paths))?;
     answered(answer.unwrap_or(Answer::Yes))
+}
+
+/// Run files of the other workloads of the same question, which lie beside these under the names that they got. They are only read.
+fn companions(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut known: Vec<(PathBuf, Fit)> = Vec::new();
+    for path in paths {
+        let fit = fit_of(path)?;
+        known.extend(fit.map(|fit| (path.clone(), fit)));
+    }
+    let (given, mut found) = (known.len(), Vec::new());
+    for place in 0..given {
+        let (path, fit) = known[place].clone();
+        let has = |known: &[(PathBuf, Fit)], workload: &String| {
+            let same = |other: &Fit| other.id == fit.id && other.workload == *workload;
+            known.iter().any(|(_, other)| same(other))
+        };
+        if fit.workloads.iter().all(|workload| has(&known, workload)) {
+            continue;
+        }
+        for beside in named_alike(&path, &fit.requirement) {
+            // What cannot be read is no part of the question.
+            if let Ok(Some(other)) = fit_of(&beside)
+                && other.id == fit.id
+                && !has(&known, &other.workload)
+            {
+                known.push((beside.clone(), other));
+                found.push(beside);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What a run is of a requirement.
+fn fit_of(path: &Path) -> Result<Option<Fit>> {
+    let asked = iolab_runfile::read(path)?.experiment.asked;
+    Ok(asked.and_then(Question::into_fit))
+}
+
+/// Run files in the folder of one whose names begin with that of a requirement.
+fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let entries = folder.unwrap_or(Path::new(".")).read_dir();
+    let names = entries.into_iter().flatten().flatten();
+    let begin = format!("{requirement}-");
+    let mut alike: Vec<PathBuf> = names
+        .map(|entry| entry.file_name())
+        .filter(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with(&begin) && name.ends_with(".iolab")
+        })
+        .map(|name| path.with_file_name(name))
+        .collect();
+    alike.sort();
+    alike
+}
+
+/// Prepares the target as the run had it and finishes the plan; where the run file is then.
+fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<PathBuf> {
+    let record = iolab_runfile::read(file)?;
+    if record.run.status == RunStatus::Done {
+        iolab_runfile::settle(file)?;
+        note(format_args!(
+            "note: the run in {} is already complete",
+            file.display()
+        ));
+        return Ok(file.to_owned());
+    }
+    let source = file.display().to_string();
+    let mut plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
+    let mut workspace = open(&record, &mut plan, options, ranks)?;
+    workspace.fill(record.run.seed)?;
+    workspace.look_around(std::slice::from_ref(&plan));
+    let mut display = workspace.display(&record.experiment.name);
+    let finished = runner::resume(file, plan, workspace.setup(), &mut display);
+    let now = display.kept_in().map(Path::to_owned);
+    drop(display);
+    let path = now.unwrap_or_else(|| file.to_owned());
+    workspace
+        .close_after(finished.map_err(Failure::from))
+        .map_err(|failure| with_kept(failure, Some(&path)))?;
+    Ok(path)
 }

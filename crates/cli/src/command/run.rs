@@ -19,7 +19,7 @@ use iolab_target::Need;
 use crate::arguments::Run;
 use crate::builtin::Builtin;
 use crate::changes::Asked;
-use crate::command::{read_run, slo};
+use crate::command::{answers, read_run, slo};
 use crate::dry_run;
 use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
@@ -108,8 +108,9 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         .map_err(|failure| with_kept(failure, path.as_deref()))?;
     let mut to = Results::new();
     let run = read_run(&finished.path)?;
-    let asked = Experiment::from_toml(&run.record().experiment.toml, "run file")?;
-    let answer = slo::answer(&asked, &finished.path, &mut to)?;
+    let answers = answers([(finished.path.as_path(), &run)]);
+    let answer = answers.answer();
+    write!(to, "{}", answers.text(output::style().width))?;
     if answer.is_none() || options.full {
         if answer.is_some() {
             writeln!(to)?;

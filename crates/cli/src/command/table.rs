@@ -12,7 +12,7 @@ use iolab_report::{export, table as tables};
 use iolab_spec::Result;
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::read_run_by;
+use crate::command::{answers, read_run_by};
 use crate::exit::Outcome;
 use crate::output;
 
@@ -41,6 +41,11 @@ pub(crate) fn table(options: &Table) -> Outcome {
             }
         }
         TableFormat::Text => {
+            let files = options.files.iter().map(PathBuf::as_path);
+            let answers = answers(files.zip(runs.iter().map(|(_, run)| run)));
+            if answers.answer().is_some() {
+                writeln!(to, "{}", answers.text(output::style().width))?;
+            }
             for (_, run) in &runs {
                 output::report(run, &Interpretation::of(run), &mut to)?;
                 writeln!(to)?;

@@ -14,6 +14,7 @@ use iolab_analysis::runs::{FiledRun, RunName};
 use iolab_findings::cross_findings;
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
+use iolab_report::answer::Answers;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::history;
@@ -66,25 +67,42 @@ const COMMON: [&str; 8] = [
     "good.iolab",
 ];
 
+/// What they are asked.
+const QUESTIONS: [&str; 2] = [
+    "INSERT INTO question (id, kind) VALUES (1, 'cells');
+     INSERT INTO question_level VALUES (0, 'p99<2ms', '', '', ''), (1, 'iops>100', '', '', '')",
+    "INSERT INTO question (id, kind, fit_id, requirement, workload, workloads, hold_ns, not_covered, limits)
+         VALUES (1, 'fit', 'f', 'etcd', 'wal', '[\"reads\", \"wal\"]', 30000000000, 'etcd', '[\"x\"]');
+     INSERT INTO question_level VALUES (0, 'mean<1s', 's', 'w', 'r')",
+];
+
 /// Two good run files.
 fn good_files() -> &'static [Vec<u8>] {
     static FILES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
-    FILES.get_or_init(|| RUNS.iter().map(|own| good_file(own)).collect())
+    FILES.get_or_init(|| {
+        let all = RUNS.iter().zip(QUESTIONS);
+        all.map(|(own, question)| good_file(own, question))
+            .collect()
+    })
 }
 
-fn good_file(own: &[&str]) -> Vec<u8> {
+fn good_file(own: &[&str], question: &str) -> Vec<u8> {
     let folder = folder();
     let mut arguments = vec!["run", own[0], "."];
     arguments.extend(&own[1..]);
     arguments.extend(COMMON);
     run(folder.path(), &arguments).expect(0);
-    fs::read(folder.path().join("good.iolab")).expect("read")
+    let path = folder.path().join("good.iolab");
+    let file = Connection::open(&path).expect("opens");
+    file.execute_batch(question).expect("a question");
+    drop(file);
+    fs::read(path).expect("read")
 }
 
 /// Does with a file what the commands do that read one.
 fn use_it(path: &Path) {
     if let Ok(record) = iolab_runfile::read(path) {
-        show(&record);
+        show(&record, path);
     }
     if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {
@@ -125,8 +143,14 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-fn show(record: &RunRecord) {
-    let run = AnalysedRun::of(record.clone());
+fn show(record: &RunRecord, path: &Path) {
+    let unanswered = AnalysedRun::of(record.clone());
+    let answered = iolab_runfile::read_latency(path)
+        .and_then(|latencies| unanswered.clone().answered(latencies));
+    let run = answered.unwrap_or(unanswered);
+    let answers = Answers::of([("x".to_owned(), &run), ("y".to_owned(), &run)]);
+    let _ = answers.text(80);
+    let _ = answers.of_requirements().count();
     let analysis = run.analysis();
     let style = Style {
         width: 80,
@@ -143,7 +167,9 @@ fn show(record: &RunRecord) {
     let _ = Report::new(&[input]).html();
     let named = (RunName::of("x", record), run.clone());
     let _ = export::cells([&named, &named], Format::Json, &mut sink());
-    let _ = export::samples(&[(named.0, record)], Format::Csv, &mut sink());
+    let exported = [(named.0, record, run.answer())];
+    let _ = export::samples(&exported, Format::Csv, &mut sink());
+    let _ = export::answers(&exported, Format::Json, &mut sink());
     let filed = FiledRun {
         file: "x",
         run: &run,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use iolab_spec::verify::Faults;
 
 use super::{text, word};
-use crate::column::{Column, LATER, Null, Table};
+use crate::column::{Column, Null, Table};
 use crate::{
     Cpus, Ended, Hardware, LatencySummary, NoHardware, RateReport, RequestSizes, Sample, ServedBy,
 };
@@ -161,7 +161,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         .into_iter()
         .flatten()
         .filter(|column| !OF_TRIAL.contains(&column.name))
-        .map(|column| column.since(LATER))
+        .map(|column| column.since(6))
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id)",
@@ -211,7 +211,7 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         ]
         .into_iter()
         .flatten()
-        .map(|column| column.since(LATER))
+        .map(|column| column.since(6))
         .collect(),
         constraints: &[
             "PRIMARY KEY (sample_id, rank_id)",
@@ -256,7 +256,6 @@ fn place() -> Columns {
             |s, n| s.visit = n as u32,
         )
         .between(0, u32::MAX.into())
-        .since(5)
         .hidden()
         .doc("which visit of the block to the cell, from 0. There is one `ok` sample at most per cell, block and visit"),
         Column::number(
@@ -310,7 +309,7 @@ fn timing() -> Columns {
             "time in pauses (`thinktime`, `bursts`), summed over all threads"
         )
         .null(Null::Free)
-        .since(LATER),
+        .since(6),
         plain!(
             "wall_ns",
             wall_ns,
@@ -344,7 +343,7 @@ fn together() -> Columns {
         of!("all_active_least_bytes", together => all_active_least_bytes, ALL),
         of!("all_active_most_bytes", together => all_active_most_bytes, ALL),
     ];
-    columns.map(|column| column.since(LATER).hidden()).into()
+    columns.map(|column| column.since(6).hidden()).into()
 }
 
 fn reads() -> Columns {
@@ -354,8 +353,8 @@ fn reads() -> Columns {
         plain!("read_short_transfers", reads.short_transfers, SHORT),
     ];
     columns.extend(latency!("read_latency", reads.latency, SERVICE));
-    columns.extend(latency!("read_response", reads.response, RESPONSE).map(|c| c.since(3)));
-    columns.extend(latency!("read_lateness", reads.lateness, LATENESS).map(|c| c.since(3)));
+    columns.extend(latency!("read_response", reads.response, RESPONSE));
+    columns.extend(latency!("read_lateness", reads.lateness, LATENESS));
     columns
 }
 
@@ -366,14 +365,14 @@ fn writes() -> Columns {
         plain!("write_short_transfers", writes.short_transfers, SHORT),
     ];
     columns.extend(latency!("write_latency", writes.latency, SERVICE));
-    columns.extend(latency!("write_response", writes.response, RESPONSE).map(|c| c.since(3)));
-    columns.extend(latency!("write_lateness", writes.lateness, LATENESS).map(|c| c.since(3)));
+    columns.extend(latency!("write_response", writes.response, RESPONSE));
+    columns.extend(latency!("write_lateness", writes.lateness, LATENESS));
     columns
 }
 
 fn syncs() -> Columns {
     latency!("sync_latency", sync_latency, SYNC)
-        .map(|c| c.since(LATER))
+        .map(|c| c.since(6))
         .into()
 }
 
@@ -384,7 +383,7 @@ fn trims() -> Columns {
         plain!("trim_bytes", trims.bytes, TRIMS).null(Null::Free),
     ];
     columns.extend(latency!("trim_latency", trims.latency, SERVICE));
-    columns.into_iter().map(|c| c.since(LATER)).collect()
+    columns.into_iter().map(|c| c.since(6)).collect()
 }
 
 fn sizes() -> Columns {
@@ -399,7 +398,7 @@ fn sizes() -> Columns {
             |s, text| text.parse().map(|sizes| s.request_sizes = sizes).is_ok(),
         )
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .doc("requests by direction and size, if `bs_mix` is set: `read 4096 601,read 65536 299`; NULL otherwise"),
     ]
 }
@@ -411,7 +410,7 @@ fn cpus() -> Columns {
             waited,
             "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`"
         )
-        .since(LATER),
+        .since(6),
         Column::text(
             "cpus_used",
             |s: &Sample| {
@@ -421,7 +420,7 @@ fn cpus() -> Columns {
             |s, text| text.parse().map(|cpus| s.cpus_used = cpus).is_ok(),
         )
         .null(Null::Free)
-        .since(LATER)
+        .since(6)
         .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled"),
     ]
 }
@@ -437,7 +436,6 @@ fn rate_report() -> Columns {
         )
         .within(0.0, f64::MAX)
         .null(Null::Account)
-        .since(3)
         .doc(RATES),
         Column::real(
             "rate_achieved",
@@ -446,10 +444,9 @@ fn rate_report() -> Columns {
         )
         .within(0.0, f64::MAX)
         .null(Null::Account)
-        .since(3)
         .doc(RATES),
-        of!("backlog_max", rate_report => backlog_max, BACKLOG).since(3),
-        of!("backlog_end", rate_report => backlog_end, BACKLOG).since(3),
+        of!("backlog_max", rate_report => backlog_max, BACKLOG),
+        of!("backlog_end", rate_report => backlog_end, BACKLOG),
     ]
 }
 
@@ -498,7 +495,7 @@ fn verified() -> Columns {
     columns.extend(fault!("stale_blocks", "stale_first_offset", 2));
     columns.extend(fault!("torn_blocks", "torn_first_offset", 3));
     columns.extend(fault!("lost_blocks", "lost_first_offset", 4));
-    columns.into_iter().map(|column| column.since(4)).collect()
+    columns
 }
 
 fn effective() -> Columns {
@@ -533,7 +530,7 @@ fn effective() -> Columns {
         text!("note", Sample, effective.note)
             .doc("why something asked for was not in force, or not counted"),
     ];
-    let stored = columns.map(|column| column.since(5).hidden());
+    let stored = columns.map(|column| column.hidden());
     let mut columns = vec![
         Column::text(
             "hardware_missing",
@@ -547,7 +544,6 @@ fn effective() -> Columns {
             },
         )
         .null(Null::Free)
-        .since(2)
         .one_of(NoHardware::NAMES)
         .doc("why no events were counted; NULL when they were"),
         Column::text(

@@ -10,7 +10,7 @@ use super::bundle::{Bundle, Chapter, chapters};
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
-use super::{Report, clean};
+use super::{AnswerPart, Report, clean};
 use crate::latex::escaped;
 use crate::layout::Grid;
 use crate::overview;
@@ -55,6 +55,7 @@ fn text(report: &Report<'_>, chapters: &[Chapter<'_>], bib: &str) -> String {
     text.push_str(&summary(report));
     text.push_str(&method(report, chapters));
     text.push_str("\\section{Results}\n");
+    text.extend(report.answers.iter().map(answer));
     if !report.overview.digest.glance.rows.is_empty() {
         text.push_str(&table(&Captioned {
             caption: format!(
@@ -82,6 +83,18 @@ fn text(report: &Report<'_>, chapters: &[Chapter<'_>], bib: &str) -> String {
     text
 }
 
+/// What the runs answer to a question that they were for.
+fn answer(answer: &AnswerPart) -> String {
+    let sentences: Vec<String> = answer.sentences.iter().map(|s| escaped(s)).collect();
+    let remarks = answer.remarks.iter();
+    format!(
+        "{}\n\n{}{}\n",
+        sentences.join("\n"),
+        table(&answer.table),
+        items(remarks.map(|remark| format!("\\item {}\n", escaped(remark))))
+    )
+}
+
 /// The question where there is one; else what was measured.
 fn title(report: &Report<'_>) -> String {
     match report.sections.as_slice() {
@@ -92,9 +105,13 @@ fn title(report: &Report<'_>) -> String {
 
 /// What was measured and what was found, from the headlines.
 fn summary(report: &Report<'_>) -> String {
+    let answers = report.answers.iter().filter_map(|a| a.sentences.first());
     let headlines = report.overview.digest.headlines.iter();
-    let found: Vec<String> = headlines
-        .map(|headline| escaped(&clean(&headline.text)))
+    let headlines = headlines.map(|headline| clean(&headline.text));
+    let found: Vec<String> = answers
+        .cloned()
+        .chain(headlines)
+        .map(|text| escaped(&text))
         .collect();
     format!(
         "\\begin{{abstract}}\n{}\n{}\n{}\n\\end{{abstract}}\n\n",

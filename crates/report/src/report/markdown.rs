@@ -24,6 +24,7 @@ fn text(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
     for sentence in &report.summary {
         let _ = writeln!(text, "{}\n", line(sentence));
     }
+    text.push_str(&answers(report));
     text.push_str(&questions(chapters));
     for (heading, groups) in [
         ("What was found", &report.results),
@@ -41,6 +42,25 @@ fn text(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
         let _ = writeln!(text, "## The optimal pattern\n\n{}", list(&report.optimal));
     }
     text.push_str(&appendix(report));
+    text
+}
+
+/// What the runs answer to the questions that they were for.
+fn answers(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    if !report.answers.is_empty() {
+        text.push_str("## Answer\n\n");
+    }
+    for answer in &report.answers {
+        for sentence in &answer.sentences {
+            let _ = writeln!(text, "{}\n", line(sentence));
+        }
+        text.push_str(&table(&answer.table));
+        for remark in &answer.remarks {
+            let _ = writeln!(text, "- {}", line(remark));
+        }
+        text.push('\n');
+    }
     text
 }
 

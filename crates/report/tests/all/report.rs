@@ -265,7 +265,7 @@ fn no_csv_that_is_written_has_formulas_of_a_run() {
         let record = made_of(text);
         let (mut samples, mut cells) = (Vec::new(), Vec::new());
         let name = RunName::of(text, &record);
-        export::samples(&[(name.clone(), &record)], Format::Csv, &mut samples).unwrap();
+        export::samples(&[(name.clone(), &record, None)], Format::Csv, &mut samples).unwrap();
         let run = AnalysedRun::of(record.clone());
         export::cells(&[(name, run)], Format::Csv, &mut cells).unwrap();
         for csv in [samples, cells] {

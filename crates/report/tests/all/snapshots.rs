@@ -266,7 +266,7 @@ fn samples_text(records: &[RunRecord], format: Format) -> String {
     let mut bytes = Vec::new();
     let runs: Vec<_> = records
         .iter()
-        .map(|record| (RunName::of("a.iolab", record), record))
+        .map(|record| (RunName::of("a.iolab", record), record, None))
         .collect();
     export::samples(&runs, format, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
@@ -340,7 +340,7 @@ fn the_row_of_all_groups_names_the_targets_of_those_that_run() {
 fn parquet_has_the_columns_of_csv_with_their_types() {
     let mut bytes = Vec::new();
     let record = two_cells();
-    let run = (RunName::of("a.iolab", &record), &record);
+    let run = (RunName::of("a.iolab", &record), &record, None);
     export::samples(&[run], Format::Parquet, &mut bytes).unwrap();
     let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
     let metadata = reader.metadata().file_metadata();

@@ -22,6 +22,8 @@ use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, now_utc, precondition};
+use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::fitness::Answer;
 use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_visits, group_seed, trial_seed};
 use iolab_plan::cells::Plan;
@@ -183,8 +185,26 @@ impl<'a> Session<'a> {
             trials: self.trials,
             spent: self.spent_before + self.phase.repetition.spent(),
         };
-        let ended = self.file.finish(status, &now_utc());
-        kept.and(ended).map(|()| finished)
+        let (answer, trouble) = match kept.and_then(|()| self.answer(status)) {
+            Ok(answer) => (answer, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        let ended = self
+            .file
+            .finish(status, &now_utc(), answer.map(Answer::name));
+        trouble.and(ended).map(|()| finished)
+    }
+
+    /// What the run answers to its question, where it has one and is done.
+    fn answer(&self, status: RunStatus) -> Result<Option<Answer>> {
+        if status != RunStatus::Done || !self.file.asks()? {
+            return Ok(None);
+        }
+        let mut record = iolab_runfile::read(self.file.path())?;
+        record.run.status = status;
+        let latencies = iolab_runfile::read_latency(self.file.path())?;
+        let answer = RunAnswer::of(&record, latencies)?;
+        Ok(answer.map(|answer| answer.answer()))
     }
 
     /// Goes on in a new file where another process has moved or removed the run's.

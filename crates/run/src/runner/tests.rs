@@ -2,10 +2,6 @@
 
 mod bench;
 mod foreseen;
-mod machine;
-mod recorded;
-#[path = "../../../runfile/tests/support/unpack.rs"]
-mod unpack;
 
 use std::collections::BTreeSet;
 

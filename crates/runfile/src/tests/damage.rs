@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use iolab_record::column::{LATER, Table};
 
 #[test]
 fn what_is_no_run_file_is_told() {
@@ -36,9 +35,6 @@ fn what_is_no_run_file_is_told() {
     let next = SCHEMA_VERSION + 1;
     alter(&newer, &format!("PRAGMA user_version = {next}"));
     expect(&newer, "newer iolab");
-    let older = bench.finished("older");
-    alter(&older, "PRAGMA user_version = 0");
-    expect(&older, "schema version 0");
 }
 
 #[test]
@@ -149,23 +145,4 @@ proptest! {
             latencies.for_each(drop);
         }
     }
-}
-
-#[test]
-fn what_came_within_the_version_may_be_missing() {
-    fn later<T>(table: &Table<T>) -> Vec<(&'static str, &'static str)> {
-        let later = table.stored().filter(|column| column.since == LATER);
-        later.map(|column| (table.name, column.name)).collect()
-    }
-    let bench = Fixture::new();
-    let path = bench.finished("a.iolab");
-    let before = read(&path).unwrap();
-    for (table, column) in later(&CELL).into_iter().chain(later(&SAMPLE)) {
-        alter(&path, &format!("ALTER TABLE {table} DROP COLUMN {column}"));
-    }
-    let after = read(&path).unwrap();
-    assert!(before.cells[0].trial().noatime);
-    assert!(!after.cells[0].trial().noatime);
-    assert_eq!(after.cells[0].trial().bs, before.cells[0].trial().bs);
-    assert_eq!(after.samples[0].reads, before.samples[0].reads);
 }

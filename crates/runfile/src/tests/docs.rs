@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use crate::schema::type_name;
-use iolab_record::column::{Access, Column, LATER, Table};
+use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
-    RANK, RUN, SAMPLE, SERIES, TARGET,
+    QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
@@ -19,7 +19,10 @@ fn rows<T>(table: &Table<T>) -> String {
     };
     let mut rows: Vec<(Vec<&Column<T>>, &str)> = Vec::new();
     for column in table.stored().filter(|column| !of_cell(column)) {
-        match rows.iter_mut().find(|(_, doc)| *doc == column.doc) {
+        let same = |(columns, doc): &&mut (Vec<&Column<T>>, &str)| {
+            *doc == column.doc && columns[0].since == column.since
+        };
+        match rows.iter_mut().find(same) {
             Some((columns, _)) => columns.push(column),
             None => rows.push((vec![column], column.doc)),
         }
@@ -36,10 +39,7 @@ fn rows<T>(table: &Table<T>) -> String {
             Access::Flag(..) => "0 or 1",
             _ => &type_name(columns[0]).to_lowercase(),
         };
-        let since = match columns[0].since {
-            LATER => "later".to_owned(),
-            version => version.to_string(),
-        };
+        let since = columns[0].since;
         let shown = match (table.exported, columns[0].exported) {
             (false, _) => "",
             (true, false) => " |",
@@ -85,6 +85,8 @@ fn every_column_is_told() {
     wanted = with(wanted, &ENVIRONMENT);
     wanted = between(&wanted, "<!-- keys of environment -->\n", &keys());
     wanted = with(wanted, &EXPERIMENT);
+    wanted = with(wanted, &QUESTION);
+    wanted = with(wanted, &QUESTION_LEVEL);
     wanted = with(wanted, &CELL);
     wanted = with(wanted, &CELL_GROUP);
     wanted = with(wanted, &SAMPLE);

@@ -114,7 +114,7 @@ fn size(bench: &Fixture, name: &str, clients: &[Sample]) -> u64 {
         file.add_sample_in_parts(&whole, (&[], clients), &[], &Series::default())
             .unwrap();
     }
-    file.finish(RunStatus::Done, ENDED).unwrap();
+    file.finish(RunStatus::Done, ENDED, None).unwrap();
     std::fs::metadata(bench.path(name)).unwrap().len()
 }
 

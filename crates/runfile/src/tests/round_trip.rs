@@ -1,5 +1,9 @@
 //! What is put into a run file comes out of it.
 
+use iolab_record::Question;
+use iolab_record::question::{Asked, Fit};
+use iolab_spec::level::Need;
+
 use super::*;
 
 #[test]
@@ -27,7 +31,7 @@ fn everything_comes_back() {
         time_ns: Some(45_000_000),
     };
     file.set_pilot(1, pilot).unwrap();
-    file.finish(RunStatus::Failed, ENDED).unwrap();
+    file.finish(RunStatus::Failed, ENDED, None).unwrap();
 
     let record = read(&bench.path("a.iolab")).unwrap();
     let expected = RunRecord {
@@ -82,6 +86,103 @@ fn everything_comes_back() {
     let found: Vec<_> = latencies.iter().map(|l| (l.sample, l.of)).collect();
     assert_eq!(found, [(1, READS), (1, WRITES)]);
     assert_eq!(latencies[0].histogram, histogram(&[100, 200]));
+}
+
+#[test]
+fn a_question_comes_back_and_its_answer_is_for_queries() {
+    let bench = Fixture::new();
+    let level = |text: &str| text.parse().unwrap();
+    let fit = Fit {
+        id: "1f".to_owned(),
+        requirement: "etcd".to_owned(),
+        not: "etcd itself".to_owned(),
+        hold: Duration::from_secs(30),
+        limits: vec!["in place".to_owned(), "\"".to_owned()],
+        workloads: vec!["wal".to_owned(), "reads".to_owned()],
+        workload: "reads".to_owned(),
+    };
+    let need = Need {
+        source: "FAQ".to_owned(),
+        wording: "p99".to_owned(),
+        remedy: "a disk".to_owned(),
+        ..Need::of(level("syncs.p99.9<10ms"))
+    };
+    let levels = "p99<2ms,iops>500".parse().unwrap();
+    for (number, asked) in [
+        Question::of_levels(Asked::Cells, &levels),
+        Question::of_levels(Asked::Limit, &levels),
+        Question {
+            of: Asked::Fit(fit),
+            needs: vec![need, Need::of(level("max<1s"))],
+        },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = bench.path(&format!("{number}.iolab"));
+        asking(&path, asked.clone())
+            .finish(RunStatus::Interrupted, ENDED, Some("cannot tell"))
+            .unwrap();
+        let answer = || -> Option<String> {
+            let connection = Connection::open(&path).unwrap();
+            let sql = "SELECT answer FROM question";
+            connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(read(&path).unwrap().experiment.asked, Some(asked));
+        assert_eq!(answer().as_deref(), Some("cannot tell"));
+        let (mut file, _) = RunFile::open_resume(&path).unwrap();
+        add(&mut file, &sample_row(0, 0));
+        assert_eq!(answer(), None, "it is measured again");
+        file.finish(RunStatus::Done, ENDED, Some("yes")).unwrap();
+        assert_eq!(answer().as_deref(), Some("yes"));
+    }
+}
+
+/// A new file of a run that is to answer this.
+fn asking(path: &Path, asked: Question) -> RunFile {
+    let experiment = ExperimentRecord {
+        asked: Some(asked),
+        ..experiment_row()
+    };
+    let cells = [cell_row(0)];
+    RunFile::create(path, &run_row(), &environment(), &experiment, &cells).unwrap()
+}
+
+#[test]
+fn a_question_that_cannot_be_is_told() {
+    let bench = Fixture::new();
+    let fit = |workloads: &str| {
+        format!(
+            "UPDATE question SET kind = 'fit', fit_id = 'x', requirement = 'x', workload = 'x',
+                 workloads = '{workloads}', hold_ns = 1, not_covered = '', limits = '[]'"
+        )
+    };
+    for (number, sql) in [
+        "UPDATE question SET kind = 'run'",
+        "UPDATE question SET kind = 'fit'",
+        "UPDATE question SET fit_id = 'x'",
+        &fit("[]"),
+        &fit("[\"x\", 1]"),
+        &fit("[\"x\", \"a/b\"]"),
+        &fit("[\"x\", \"$(rm -rf .)\"]"),
+        "UPDATE question_level SET level = 'p99<\u{1b}[31m'",
+        "DELETE FROM question_level",
+        "DELETE FROM question",
+        "DROP TABLE question",
+        "WITH RECURSIVE n(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM n LIMIT 200)
+             INSERT INTO question_level SELECT id, 'p99<1s', '', '', '' FROM n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = bench.path(&format!("{number}.iolab"));
+        let levels = "p99<2ms".parse().unwrap();
+        drop(asking(&path, Question::of_levels(Asked::Limit, &levels)));
+        alter(&path, sql);
+        let error = read(&path).expect_err(sql);
+        assert!(error.message().contains("damaged"), "{sql}: {error}");
+        assert!(RunFile::open_resume(&path).is_err(), "{sql}");
+    }
 }
 
 #[test]
@@ -263,9 +364,6 @@ fn what_groups_are_asked_and_did_comes_back() {
     };
     assert_eq!(record.group_of(1, part), Some("reader"));
     assert_eq!(record.group_of(1, PartId::default()), None);
-    // A file of this version from before there were groups has no such table.
-    alter(&path, "DROP TABLE group_sample");
-    assert!(read(&path).unwrap().group_samples.is_empty());
 }
 
 #[test]

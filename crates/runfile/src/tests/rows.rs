@@ -40,6 +40,7 @@ pub(super) fn experiment_row() -> ExperimentRecord {
         name: "mine".to_owned(),
         question: "Why?".to_owned(),
         response_group: None,
+        asked: None,
         response: Response::Iops,
         toml: "name = 'mine'\n".to_owned(),
         factors: vec!["pattern".to_owned(), "bs".to_owned()],

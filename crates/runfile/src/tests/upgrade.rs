@@ -1,217 +1,223 @@
-//! Files of earlier schema versions: read as they were, and of version 4 gone on with.
+//! Files of earlier schema versions: read as they were, and gone on with as files of this version.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use iolab_record::column::Table;
+use iolab_record::tables::{QUESTION, QUESTION_LEVEL};
 
 use super::*;
-use iolab_record::{DeviceStat, Hardware, NoHardware, Region};
-use iolab_spec::tool::Tool;
 
-/// Runs that together fill what the schema versions brought.
-const NAMES: [&str; 3] = ["uring-depth", "load-latency", "mixed-verified"];
+/// Stored files of version 5, made by its last writer.
+const STORED: [&str; 4] = ["interrupted", "interference", "search", "verified"];
 
-/// What each schema version brought to the table of samples.
-const ADDED: [(i64, &[&str]); 3] = [
-    (
-        2,
-        &[
-            "cycles",
-            "instructions",
-            "llc_misses",
-            "dtlb_misses",
-            "hardware_missing",
-        ],
-    ),
-    (
-        3,
-        &[
-            "bottom_read_ios",
-            "bottom_read_merges",
-            "bottom_read_bytes",
-            "bottom_write_ios",
-            "bottom_write_merges",
-            "bottom_write_bytes",
-            "bottom_flush_ios",
-            "bottom_busy_ms",
-            "bottom_in_file",
-            "cpu_stall_ns",
-            "io_stall_ns",
-            "memory_stall_ns",
-            "steal_ns",
-            "suspended_ns",
-            "cpu_khz",
-            "cache_before_looked_bytes",
-            "cache_before_bytes",
-            "cache_before_dirty_bytes",
-            "cache_before_writeback_bytes",
-            "cache_after_looked_bytes",
-            "cache_after_bytes",
-            "cache_after_dirty_bytes",
-            "cache_after_writeback_bytes",
-            "extents_looked_bytes",
-            "hole_bytes",
-            "unwritten_bytes",
-            "owed_sync_ns",
-            "evidence_ns",
-            "rate_wanted",
-            "rate_achieved",
-            "backlog_max",
-            "backlog_end",
-        ],
-    ),
-    (
-        4,
-        &[
-            "verified_blocks",
-            "verified_bytes",
-            "verified_cached_bytes",
-            "corrupted_blocks",
-            "corrupted_first_offset",
-            "misplaced_blocks",
-            "misplaced_first_offset",
-            "stale_blocks",
-            "stale_first_offset",
-            "torn_blocks",
-            "torn_first_offset",
-            "lost_blocks",
-            "lost_first_offset",
-            "device_queue_ms",
-            "bottom_queue_ms",
-        ],
-    ),
-];
-
-/// Takes away what later schema versions brought.
-fn make_older(path: &Path, version: i64) {
-    alter(path, "DROP TABLE IF EXISTS series");
-    let later = ADDED.into_iter().filter(|(since, _)| *since > version);
-    for column in later.flat_map(|(_, columns)| columns) {
-        alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
+/// What an earlier version did not have of a table.
+fn later<T>(table: &Table<T>, version: i64) -> Vec<String> {
+    let name = table.name;
+    if table.since() > version {
+        return vec![format!("DROP TABLE {name}")];
     }
-    if version < 4 {
-        for column in ["tool", "layout", "descriptors", "fresh", "verify"] {
-            alter(path, &format!("ALTER TABLE cell DROP COLUMN {column}"));
-        }
-    }
-    if version < 3 {
-        for direction in ["read", "write"] {
-            for what in ["response", "lateness"] {
-                for part in ["mean", "p50", "p90", "p99", "p999", "max"] {
-                    let column = format!("{direction}_{what}_{part}_ns");
-                    alter(path, &format!("ALTER TABLE sample DROP COLUMN {column}"));
-                }
-            }
-        }
-        alter(path, "ALTER TABLE cell DROP COLUMN rate");
-        alter(path, "ALTER TABLE cell DROP COLUMN arrivals");
-    }
-    if version < 2 {
-        alter(path, "ALTER TABLE cell DROP COLUMN command");
-    }
+    let later = table.stored().filter(|column| column.since > version);
+    later
+        .map(|column| format!("ALTER TABLE {name} DROP COLUMN {}", column.name))
+        .collect()
 }
 
-/// A stored file of version 4, or what an earlier one would have held of it.
-fn of_version(bench: &Fixture, version: i64, name: &str) -> PathBuf {
-    let path = bench.path(&format!("{name}-{version}.iolab"));
-    unpack(4, name, &path);
-    if version < 4 {
-        make_older(&path, version);
-        alter(&path, &format!("PRAGMA user_version = {version}"));
-    }
+/// Takes away what came after a version.
+fn take_later(path: &Path, version: i64) {
+    let all = [
+        later(&RUN, version),
+        later(&TARGET, version),
+        later(&RANK, version),
+        later(&ENVIRONMENT, version),
+        later(&EXPERIMENT, version),
+        later(&QUESTION, version),
+        later(&QUESTION_LEVEL, version),
+        later(&CELL, version),
+        later(&CELL_GROUP, version),
+        later(&CLIENT_SAMPLE, version),
+        later(&GROUP_SAMPLE, version),
+        later(&SAMPLE, version),
+        later(&PART, version),
+        later(&LATENCY, version),
+        later(&SERIES, version),
+        later(&EVENT, version),
+    ];
+    alter(path, &all.concat().join(";"));
+}
+
+/// The file of a run that has something in every table, as it is when it was interrupted.
+fn full(bench: &Fixture, name: &str) -> PathBuf {
+    let path = bench.path(name);
+    let mut cell = cell_row(0);
+    let group = |name: &str| GroupSpec {
+        name: name.to_owned(),
+        spec: cell_row(1).spec,
+    };
+    cell.spec.groups = ["writer", "reader"].map(group).to_vec();
+    let mut file = RunFile::create(
+        &path,
+        &run_row(),
+        &environment(),
+        &experiment_row(),
+        &[cell, cell_row(1)],
+    )
+    .unwrap();
+    let (times, whole) = (histogram(&[100, 200]), sample_row(0, 0));
+    let own = Sample {
+        group: 2,
+        ..whole.clone()
+    };
+    let of = [(PartId::default(), READS, &times)];
+    file.add_sample_of_groups(&whole, &[own], &of, &series())
+        .unwrap();
+    let (client, whole) = (sample_row(1, 0), sample_row(1, 0));
+    let part = Part {
+        errors: 7,
+        ..Part::default()
+    };
+    file.add_sample_in_parts(&whole, (&[part], &[client]), &of, &series())
+        .unwrap();
+    file.add_targets(&[FurtherTarget {
+        id: 3,
+        target: "/b".to_owned(),
+        ..FurtherTarget::default()
+    }])
+    .unwrap();
+    file.add_ranks(&[Rank::default()]).unwrap();
+    file.add_event(&Event {
+        at_utc: BEGAN.to_owned(),
+        kind: EventKind::Warning,
+        cell: Some(1),
+        message: "hot".to_owned(),
+    })
+    .unwrap();
+    file.finish(RunStatus::Interrupted, ENDED, None).unwrap();
+    alter(
+        &path,
+        "INSERT INTO environment VALUES (1, 0, 'cpu_model', 'another')",
+    );
     path
 }
 
+/// All that a run file holds.
+fn all(path: &Path) -> (RunRecord, Vec<SampleLatency>, Vec<SampleSeries>) {
+    let latencies: Result<_> = read_latency(path).unwrap().collect();
+    let series: Result<_> = read_series(path).unwrap().collect();
+    (read(path).unwrap(), latencies.unwrap(), series.unwrap())
+}
+
 #[test]
-fn a_file_before_version_4_is_read_but_not_gone_on_with() {
+fn a_file_of_version_5_is_read_and_resumed_whatever_it_has_of_version_6() {
     let bench = Fixture::new();
-    for (name, version) in NAMES
-        .into_iter()
-        .flat_map(|name| [1, 2, 3].map(|v| (name, v)))
-    {
-        let path = of_version(&bench, version, name);
-        let (before, after) = (read(&of_version(&bench, 4, name)), read(&path));
-        let (before, after) = (before.unwrap(), after.unwrap());
-        assert_eq!(before.cells.len(), after.cells.len());
-        for (was, is) in before.samples.iter().zip(&after.samples) {
-            assert_eq!(
-                (is.reads.latency, is.counters.usage),
-                (was.reads.latency, was.counters.usage)
-            );
-            let cell = &after.cells[is.cell as usize];
-            assert_eq!(cell.spec.tool, Tool::IOLAB);
-            assert_eq!(is.verified, None);
-            if version < 3 {
-                assert_eq!((is.reads.response, is.rate_report), (None, None));
-                assert_eq!((is.region, is.counters.bottom), (Region::default(), None));
-            } else {
-                assert_eq!((is.region, is.rate_report), (was.region, was.rate_report));
-            }
-            let device = was.counters.device.map(|device| DeviceStat {
-                queue_ms: None,
-                ..device
-            });
-            assert_eq!(is.counters.device, device);
-            let hardware = match version {
-                1 => Hardware::Missing(NoHardware::NotAsked),
-                _ => was.counters.hardware,
-            };
-            assert_eq!(is.counters.hardware, hardware);
+    let written = full(&bench, "now.iolab");
+    let now = all(&written);
+    // The last writers of version 5 wrote columns and tables that are now of version 6; the first wrote none of them.
+    for is_first in [false, true] {
+        let path = bench.path(if is_first { "first" } else { "last" });
+        std::fs::copy(&written, &path).unwrap();
+        if is_first {
+            take_later(&path, 5);
         }
-        assert_eq!(after.series, []);
-        assert_eq!(read_series(&path).unwrap().count(), 0);
-        let error = RunFile::open_resume(&path).unwrap_err();
-        assert_eq!(error.kind(), Kind::Refused);
-        assert!(error.message().contains("older iolab"), "{error}");
-    }
-}
-
-#[test]
-fn settings_without_a_column_are_those_of_the_definition() {
-    let bench = Fixture::new();
-    let record = read(&of_version(&bench, 4, "uring-depth")).unwrap();
-    for cell in &record.cells {
-        let trial = cell.trial();
-        assert!(trial.hardware_counters && trial.registered);
-        assert_eq!(trial.limit.bytes, Some(1 << 30));
-        assert_eq!(trial.limit.time, Some(Duration::from_millis(500)));
-    }
-    let flags = &record.samples.last().unwrap().effective;
-    assert!(flags.ring.is_empty() || flags.fixed_file, "{flags:?}");
-}
-
-#[test]
-fn a_file_of_version_4_is_made_one_of_this_and_gone_on_with() {
-    let bench = Fixture::new();
-    for name in NAMES {
-        let path = of_version(&bench, 4, name);
-        let all = |path: &Path| -> (RunRecord, Vec<SampleLatency>, Vec<SampleSeries>) {
-            let latencies: Result<_> = read_latency(path).unwrap().collect();
-            let series: Result<_> = read_series(path).unwrap().collect();
-            (read(path).unwrap(), latencies.unwrap(), series.unwrap())
-        };
+        alter(&path, "PRAGMA user_version = 5");
         let before = all(&path);
+        if is_first {
+            let trial = before.0.cells[1].trial();
+            assert!(now.0.cells[1].trial().noatime && !trial.noatime);
+            assert_eq!(trial.bs, now.0.cells[1].trial().bs);
+            assert_eq!(before.0.samples[0].reads, now.0.samples[0].reads);
+            assert!(before.0.group_samples.is_empty());
+            assert_eq!(before.0.cells[0].spec.groups.len(), 2);
+        } else {
+            assert!(before == now);
+        }
         let (mut file, record) = RunFile::open_resume(&path).unwrap();
-        assert_eq!(record, before.0);
-        assert!(all(&path) == before, "{name}");
-        let block = 1 + record.samples.iter().map(|s| s.block).max().unwrap();
-        let next = record.samples.last().unwrap().id + 1;
-        assert_eq!(add(&mut file, &sample_row(0, block)), next);
-        file.finish(RunStatus::Done, ENDED).unwrap();
-        assert_eq!(read(&path).unwrap().samples.len(), record.samples.len() + 1);
+        assert!(record == before.0);
+        assert!(all(&path) == before, "first: {is_first}");
+        assert_eq!(add(&mut file, &sample_row(0, 1)), 3);
+        file.finish(RunStatus::Done, ENDED, None).unwrap();
+        assert_eq!(read(&path).unwrap().samples.len(), 3);
         // It is one of ours now, with nothing of the old one in it.
         drop(RunFile::open_resume(&path).unwrap());
     }
 }
 
 #[test]
-fn a_strangers_file_of_version_4_is_left_alone() {
+fn what_writers_of_version_5_have_left_is_resumed() {
     let bench = Fixture::new();
-    for sql in [
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/version-5");
+    for name in STORED {
+        let packed = File::open(folder.join(format!("{name}.iolab.gz"))).unwrap();
+        let mut bytes = Vec::new();
+        GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+        let path = bench.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let before = all(&path);
+        let (file, record) = RunFile::open_resume(&path).unwrap();
+        assert!(record == before.0, "{name}");
+        drop(file);
+        assert!(all(&path) == before, "{name}");
+        drop(RunFile::open_resume(&path).unwrap());
+    }
+}
+
+#[test]
+fn a_table_that_the_version_has_may_not_be_missing() {
+    let bench = Fixture::new();
+    let path = full(&bench, "a.iolab");
+    alter(&path, "DROP TABLE group_sample");
+    let error = read(&path).unwrap_err();
+    assert!(error.message().contains("group_sample"), "{error}");
+    alter(&path, "PRAGMA user_version = 5");
+    assert!(read(&path).unwrap().group_samples.is_empty());
+}
+
+#[test]
+fn a_strangers_file_of_version_5_is_left_alone() {
+    let bench = Fixture::new();
+    for (number, sql) in [
         "CREATE TABLE own (text)",
-        "ALTER TABLE event RENAME TO old_event; CREATE TABLE event AS SELECT * FROM old_event",
-    ] {
-        let path = of_version(&bench, 4, NAMES[0]);
-        alter(&path, sql);
+        "CREATE INDEX own ON event (abs(id))",
+        "CREATE TABLE old_event (text)",
+        "DROP INDEX sample_once",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = full(&bench, &format!("{number}.iolab"));
+        alter(&path, &format!("PRAGMA user_version = 5; {sql}"));
         let before = std::fs::read(&path).unwrap();
-        RunFile::open_resume(&path).expect_err(sql);
+        let resumed = RunFile::open_resume(&path);
+        // An index of ours goes with the table that it is of, and a stranger's does.
+        if number == 1 {
+            drop(resumed.unwrap());
+            continue;
+        }
+        resumed.map(drop).expect_err(sql);
         assert_eq!(std::fs::read(&path).unwrap(), before, "{sql}");
         assert!(read(&path).is_ok(), "{sql}");
+    }
+}
+
+#[test]
+fn a_file_before_version_5_is_refused_and_left_alone() {
+    let bench = Fixture::new();
+    let path = full(&bench, "a.iolab");
+    for version in [4, 1, 0, -1] {
+        alter(&path, &format!("PRAGMA user_version = {version}"));
+        let before = std::fs::read(&path).unwrap();
+        for error in [
+            read(&path).map(drop),
+            read_latency(&path).map(drop),
+            read_series(&path).map(drop),
+            RunFile::open_resume(&path).map(drop),
+        ]
+        .map(Result::unwrap_err)
+        {
+            assert_eq!(error.kind(), Kind::Usage, "{error}");
+            assert!(error.message().contains("older iolab"), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 }

@@ -55,7 +55,7 @@ fn a_killed_writer_loses_nothing_it_had_added() {
     assert_eq!(read_latency(&path).unwrap().count(), record.samples.len());
     let (file, resumed) = RunFile::open_resume(&path).unwrap();
     assert_eq!(resumed.samples, record.samples);
-    file.finish(RunStatus::Done, "2025-11-21T10:00:00Z")
+    file.finish(RunStatus::Done, "2025-11-21T10:00:00Z", None)
         .unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -102,6 +102,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         question: definition.question.clone(),
         response: definition.response,
         response_group: None,
+        asked: None,
         toml: definition.to_toml().unwrap(),
         factors: Vec::new(),
         precision: 0.05,

@@ -1,7 +1,7 @@
 //! What ends a trial.
 
 use super::values::{parse_count, put_bound, put_flag};
-use super::{LATER, Setting, Topic, ValueKind};
+use super::{Setting, Topic, ValueKind};
 use crate::units::{parse_duration, parse_size};
 
 pub(super) const ROWS: &[Setting] = &[
@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "end the trial, with all its groups, once a thread of this group is done",
         kind: ValueKind::Flag,
         column: "ends_trial",
-        since: LATER,
+        since: 6,
         exported: false,
         set: |cell, text| put_flag(&mut cell.trial.ends_trial, text),
         get: |cell| cell.trial.ends_trial.into(),

@@ -1,7 +1,7 @@
 //! The page cache.
 
 use super::values::{put, put_or_none};
-use super::{LATER, Setting, Topic, Value, ValueKind};
+use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "page cache: direct (bypassed), cold (dropped before the trial) or hot (read before the trial)",
         kind: ValueKind::Word,
         column: "cache",
-        since: 1,
+        since: 5,
         exported: true,
         set: |cell, text| put(&mut cell.trial.cache, text),
         get: |cell| Value::word(Some(cell.trial.cache)),
@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "advice to the kernel on buffered reads (posix_fadvise): normal, sequential, random or noreuse; none: no advice",
         kind: ValueKind::Word,
         column: "fadvise",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put_or_none(&mut cell.trial.fadvise, text),
         get: |cell| Value::word(cell.trial.fadvise),

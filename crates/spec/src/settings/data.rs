@@ -1,7 +1,7 @@
 //! What is written.
 
 use super::values::{put, put_flag, put_percent};
-use super::{LATER, Setting, Topic, Value, ValueKind};
+use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "data to write: unique (incompressible, different in every 4 KiB), repeated or zero",
         kind: ValueKind::Word,
         column: "content",
-        since: 1,
+        since: 5,
         exported: true,
         set: |cell, text| put(&mut cell.trial.content, text),
         get: |cell| Value::word(Some(cell.trial.content)),
@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "share of each written 4 KiB that is zeros, in percent: what a compressor saves",
         kind: ValueKind::Count,
         column: "compressible",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put_percent(&mut cell.trial.compressible, text),
         get: |cell| cell.trial.compressible.into(),
@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "share of the writes that repeat data written before, in percent",
         kind: ValueKind::Count,
         column: "dedup",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put_percent(&mut cell.trial.dedup, text),
         get: |cell| cell.trial.dedup.into(),
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "write blocks with offset, generation and checksum, and check them after each trial, outside its time",
         kind: ValueKind::Flag,
         column: "verify",
-        since: 4,
+        since: 5,
         exported: true,
         set: |cell, text| put_flag(&mut cell.trial.verify, text),
         get: |cell| cell.trial.verify.into(),

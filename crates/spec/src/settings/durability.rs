@@ -1,7 +1,7 @@
 //! When writes become durable.
 
 use super::values::{put, put_count};
-use super::{LATER, Setting, Topic, Value, ValueKind};
+use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "when writes become durable: none, end, each (fsync after writes), fdatasync (after writes), osync, odsync (open flags) or rwf_dsync (a flag of each write)",
         kind: ValueKind::Word,
         column: "sync",
-        since: 1,
+        since: 5,
         exported: true,
         set: |cell, text| put(&mut cell.trial.sync, text),
         get: |cell| Value::word(Some(cell.trial.sync)),
@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "writes of a thread per sync, with sync=each and sync=fdatasync",
         kind: ValueKind::Count,
         column: "sync_every",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put_count(&mut cell.trial.sync_every, text),
         get: |cell| cell.trial.sync_every.into(),

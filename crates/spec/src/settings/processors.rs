@@ -1,7 +1,7 @@
 //! Processors and memory.
 
 use super::values::{put, put_memory_node, put_or_none};
-use super::{LATER, Setting, Topic, Value, ValueKind};
+use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "CPUs that threads may run on: 0-3,8; none: all that the process may use",
         kind: ValueKind::List,
         column: "cpus",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put_or_none(&mut cell.trial.cpus, text),
         get: |cell| Value::word(cell.trial.cpus.as_ref()),
@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "which CPU a thread runs on: float (any of them), spread (one per thread, far apart: packages, then cores, then hardware threads) or packed (one per thread, close together)",
         kind: ValueKind::Word,
         column: "placement",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put(&mut cell.trial.placement, text),
         get: |cell| Value::word(Some(cell.trial.placement)),
@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "NUMA node of the threads' memory, buffers included; none: any",
         kind: ValueKind::Count,
         column: "memory_node",
-        since: LATER,
+        since: 6,
         exported: true,
         set: put_memory_node,
         get: |cell| cell.trial.memory_node.into(),
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
         kind: ValueKind::Word,
         column: "buffer_init",
-        since: 1,
+        since: 5,
         exported: true,
         set: |cell, text| put(&mut cell.trial.buffer_init, text),
         get: |cell| Value::word(Some(cell.trial.buffer_init)),
@@ -64,7 +64,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly pages of 4 KiB)",
         kind: ValueKind::Word,
         column: "buffer_memory",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put(&mut cell.trial.buffer_memory, text),
         get: |cell| Value::word(Some(cell.trial.buffer_memory)),
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Setting] = &[
         doc: "I/O priority of the threads: rt:0 to rt:7, be:0 to be:7 (0 is the highest) or idle; none: that of the process",
         kind: ValueKind::Word,
         column: "ioprio",
-        since: LATER,
+        since: 6,
         exported: true,
         set: |cell, text| put_or_none(&mut cell.trial.ioprio, text),
         get: |cell| Value::word(cell.trial.ioprio),

@@ -129,7 +129,7 @@ pub struct Setting {
     pub kind: ValueKind,
     /// The column of a run file and of exports that holds it; the name carries the unit.
     pub column: &'static str,
-    /// The schema version that brought the column; [`super::LATER`] for a new one.
+    /// The schema version that brought the column.
     pub since: i64,
     /// Whether exports have that column.
     pub exported: bool,

@@ -4,7 +4,7 @@ use iolab_spec::counters::HardwareEvents;
 use iolab_spec::region::Residency;
 
 use super::Columns;
-use crate::column::{Column, LATER, Null};
+use crate::column::{Column, Null};
 use crate::{Hardware, Sample};
 
 pub(super) fn process() -> Columns {
@@ -37,8 +37,8 @@ pub(super) fn process() -> Columns {
         of!("process_write_calls", counters.process_io => syscw, CALLS),
         of!("process_read_bytes", counters.process_io => read_bytes, STORED),
         of!("process_write_bytes", counters.process_io => write_bytes, STORED),
-        of!("nfs_read_bytes", counters.nfs => read_bytes, NFS).since(LATER),
-        of!("nfs_write_bytes", counters.nfs => write_bytes, NFS).since(LATER),
+        of!("nfs_read_bytes", counters.nfs => read_bytes, NFS).since(6),
+        of!("nfs_write_bytes", counters.nfs => write_bytes, NFS).since(6),
     ]
 }
 
@@ -65,7 +65,6 @@ pub(super) fn device() -> Columns {
             |s, n| s.counters.device.get_or_insert_default().queue_ms = Some(n),
         )
         .null(Null::Free)
-        .since(4)
         .doc("sum of the times that requests were in flight there; over `elapsed_ns` it is their mean number"),
     ]
 }
@@ -79,7 +78,6 @@ macro_rules! bottom {
             |s, n| s.counters.bottom.get_or_insert_default().stat.$field = n,
         )
         .null(Null::Account)
-        .since(3)
     };
 }
 
@@ -99,8 +97,7 @@ pub(super) fn bottom() -> Columns {
             |s: &Sample| s.counters.bottom.and_then(|b| b.stat.queue_ms),
             |s, n| s.counters.bottom.get_or_insert_default().stat.queue_ms = Some(n),
         )
-        .null(Null::Free)
-        .since(4),
+        .null(Null::Free),
     ];
     columns = columns.into_iter().map(|column| column.doc(DOC)).collect();
     // A number and no flag in exports, as ever.
@@ -112,7 +109,6 @@ pub(super) fn bottom() -> Columns {
         )
         .between(0, 1)
         .null(Null::Account)
-        .since(3)
         .doc("1: a loop device lies between, so that the page cache may hold the file behind it"),
     );
     columns
@@ -140,7 +136,6 @@ pub(super) fn hardware() -> Columns {
                 |s, n| events(s).$field = Some(n),
             )
             .null(Null::Free)
-            .since(2)
             .doc(DOC)
         };
     }
@@ -173,25 +168,20 @@ pub(super) fn machine() -> Columns {
             counters.pressure.throttled_ns,
             "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together"
         )
-        .since(LATER),
+        .since(6),
         known!(
             "buffer_piece_bytes",
             counters.buffer_piece_bytes,
             "mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN"
         )
-        .since(LATER),
+        .since(6),
         known!(
             "cpu_khz",
             counters.pressure.cpu_khz,
             "greatest frequency among up to eight CPUs at the end, where cpufreq tells"
         ),
     ];
-    columns
-        .map(|column| match column.since {
-            LATER => column,
-            _ => column.since(3),
-        })
-        .into()
+    columns.into()
 }
 
 const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";
@@ -208,9 +198,6 @@ macro_rules! cache {
             cache!($prefix, "_dirty_bytes", $when.dirty_bytes, DIRTY),
             cache!($prefix, "_writeback_bytes", $when.writeback_bytes, WRITEBACK),
         ]
-        .into_iter()
-        .map(|column| column.since(3))
-        .collect()
     };
     ($prefix:literal, $name:literal, $when:ident.$field:ident, $doc:expr) => {
         Column::number(
@@ -258,5 +245,5 @@ pub(super) fn extents() -> Columns {
             "time that looking at all this took, before and after the timed span"
         ),
     ];
-    columns.map(|column| column.since(3)).into()
+    columns.into()
 }

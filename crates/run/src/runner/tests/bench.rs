@@ -10,7 +10,7 @@ use iolab_spec::trial::TrialSpec;
 use super::super::*;
 use crate::evidence::Origin;
 use iolab_plan::cells::cells;
-use iolab_record::ClockDomain;
+use iolab_record::{ClockDomain, Run};
 use iolab_spec::settings::CellSpec;
 
 /// Plays trials on a clock of its own: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.

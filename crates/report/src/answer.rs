@@ -1,0 +1,356 @@
+//! What runs answer to their questions, for each format: computed of the run files that are given, and of nothing else.
+
+use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::answer::{Found, RunAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, together};
+use iolab_record::RunRecord;
+use iolab_record::question::{Asked as AskedOf, Fit, Question};
+use iolab_spec::access::requests_in_words;
+use iolab_spec::level::Level;
+use iolab_spec::plain::plain;
+use serde_json::Value;
+
+use crate::export::{Exported, run_fields};
+use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
+use crate::layout::{Grid, paragraph};
+use crate::rows::{Field, field, text};
+use crate::slo::{Searched, at_rates, cell_columns, cell_remarks};
+
+const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
+const RATES: &str = "The rates nearest to the limit.";
+
+/// The answers of runs. The workloads of one requirement have one together.
+#[derive(Debug)]
+pub struct Answers<'a> {
+    all: Vec<Given<'a>>,
+}
+
+/// One answer.
+#[derive(Debug)]
+enum Given<'a> {
+    /// Whether storage is good enough for a purpose.
+    Fit(Fitness),
+    /// Of one run.
+    Run(OfRun<'a>),
+}
+
+#[derive(Debug)]
+struct OfRun<'a> {
+    file: String,
+    record: &'a RunRecord,
+    answer: &'a RunAnswer,
+}
+
+/// An answer as documents show it.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// The answer.
+    pub(crate) sentences: Vec<String>,
+    /// What it rests on, and how to read that.
+    pub(crate) grid: Grid,
+    pub(crate) caption: &'static str,
+    /// Why it is open, and what it does not cover.
+    pub(crate) remarks: Vec<String>,
+}
+
+impl<'a> Answers<'a> {
+    /// Of runs, each with the name of its file; those that were asked nothing have none.
+    pub fn of(runs: impl IntoIterator<Item = (String, &'a AnalysedRun)>) -> Self {
+        let mut all = Vec::new();
+        let mut fits: Vec<FitRun<'_>> = Vec::new();
+        for (file, run) in runs {
+            let (record, Some(answer)) = (run.record(), run.answer()) else {
+                continue;
+            };
+            match &record.experiment.asked {
+                Some(
+                    question @ Question {
+                        of: AskedOf::Fit(fit),
+                        ..
+                    },
+                ) => fits.push(FitRun {
+                    file,
+                    record,
+                    question,
+                    fit,
+                    answer,
+                }),
+                _ => all.push(Given::Run(OfRun {
+                    file,
+                    record,
+                    answer,
+                })),
+            }
+        }
+        while let Some(first) = fits.first() {
+            let (id, name, workloads) = first.key();
+            let key = (id.to_owned(), name.to_owned(), workloads.to_vec());
+            let (own, others) = fits
+                .into_iter()
+                .partition(|run| run.key() == (&*key.0, &*key.1, &*key.2));
+            all.push(Given::Fit(fitness(own)));
+            fits = others;
+        }
+        Self { all }
+    }
+
+    /// All of them together; `None` where nothing was asked.
+    pub fn answer(&self) -> Option<Answer> {
+        let answers = self.all.iter().map(Given::answer);
+        (!self.all.is_empty()).then(|| together(answers))
+    }
+
+    /// For a terminal of `width` columns, an empty line between two; empty where nothing was asked.
+    pub fn text(&self, width: u16) -> String {
+        let all: Vec<String> = self.all.iter().map(|given| given.text(width)).collect();
+        all.join("\n")
+    }
+
+    /// Those about requirements, for programs; docs/OUTPUT.md names the fields.
+    pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
+        self.all.iter().filter_map(|given| match given {
+            Given::Fit(fitness) => Some(fitness.json()),
+            Given::Run(_) => None,
+        })
+    }
+
+    /// As documents show them.
+    pub(crate) fn shown(&self) -> Vec<Shown> {
+        self.all.iter().map(Given::shown).collect()
+    }
+}
+
+impl Given<'_> {
+    fn answer(&self) -> Answer {
+        match self {
+            Self::Fit(fitness) => fitness.answer(),
+            Self::Run(run) => run.answer.answer(),
+        }
+    }
+
+    fn text(&self, width: u16) -> String {
+        match self {
+            Self::Fit(fitness) => fitness.text(width),
+            Self::Run(run) => {
+                let head = run.lack().map(|text| paragraph(&text, "", width) + "\n");
+                head.unwrap_or_default()
+                    + &match &run.answer.found {
+                        Found::Limit(found) => Searched(found).text(width),
+                        Found::Cells(found) => at_rates(found, width),
+                        Found::Workload(_) => String::new(),
+                    }
+            }
+        }
+    }
+
+    fn shown(&self) -> Shown {
+        match self {
+            Self::Fit(fitness) => Shown {
+                sentences: vec![
+                    format!("{}.", fitness.sentence()),
+                    plain(&fitness.requirement.question).into_owned(),
+                ],
+                grid: Grid::of(fitness.columns()),
+                caption: LEVELS,
+                remarks: [fitness.ran(), fitness.remarks()].concat(),
+            },
+            Self::Run(run) => run.shown(),
+        }
+    }
+}
+
+impl OfRun<'_> {
+    /// That the run is not complete, so that what follows is no answer.
+    fn lack(&self) -> Option<String> {
+        (!self.answer.is_complete()).then(|| {
+            format!(
+                "{}: cannot tell: the run is not complete; finish it with: iolab resume {}. As measured so far:",
+                plain(&self.record.experiment.name),
+                plain(&self.file)
+            )
+        })
+    }
+
+    fn shown(&self) -> Shown {
+        let (own, columns, caption, remarks) = match &self.answer.found {
+            Found::Limit(found) => {
+                let searched = Searched(found);
+                let (first, second) = searched.sentences();
+                let sentences = std::iter::once(first).chain(second).collect();
+                (sentences, searched.columns(), RATES, searched.remarks())
+            }
+            Found::Cells(found) => {
+                let name = plain(&self.record.experiment.name);
+                let sentence = format!("{name}: {}.", found.answer);
+                (
+                    vec![sentence],
+                    cell_columns(found),
+                    LEVELS,
+                    cell_remarks(found),
+                )
+            }
+            Found::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
+        };
+        Shown {
+            sentences: self.lack().into_iter().chain(own).collect(),
+            grid: Grid::of(columns),
+            caption,
+            remarks,
+        }
+    }
+}
+
+/// The run of a workload.
+struct FitRun<'a> {
+    file: String,
+    record: &'a RunRecord,
+    question: &'a Question,
+    fit: &'a Fit,
+    answer: &'a RunAnswer,
+}
+
+impl FitRun<'_> {
+    /// What the runs of one answer share.
+    fn key(&self) -> (&str, &str, &[String]) {
+        (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
+    }
+}
+
+/// What the run of a workload, which has one cell, does.
+fn ran(record: &RunRecord) -> String {
+    let cell = record.cells.first();
+    cell.map_or_else(String::new, |cell| requests_in_words(cell.trial()))
+}
+
+fn written_bytes(record: &RunRecord) -> u64 {
+    let written = record.samples.iter().map(|sample| sample.writes.bytes);
+    written.fold(0, u64::saturating_add)
+}
+
+/// The answer of the runs of one requirement, of which there is one at least.
+fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
+    let (mut workloads, mut found) = (Vec::new(), Vec::new());
+    let names: Vec<String> = runs[0].fit.workloads.clone();
+    for name in names {
+        let own: Vec<&FitRun<'_>> = runs.iter().filter(|run| run.fit.workload == name).collect();
+        if own.is_empty() {
+            workloads.push(AskedWorkload {
+                name: name.clone(),
+                levels: Vec::new(),
+            });
+            found.push(fitness::Found {
+                workload: name,
+                measured: Measured::Nothing,
+                ran: String::new(),
+                written_bytes: 0,
+                found: CellAnswer::default(),
+                file: String::new(),
+            });
+            continue;
+        }
+        for run in own {
+            let Found::Workload(own) = &run.answer.found else {
+                continue;
+            };
+            workloads.push(AskedWorkload {
+                name: name.clone(),
+                levels: run.question.needs.clone(),
+            });
+            found.push(fitness::Found {
+                workload: name.clone(),
+                measured: match run.answer.is_complete() {
+                    true => Measured::Whole,
+                    false => Measured::Part,
+                },
+                ran: ran(run.record),
+                written_bytes: written_bytes(run.record),
+                found: own.clone(),
+                file: run.file.clone(),
+            });
+        }
+    }
+    let FitRun { record, fit, .. } = &runs[0];
+    Fitness {
+        requirement: Asked {
+            name: fit.requirement.clone(),
+            question: record.experiment.question.clone(),
+            not: fit.not.clone(),
+            hold: fit.hold,
+            workloads,
+        },
+        target: record.run.target.clone(),
+        found,
+        limits: fit.limits.clone(),
+    }
+}
+
+/// The answer of a run as a field of each of its rows; none where it was asked nothing.
+pub(crate) fn answer_field(answer: Option<&RunAnswer>) -> Option<Field> {
+    answer.map(|answer| text("answer", answer.answer().name()))
+}
+
+/// A row per level, or of a search one.
+pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
+    let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {
+        return Vec::new();
+    };
+    let fit = match &question.of {
+        AskedOf::Fit(fit) => Some(fit),
+        AskedOf::Cells | AskedOf::Limit => None,
+    };
+    let of = |get: fn(&Fit) -> &str| fit.map(|fit| plain(get(fit)).into_owned());
+    let row = |rest: Vec<Field>| {
+        let mut row = run_fields(name).to_vec();
+        row.extend([
+            text("experiment", &record.experiment.name),
+            text("kind", question.kind().name()),
+            field("complete", answer.is_complete()),
+            text("answer", answer.answer().name()),
+            field("fit_id", of(|fit| &fit.id)),
+            field("requirement", of(|fit| &fit.requirement)),
+            field("workload", of(|fit| &fit.workload)),
+        ]);
+        row.extend(rest);
+        row
+    };
+    match &answer.found {
+        Found::Cells(found) => {
+            let levels = found.cells.iter().flat_map(|cell| {
+                let levels = cell.levels.iter();
+                levels.map(|level| row(level_fields(&cell.cell, level)))
+            });
+            levels.collect()
+        }
+        Found::Workload(found) => {
+            let levels = found.levels.iter();
+            levels.map(|level| row(level_fields("", level))).collect()
+        }
+        Found::Limit(found) => vec![row(vec![
+            text("cell", ""),
+            text("level", &found.levels.to_string()),
+            text("unit", "1/s"),
+            field("measured", found.limit.estimate),
+            field("low", found.limit.holds),
+            field("high", found.limit.fails),
+        ])],
+    }
+}
+
+fn level_fields(cell: &str, answer: &LevelAnswer) -> Vec<Field> {
+    let judged = &answer.judged;
+    let level: &Level = &judged.level;
+    vec![
+        text("cell", cell),
+        text("level", &level.to_string()),
+        text("unit", unit(level)),
+        field("measured", judged.estimate),
+        field("low", judged.low),
+        field("high", judged.high),
+        field("limit", level.limit()),
+        field("requests", judged.requests),
+        field("trials", judged.trials),
+        text("level_answer", answer.answer.name()),
+        text("as_measured", judged.answer.name()),
+        text("why", &judged.why),
+    ]
+}
