@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use iolab_analysis::fitness::{CellAnswer, LevelAnswer, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
-use iolab_spec::level::Levels;
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::units::format_duration;
 
 use crate::doubt;
 use crate::fitness::{answer, interval, measured};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
+use iolab_spec::level::Level;
 use iolab_spec::plain::plain;
 
 /// Rates that are shown at most: those nearest to the limit. Fewer where the remarks need the lines.
@@ -167,6 +167,7 @@ impl Searched<'_> {
             fails,
             ..
         } = self.0;
+        let binds = binding(self.0);
         let about = match (limit.holds, limit.fails, limit.estimate) {
             (Some(low), Some(high), Some(estimate)) => format!(
                 "limit about {} requests/s (95 % interval {low} to {high})",
@@ -180,19 +181,16 @@ impl Searched<'_> {
         };
         match (holds, fails) {
             (Some(holds), Some(fails)) => also(format!(
-                "{levels} holds at {} requests/s, fails at {} requests/s{}",
-                holds.rate,
-                fails.rate,
-                binding(levels, fails)
+                "{levels} holds at {} requests/s, fails at {} requests/s{binds}",
+                holds.rate, fails.rate
             )),
             (Some(holds), None) => also(format!(
                 "{levels} holds at {} requests/s; no higher rate was shown to fail",
                 holds.rate
             )),
             (None, Some(fails)) => also(format!(
-                "{levels} fails at {} requests/s{}; no lower rate was shown to hold",
-                fails.rate,
-                binding(levels, fails)
+                "{levels} fails at {} requests/s{binds}; no lower rate was shown to hold",
+                fails.rate
             )),
             (None, None) => also(format!("cannot tell at which rate {levels} holds")),
         }
@@ -230,13 +228,14 @@ fn turning(end: &RateAnswer) -> Vec<String> {
     texts
 }
 
-/// Which of several levels fails first: ` (p99<2ms)`.
-fn binding(levels: &Levels, fails: &RateAnswer) -> String {
-    if levels.all().len() < 2 {
-        return String::new();
+/// Which of several levels sets the limit: `; p99<2ms binds`.
+fn binding(found: &SearchAnswer) -> String {
+    let names: Vec<String> = found.binding.iter().map(Level::to_string).collect();
+    match (found.levels.all().len(), names.as_slice()) {
+        (0 | 1, _) | (_, []) => String::new(),
+        (_, [one]) => format!("; {one} binds"),
+        (_, several) => format!("; {} bind alike", several.join(" and ")),
     }
-    let failing: Vec<String> = fails.failing().map(ToString::to_string).collect();
-    format!(" (there {} fails)", failing.join(" and "))
 }
 
 /// Three significant digits of a number.

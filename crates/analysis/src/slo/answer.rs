@@ -34,6 +34,8 @@ pub struct SearchAnswer {
     pub holds: Option<RateAnswer>,
     /// The least greater rate at which a level is shown to fail.
     pub fails: Option<RateAnswer>,
+    /// The levels that most trials missed, which set the limit: all of them where each was missed as often.
+    pub binding: Vec<Level>,
     /// How long the trials lasted, the shortest and the longest; `None` without trials.
     pub times: Option<(Duration, Duration)>,
 }
@@ -56,12 +58,6 @@ impl RateAnswer {
             .iter()
             .find_map(|level| self.found.cause(level))
     }
-
-    /// The levels that fail, before any doubt.
-    pub fn failing(&self) -> impl Iterator<Item = &Level> {
-        let levels = self.found.levels.iter().map(|level| &level.judged);
-        levels.filter_map(|judged| (judged.answer == Answer::No).then_some(&judged.level))
-    }
 }
 
 impl SearchAnswer {
@@ -78,13 +74,20 @@ impl SearchAnswer {
         let mut search = Search::new(1, 1, RATE_MAX, record.run.seed);
         let mut rates = Vec::new();
         let mut times = Vec::new();
+        let mut missed = vec![0_u32; levels.all().len()];
         for cell in &record.cells {
             let rate = cell.trial().rate.and_then(Rate::requests);
             let (Some(rate), Some(evidence)) = (rate, evidence.get(&cell.id)) else {
                 continue;
             };
             for (sample, times) in evidence.trials() {
-                search.recall(rate, keeps(levels.all(), sample, times.to_vec()));
+                let mut kept = true;
+                for (level, missed) in levels.all().iter().zip(&mut missed) {
+                    let keeps = keeps(&[*level], sample, times.to_vec());
+                    *missed += u32::from(!keeps);
+                    kept &= keeps;
+                }
+                search.recall(rate, kept);
             }
             times.extend(cell.trial().limit.time);
             let environment = record.environment_of(cell);
@@ -104,6 +107,7 @@ impl SearchAnswer {
             limit,
             holds,
             fails,
+            binding: most_missed(levels, &missed),
             times: times.iter().min().copied().zip(times.iter().max().copied()),
         })
     }
@@ -116,6 +120,15 @@ impl SearchAnswer {
             false => Answer::CannotTell,
         }
     }
+}
+
+fn most_missed(levels: &Levels, missed: &[u32]) -> Vec<Level> {
+    let most = missed.iter().copied().max().unwrap_or(0);
+    let missed = levels.all().iter().zip(missed);
+    missed
+        .filter(|(_, n)| **n == most && most > 0)
+        .map(|(level, _)| *level)
+        .collect()
 }
 
 /// The greatest rate that holds below all that fail; of those without a doubt where there are any.
