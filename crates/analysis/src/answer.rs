@@ -77,10 +77,12 @@ fn of_workload(
     let evidence = Evidence::of_cells(record, latencies)?;
     let cells = record.cells.iter();
     let mut cells = cells.filter_map(|cell| Some((cell, evidence.get(&cell.id)?)));
-    Ok(cells.next().map_or_else(CellAnswer::default, |(cell, evidence)| {
-        let environment = record.environment_of(cell);
-        CellAnswer::of(String::new(), cell, evidence, &environment, levels.all())
-    }))
+    Ok(cells
+        .next()
+        .map_or_else(CellAnswer::default, |(cell, evidence)| {
+            let environment = record.environment_of(cell);
+            CellAnswer::of(String::new(), cell, evidence, &environment, levels.all())
+        }))
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use iolab_spec::counters::FlushCounter;
-use iolab_target::device_under;
 use iolab_target::sysfs;
+use iolab_target::{device_under, lies_in_memory};
 
 use crate::kernel_text::{chosen, text_of};
 use crate::link::{self, Link};
@@ -24,6 +24,8 @@ pub struct Backing {
     pub file: String,
     /// Whether the loop device reads it past the page cache; `None` where the kernel does not say.
     pub direct: Option<bool>,
+    /// Whether it lies in memory, so that no device has its bytes.
+    pub in_memory: bool,
 }
 
 /// What a device reports of itself, word for word.
@@ -269,8 +271,10 @@ fn layer(disk: &Path) -> Option<String> {
 }
 
 fn backing(disk: &Path) -> Option<Backing> {
+    let file = sysfs::backing_file(disk)?;
     Some(Backing {
-        file: sysfs::backing_file(disk)?.to_string_lossy().into_owned(),
+        in_memory: lies_in_memory(&file),
+        file: file.to_string_lossy().into_owned(),
         direct: text_of(disk.join("loop/dio")).map(|text| text == "1"),
     })
 }
@@ -404,6 +408,28 @@ mod tests {
         assert_eq!(device.chain(), "dm-0 (crypt) on nvme0n1p2");
         let names: Vec<_> = device.stack().iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, ["dm-0", "nvme0n1p2"]);
+    }
+
+    #[test]
+    fn flushes_are_looked_for_where_they_are_counted() {
+        let tree = machine();
+        let of = |number| {
+            Device::read(tree.path(), number)
+                .expect("there")
+                .flush_counter()
+        };
+        // Without a queue nothing counts them, below or above.
+        assert_eq!([(259, 2), (253, 0), (7, 7)].map(of), [None; 3]);
+        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+        tree.files(nvme, &[("mq/0/nr_tags", "1023")]);
+        let looped = "devices/virtual/block/loop7";
+        tree.files(looped, &[("mq/0/nr_tags", "128"), ("queue/iostats", "1")]);
+        // A partition's are its disk's; encryption announces the cache of the disk below; a loop device has its own.
+        let disks = Some(FlushCounter::Disks);
+        assert_eq!([(259, 2), (253, 0)].map(of), [disks, disks]);
+        assert_eq!(of((7, 7)), Some(FlushCounter::Device));
+        tree.link("dev/block/259:0", nvme);
+        assert_eq!(of((259, 0)), Some(FlushCounter::Device));
     }
 
     #[test]

@@ -102,7 +102,9 @@ impl Found {
             return None;
         }
         // To the second: trials last a little longer than they are to.
-        let seconds = Duration::from_nanos(self.found.load_ns).as_secs_f64().round();
+        let seconds = Duration::from_nanos(self.found.load_ns)
+            .as_secs_f64()
+            .round();
         let load = rough_duration(Duration::from_secs_f64(seconds));
         let written = match self.written_bytes {
             0 => String::new(),

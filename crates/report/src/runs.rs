@@ -8,7 +8,7 @@ use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
     ratio_interval,
 };
-use iolab_spec::quantity::{format_p, format_percent};
+use iolab_spec::quantity::{digits, format_p, format_percent};
 use serde_json::{Map, Value, json};
 
 use crate::compare::{cells, difference_lines, factor, imbalance_words};
@@ -395,24 +395,24 @@ fn verdict(gate: &Gate) -> String {
 /// The change that a gate would have found, in a clause.
 fn sight(gate: &Gate) -> String {
     if let Some(missing) = gate.missing() {
-        return format!(
-            "{} earlier runs, {missing} more are needed",
-            gate.history
-        );
+        return format!("{} earlier runs, {missing} more are needed", gate.history);
     }
-    let percent = |factor: f64| format!("{:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil());
+    let change = |factor: f64| match factor < 2.0 {
+        true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
+        false => format!("by a factor of {}", digits(factor, 2)),
+    };
     match gate.sight() {
         None => "nothing to compare".to_owned(),
         Some(sight) if sight.worst > DETECTABLE_MAX => format!(
             "in some cells not even a change by a factor of {DETECTABLE_MAX} would have been found"
         ),
-        Some(sight) if percent(sight.best) == percent(sight.worst) => {
-            format!("a change of {} would have been found", percent(sight.worst))
+        Some(sight) if change(sight.best) == change(sight.worst) => {
+            format!("a change {} would have been found", change(sight.worst))
         }
         Some(sight) => format!(
-            "a change of {} to {}, depending on the cell, would have been found",
-            percent(sight.best),
-            percent(sight.worst)
+            "a change {} to one {}, depending on the cell, would have been found",
+            change(sight.best),
+            change(sight.worst)
         ),
     }
 }
@@ -489,7 +489,10 @@ pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
     whole.insert("conclusion".to_owned(), json!(gate.conclusion().name()));
     whole.insert("summary".to_owned(), json!(gate_summary(gate)));
     whole.insert("must_find".to_owned(), json!(gate.must_find));
-    let sight = gate.sight().map(|sight| sight.worst).filter(|worst| worst.is_finite());
+    let sight = gate
+        .sight()
+        .map(|sight| sight.worst)
+        .filter(|worst| worst.is_finite());
     whole.insert("detectable_factor".to_owned(), json!(sight));
     whole.insert("file".to_owned(), json!(gate.file));
     whole.insert("history".to_owned(), json!(gate.history));
