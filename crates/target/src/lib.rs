@@ -51,7 +51,7 @@ pub use need::{Consent, Need, Share, Size};
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
 pub use space::{Demand, check_together, free};
-pub use stack::{Stack, device_under};
+pub use stack::{Stack, device_under, lies_in_memory};
 
 /// Bytes of a path with the NUL at its end that system calls take (limits.h).
 const PATH_MAX: usize = 4096;

@@ -1,6 +1,6 @@
 //! Whether a level holds, from the times of a cell's trials.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::{LatencyOf, Operation, RequestTime, RunRecord, Sample, SampleLatency};
 use iolab_spec::Result;
@@ -66,7 +66,7 @@ pub struct Judged {
     pub requests: u64,
     /// Trials that it rests on.
     pub trials: usize,
-    /// Whether the level holds.
+    /// Whether the level holds, as it was measured: before any doubt.
     pub answer: Answer,
     /// Why that is unknown; empty where it is known.
     pub why: String,
@@ -98,13 +98,48 @@ impl<'a> Evidence<'a> {
         Ok(cells.collect())
     }
 
+    /// These trials, in the order of time; the seed is that of the resampling.
+    pub(crate) fn of_trials(
+        trials: &'a [(Sample, Vec<(LatencyOf, LatencyHistogram)>)],
+        seed: u64,
+    ) -> Self {
+        let trials = trials.iter().map(|(sample, times)| Trial {
+            sample,
+            times: times.clone(),
+        });
+        Self {
+            trials: trials.collect(),
+            seed,
+        }
+    }
+
+    /// The trials with their times.
+    pub(crate) fn trials(
+        &self,
+    ) -> impl Iterator<Item = (&'a Sample, &[(LatencyOf, LatencyHistogram)])> {
+        self.trials
+            .iter()
+            .map(|trial| (trial.sample, trial.times.as_slice()))
+    }
+
+    /// The same without some trials, by the ids of their samples.
+    #[must_use]
+    pub fn without(&self, samples: &BTreeSet<i64>) -> Self {
+        let trials = self.trials.iter();
+        let trials = trials.filter(|trial| !samples.contains(&trial.sample.id));
+        Self {
+            trials: trials.cloned().collect(),
+            seed: self.seed,
+        }
+    }
+
     /// The trials.
     pub fn samples(&self) -> impl Iterator<Item = &'a Sample> {
         self.trials.iter().map(|trial| trial.sample)
     }
 
     /// What a level bounds in each trial, with the requests that the value rests on.
-    pub(crate) fn of_trials(&self, level: &Level) -> Vec<(f64, f64)> {
+    pub(crate) fn values(&self, level: &Level) -> Vec<(f64, f64)> {
         let trials = self.trials.iter().map(|trial| {
             let counts = trial.counts(level.of);
             let requests: u64 = counts.iter().map(|(_, n)| n).sum();
@@ -131,16 +166,6 @@ pub(crate) fn times_of_samples(
         of_sample.push((latency.of, latency.histogram));
     }
     Ok(times)
-}
-
-impl Judged {
-    /// The answer; where something speaks against believing the times, it cannot be told.
-    pub fn despite(&self, doubts: &[String]) -> Answer {
-        match doubts.is_empty() {
-            true => self.answer,
-            false => Answer::CannotTell,
-        }
-    }
 }
 
 impl Trial<'_> {
