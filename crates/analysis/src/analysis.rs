@@ -34,7 +34,7 @@ use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
 use iolab_plan::experiment::Experiment;
-use iolab_record::environment::KEYS;
+use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
 };
@@ -221,10 +221,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
         clock_cost_ns: record.run.clock_cost_ns,
-        cpus: record
-            .environment
-            .get(&KEYS.cpu_usable_count)
-            .and_then(|count| count.try_into().ok()),
+        cpus: usable_cpus(&record.environment),
     };
     let gaps: BTreeMap<i64, &str> = record
         .events
@@ -303,6 +300,12 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     }
 }
 
+/// CPUs that the process may use, where that is known.
+pub(crate) fn usable_cpus(environment: &Environment) -> Option<u32> {
+    let count = environment.get(&KEYS.cpu_usable_count)?;
+    count.try_into().ok()
+}
+
 /// Brings the sizes and rates that a run has added, whose cells stand last, between those of the grid. The other factors keep the
 /// order of their levels.
 fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
@@ -376,7 +379,7 @@ impl Context {
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),
-            disturbance: self.disturbance(cell, &ok),
+            disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

@@ -1,15 +1,15 @@
-//! Whether measurements show that levels hold, and what speaks against believing them.
+//! Whether measurements show that levels hold, with what speaks against believing them.
 
 mod cells;
-mod doubt;
 mod judge;
 
-pub use cells::{Verdict, Verdicts};
-pub use doubt::{doubts, doubts_of_run};
+pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
-pub use judge::{Change, Evidence, Judged, judge, keeps, together};
+pub use judge::{Change, Evidence, Judged, Times, counted, judge, keeps, together};
 
 use iolab_spec::named;
+
+use crate::doubt::Direction;
 
 named! {
     /// The answer to a question.
@@ -20,5 +20,16 @@ named! {
         No = "no",
         /// Neither is shown.
         CannotTell = "cannot tell",
+    }
+}
+
+impl Answer {
+    /// What it says of the storage; `None` where it says nothing.
+    pub fn direction(self) -> Option<Direction> {
+        match self {
+            Self::Yes => Some(Direction::AtLeast),
+            Self::No => Some(Direction::AtMost),
+            Self::CannotTell => None,
+        }
     }
 }

@@ -5,7 +5,7 @@ use iolab_spec::{Error, Result};
 
 use crate::compare::Conclusion;
 use crate::runs::kin::{Kinship, LeftOut};
-use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsComparison};
+use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
 use iolab_record::RunStatus;
 
 /// What is asked of a gate.
@@ -17,6 +17,8 @@ pub struct GateTerms {
     pub kinship: Kinship,
     /// Most earlier runs that are used: the last ones.
     pub last: usize,
+    /// The change, as a share, that the gate must be able to find in each cell; `None` where any will do.
+    pub must_find: Option<f64>,
 }
 
 /// What a gate says.
@@ -30,6 +32,17 @@ pub struct Gate {
     pub history: usize,
     /// Why other runs are left out: a reason for each file.
     pub unused: Vec<LeftOut>,
+    /// The change that it must be able to find.
+    pub must_find: Option<f64>,
+}
+
+/// How small a change is found in a cell with a chance of [`GATE_POWER`](crate::runs::GATE_POWER), as a factor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sight {
+    /// In the cell where the smallest change is found.
+    pub best: f64,
+    /// In the one where it takes the largest; infinite where a cell has none that would be found.
+    pub worst: f64,
 }
 
 impl Gate {
@@ -56,6 +69,7 @@ impl Gate {
             compared,
             history: history.len(),
             unused,
+            must_find: terms.must_find,
         })
     }
 
@@ -66,10 +80,39 @@ impl Gate {
             .filter(|missing| *missing > 0)
     }
 
+    /// How small a change it would have found; `None` where nothing is compared.
+    pub fn sight(&self) -> Option<Sight> {
+        let cells = &self.compared.as_ref()?.cells;
+        let found = cells.iter().map(|cell| {
+            let detectable = cell.judged.detectable;
+            detectable.map_or(f64::INFINITY, |share| 1.0 + share)
+        });
+        let found: Vec<f64> = found.collect();
+        Some(Sight {
+            best: found.iter().copied().reduce(f64::min)?,
+            worst: found.iter().copied().reduce(f64::max)?,
+        })
+    }
+
+    /// Cells in which the change that must be found would not have been.
+    pub fn blind(&self) -> usize {
+        let Some((compared, must_find)) = self.compared.as_ref().zip(self.must_find) else {
+            return 0;
+        };
+        let sees = |cell: &&RunsCell| {
+            let detectable = cell.judged.detectable;
+            detectable.is_some_and(|share| share <= must_find)
+        };
+        compared.cells.len() - compared.cells.iter().filter(sees).count()
+    }
+
     /// How it ends for a script: an alarm before everything else, and no answer where earlier runs are missing, a cell of
-    /// theirs was not measured, or a change may come from a disturbance.
+    /// theirs was not measured, a change may come from a disturbance, or the change that must be found would not have been.
     pub fn conclusion(&self) -> Conclusion {
         let compared = self.compared.as_ref();
-        compared.map_or(Conclusion::CannotTell, RunsComparison::conclusion)
+        match compared.map_or(Conclusion::CannotTell, RunsComparison::conclusion) {
+            Conclusion::Settled if self.blind() > 0 => Conclusion::CannotTell,
+            conclusion => conclusion,
+        }
     }
 }

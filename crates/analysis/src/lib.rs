@@ -2,8 +2,9 @@
 //!
 //! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each, `gate.rs` a new
 //! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `glance.rs` the numbers that
-//! are compared most, `outline.rs` a run as one small curve, `fitness.rs` whether service levels hold, `slo.rs` the
-//! search for the greatest rate at which they do, `answer.rs` what a run answers to its question.
+//! are compared most, `outline.rs` a run as one small curve, `doubt.rs` what speaks against a claim, `fitness.rs`
+//! whether service levels hold, `slo.rs` the search for the greatest rate at which they do, `answer.rs` what a run answers to its
+//! question.
 
 pub mod analysed;
 pub mod analysis;
@@ -11,6 +12,7 @@ pub mod answer;
 pub mod bends;
 pub mod compare;
 pub mod curve;
+pub mod doubt;
 pub mod equivalence;
 pub mod fitness;
 pub mod gate;

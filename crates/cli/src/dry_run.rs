@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_peers::beyond_budget;
 use iolab_plan::cells::Plan;
-use iolab_plan::forecast::{Forecast, Written};
+use iolab_plan::forecast::Forecast;
 use iolab_report::forecast;
 use iolab_spec::Result;
 use iolab_spec::quantity::format_bytes;
@@ -17,10 +17,23 @@ use crate::output;
 
 /// Prints the forecast of these plans; `needs` is what they need of each target, empty where they run programs.
 pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outcome {
+    print_with(plans, targets, needs, &[])
+}
+
+/// The same, with lines that say what the plans do.
+pub(crate) fn print_with(
+    plans: &[Plan],
+    targets: &[PathBuf],
+    needs: &[Need],
+    does: &[String],
+) -> Outcome {
     let forecasts: Vec<Forecast> = plans.iter().map(Forecast::of).collect();
     let mut to = output::open(None)?;
     writeln!(to, "Dry run: nothing is touched.\n")?;
     write!(to, "{}", forecast::text(&forecasts, output::style().width))?;
+    for text in does {
+        writeln!(to, "{}", output::harmless(text))?;
+    }
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();
     for text in left_out {
@@ -32,10 +45,6 @@ pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outc
     for text in plans.iter().filter_map(beyond_budget) {
         writeln!(to, "{text}")?;
     }
-    let written = forecasts
-        .iter()
-        .map(|f| f.written)
-        .fold(Written::AtMost(0), Written::and);
     for (number, path) in targets.iter().enumerate() {
         writeln!(to, "\nTarget: {}", path.display())?;
         if let Some(need) = needs.get(number) {
@@ -45,7 +54,7 @@ pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outc
     writeln!(
         to,
         "All trials together write: {}",
-        forecast::written(written)
+        forecast::written_by_all(&forecasts)
     )?;
     Ok(to.flush()?)
 }

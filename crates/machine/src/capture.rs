@@ -44,6 +44,7 @@ pub fn of_target(target: &Target) -> Environment {
     let device = target.device();
     if let Some(device) = device.and_then(|number| Device::read(Path::new("/sys"), number)) {
         put_device(&mut list, &device);
+        put_limits(&mut list, &device);
     }
     list
 }
@@ -213,6 +214,11 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_removable, device.removable);
     list.put(&KEYS.device_rotational, device.rotational);
     list.put(&KEYS.device_write_cache, device.write_cache.clone());
+    let counter = device.flush_counter();
+    list.put(
+        &KEYS.device_flush_counter,
+        counter.map(|counter| counter.to_string()),
+    );
     list.put(&KEYS.device_read_ahead_kib, kib(device.read_ahead_bytes));
     list.put(&KEYS.device_requests_max, device.requests_max);
     list.put(&KEYS.device_request_max_kib, kib(device.request_max_bytes));
@@ -232,6 +238,14 @@ fn put_device(list: &mut Environment, device: &Device) {
         list.put(&KEYS.device_link, link.now.clone());
         list.put(&KEYS.device_link_best, link.best.clone());
         list.put(&KEYS.device_link_mb_s, link.ceiling_mb_s);
+    }
+}
+
+/// What control groups allow this process of the traffic with the device.
+fn put_limits(list: &mut Environment, device: &Device) {
+    let limits = cgroup::Limits::of_device(Path::new("/proc"), Some(device));
+    for limit in limits.io {
+        list.put(KEYS.device_limit(limit.what), limit.per_second);
     }
 }
 

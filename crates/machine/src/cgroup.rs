@@ -4,14 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::device::Device;
 use crate::kernel_text::text_of;
+use iolab_spec::counters::Traffic;
 use iolab_target::procfs::{ControlGroup, Hierarchy};
 
 /// A bound on the traffic with one device, per second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoLimit {
-    /// `rbps`, `wbps`, `riops` or `wiops`: bytes or requests per second, of reads or writes.
-    pub what: &'static str,
+    /// What it bounds.
+    pub what: Traffic,
     /// The bound.
     pub per_second: u64,
 }
@@ -34,12 +36,17 @@ impl Limits {
     /// Reads what applies to this process by `proc` (`/proc`); `devices` are the target's with all below it.
     pub fn read(proc: &Path, devices: &[(u32, u32)]) -> Self {
         let mut limits = Self::default();
-        for group in groups(proc) {
-            for folder in group.on_the_way_up() {
-                limits.tighten(&folder, devices);
-            }
+        for folder in folders(proc) {
+            limits.tighten(&folder, devices);
         }
         limits
+    }
+
+    /// Reads the bounds on the traffic with a device. Control groups bound whole disks.
+    pub fn of_device(proc: &Path, device: Option<&Device>) -> Self {
+        let stack = device.iter().flat_map(|device| device.stack());
+        let disks: Vec<(u32, u32)> = stack.filter_map(|device| device.number).collect();
+        Self::read(proc, &disks)
     }
 
     fn tighten(&mut self, folder: &Path, devices: &[(u32, u32)]) {
@@ -129,7 +136,6 @@ fn share(quota: f64, period: f64) -> Option<f64> {
 
 /// `io.max`: a line per device, `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
 fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
-    const WHAT: [&str; 4] = ["rbps", "wbps", "riops", "wiops"];
     let Some(text) = text_of(folder.join("io.max")) else {
         return Vec::new();
     };
@@ -143,7 +149,7 @@ fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
         .filter_map(|field| {
             let (name, value) = field.split_once('=')?;
             Some(IoLimit {
-                what: WHAT.into_iter().find(|what| *what == name)?,
+                what: name.parse().ok()?,
                 per_second: value.parse().ok()?,
             })
         })
@@ -152,11 +158,11 @@ fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
 
 /// `blkio.throttle.*_device`: a line per device, `8:16 2097152`.
 fn io_v1(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
-    const FILES: [(&str, &str); 4] = [
-        ("rbps", "blkio.throttle.read_bps_device"),
-        ("wbps", "blkio.throttle.write_bps_device"),
-        ("riops", "blkio.throttle.read_iops_device"),
-        ("wiops", "blkio.throttle.write_iops_device"),
+    const FILES: [(Traffic, &str); 4] = [
+        (Traffic::ReadBytes, "blkio.throttle.read_bps_device"),
+        (Traffic::WriteBytes, "blkio.throttle.write_bps_device"),
+        (Traffic::Reads, "blkio.throttle.read_iops_device"),
+        (Traffic::Writes, "blkio.throttle.write_iops_device"),
     ];
     let device = format!("{major}:{minor}");
     FILES
@@ -174,23 +180,8 @@ fn io_v1(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
         .collect()
 }
 
-/// A control group of this process: where its hierarchy is mounted, and the group's own folder.
-struct Group {
-    mount: PathBuf,
-    folder: PathBuf,
-}
-
-impl Group {
-    fn on_the_way_up(&self) -> Vec<PathBuf> {
-        self.folder
-            .ancestors()
-            .take_while(|folder| folder.starts_with(&self.mount))
-            .map(Path::to_owned)
-            .collect()
-    }
-}
-
-fn groups(proc: &Path) -> Vec<Group> {
+/// The folders of the control groups of this process, each with those above it.
+fn folders(proc: &Path) -> Vec<PathBuf> {
     let (Ok(mounts), Ok(own)) = (
         fs::read(proc.join("self/mountinfo")),
         fs::read_to_string(proc.join("self/cgroup")),
@@ -198,29 +189,11 @@ fn groups(proc: &Path) -> Vec<Group> {
         return Vec::new();
     };
     let hierarchies = Hierarchy::parse(&mounts);
-    ControlGroup::parse(&own)
-        .filter_map(|own| {
-            let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&own))?;
-            Some(group(hierarchy, own.path))
-        })
-        .collect()
-}
-
-/// A container sees only a part of the hierarchy, but may see its place in the whole.
-fn group(hierarchy: &Hierarchy, path: &str) -> Group {
-    let path = Path::new(path);
-    let inside = path.strip_prefix(&hierarchy.root).unwrap_or(path);
-    let folder = hierarchy
-        .mount
-        .join(inside.strip_prefix("/").unwrap_or(inside));
-    Group {
-        mount: hierarchy.mount.clone(),
-        folder: if folder.is_dir() {
-            folder
-        } else {
-            hierarchy.mount.clone()
-        },
-    }
+    let groups = ControlGroup::parse(&own).filter_map(|own| {
+        let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&own))?;
+        Some(hierarchy.on_the_way_up(&own))
+    });
+    groups.flatten().collect()
 }
 
 #[cfg(test)]
@@ -272,7 +245,7 @@ mod tests {
         assert_eq!(limits.cpus, Some(1.5));
         assert_eq!(limits.memory_bytes, Some(1 << 30));
         let io: Vec<_> = limits.io.iter().map(|l| (l.what, l.per_second)).collect();
-        assert_eq!(io, [("rbps", 2 << 20), ("wiops", 120)]);
+        assert_eq!(io, [(Traffic::ReadBytes, 2 << 20), (Traffic::Writes, 120)]);
     }
 
     #[test]
@@ -300,7 +273,7 @@ mod tests {
         assert_eq!(
             found.io,
             [IoLimit {
-                what: "rbps",
+                what: Traffic::ReadBytes,
                 per_second: 1_000_000
             }]
         );

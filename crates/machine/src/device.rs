@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iolab_target::device_under;
+use iolab_spec::counters::FlushCounter;
 use iolab_target::sysfs;
+use iolab_target::{device_under, lies_in_memory};
 
 use crate::kernel_text::{chosen, text_of};
 use crate::link::{self, Link};
@@ -23,6 +24,8 @@ pub struct Backing {
     pub file: String,
     /// Whether the loop device reads it past the page cache; `None` where the kernel does not say.
     pub direct: Option<bool>,
+    /// Whether it lies in memory, so that no device has its bytes.
+    pub in_memory: bool,
 }
 
 /// What a device reports of itself, word for word.
@@ -79,6 +82,8 @@ pub struct Device {
     pub misaligned_bytes: Option<u64>,
     /// Whether the kernel counts its traffic.
     pub counts_traffic: Option<bool>,
+    /// Whether the kernel counts flushes: it does so where it queues requests, not where a driver takes them as they come.
+    pub counts_flushes: bool,
     /// Its connection to the machine.
     pub link: Option<Link>,
     /// Temperature and the limit at which it slows down, degrees Celsius.
@@ -104,6 +109,23 @@ impl Device {
             all.extend(below.stack());
         }
         all
+    }
+
+    /// Whose counters hold the flushes of the write cache that it announces; `None` where nothing counts them. A partition's are
+    /// those of its disk. A layer announces the cache of what lies below it, and a loop device one of its own.
+    pub fn flush_counter(&self) -> Option<FlushCounter> {
+        let is_own = self.below.is_empty() || self.backing.is_some();
+        let mut stack = self.stack().into_iter();
+        let mut ends = self.stack().into_iter().filter(|end| end.below.is_empty());
+        match is_own {
+            true if !self.counts_flushes => None,
+            true if self.name == self.disk => Some(FlushCounter::Device),
+            // The counters of a partition have no flushes, and those of its disk are those of the bottom, unless it lies on a file.
+            true => self.backing.is_none().then_some(FlushCounter::Disks),
+            false => (stack.all(|layer| layer.backing.is_none())
+                && ends.all(|end| end.counts_flushes))
+            .then_some(FlushCounter::Disks),
+        }
     }
 
     /// `dm-0 (crypt) on nvme0n1p2`, as deep as it goes.
@@ -138,6 +160,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     let disk_name = sysfs::name_of(disk);
     let transport = transport(disk, &disk_name);
     let backing = backing(disk);
+    let has_queue = disk.join("mq").exists();
     let identity = Identity {
         vendor: text_of(disk.join("device/vendor")),
         model: text_of(disk.join("device/model")),
@@ -164,6 +187,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         misaligned_bytes: text_of(folder.join("alignment_offset"))
             .and_then(|text| text.parse().ok()),
         counts_traffic: sysfs::counts_traffic(disk),
+        counts_flushes: has_queue && flag("queue/iostats") == Some(true),
         link: link::read(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),
@@ -246,8 +270,10 @@ fn layer(disk: &Path) -> Option<String> {
 }
 
 fn backing(disk: &Path) -> Option<Backing> {
+    let file = sysfs::backing_file(disk)?;
     Some(Backing {
-        file: sysfs::backing_file(disk)?.to_string_lossy().into_owned(),
+        in_memory: lies_in_memory(&file),
+        file: file.to_string_lossy().into_owned(),
         direct: text_of(disk.join("loop/dio")).map(|text| text == "1"),
     })
 }
@@ -381,6 +407,28 @@ mod tests {
         assert_eq!(device.chain(), "dm-0 (crypt) on nvme0n1p2");
         let names: Vec<_> = device.stack().iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, ["dm-0", "nvme0n1p2"]);
+    }
+
+    #[test]
+    fn flushes_are_looked_for_where_they_are_counted() {
+        let tree = machine();
+        let of = |number| {
+            Device::read(tree.path(), number)
+                .expect("there")
+                .flush_counter()
+        };
+        // Without a queue nothing counts them, below or above.
+        assert_eq!([(259, 2), (253, 0), (7, 7)].map(of), [None; 3]);
+        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+        tree.files(nvme, &[("mq/0/nr_tags", "1023")]);
+        let looped = "devices/virtual/block/loop7";
+        tree.files(looped, &[("mq/0/nr_tags", "128"), ("queue/iostats", "1")]);
+        // A partition's are its disk's; encryption announces the cache of the disk below; a loop device has its own.
+        let disks = Some(FlushCounter::Disks);
+        assert_eq!([(259, 2), (253, 0)].map(of), [disks, disks]);
+        assert_eq!(of((7, 7)), Some(FlushCounter::Device));
+        tree.link("dev/block/259:0", nvme);
+        assert_eq!(of((259, 0)), Some(FlushCounter::Device));
     }
 
     #[test]

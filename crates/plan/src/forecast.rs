@@ -68,7 +68,10 @@ impl Written {
         let of_block = writing.map(|cell| {
             let trial = &cell.spec.trial;
             let share = f64::from(100 - trial.read_percent) / 100.0;
-            let bytes = trial.limit.bytes.map(|bytes| (bytes as f64 * share) as u64);
+            let requests = trial.requests_bound();
+            let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
+            let limit = [trial.limit.bytes, requested].into_iter().flatten().min();
+            let bytes = limit.map(|bytes| (bytes as f64 * share) as u64);
             bytes.map_or(Self::Unbounded, |bytes| {
                 Self::AtMost(bytes.saturating_mul(trials))
             })

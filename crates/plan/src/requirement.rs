@@ -8,8 +8,8 @@ use iolab_spec::names::unknown;
 use iolab_spec::quantity::counted;
 use iolab_spec::response::Response;
 use iolab_spec::settings::{CellSpec, Setting};
-use iolab_spec::trial::Layout;
-use iolab_spec::units::format_duration;
+use iolab_spec::trial::{Backend, CacheState, Layout};
+use iolab_spec::units::{format_duration, format_size};
 use iolab_spec::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -194,6 +194,37 @@ impl Requirement {
         Ok(())
     }
 
+    /// Has workloads use a disk without a file system or page cache before it, in whole blocks of so many bytes. The workloads whose
+    /// requests grow by that, in words.
+    ///
+    /// # Errors
+    /// Never for requirements that were read.
+    pub fn use_bare_disk(&mut self, block: u64) -> Result<Vec<String>> {
+        let mut grown = Vec::new();
+        for workload in &mut self.workloads {
+            let trial = workload.experiment.base()?.trial;
+            let bs = trial.bs.next_multiple_of(block);
+            if bs != trial.bs {
+                let (from, to) = (format_size(trial.bs), format_size(bs));
+                grown.push(format!("{}: {to} instead of {from}", workload.name));
+            }
+            let backend = match trial.backend {
+                Backend::Sync => Backend::Psync,
+                other => other,
+            };
+            for (name, value) in [
+                ("cache", CacheState::Direct.to_string()),
+                ("backend", backend.to_string()),
+                ("bs", format_size(bs)),
+            ] {
+                if let Some(setting) = Setting::find(name) {
+                    workload.experiment.fix(setting, &value)?;
+                }
+            }
+        }
+        Ok(grown)
+    }
+
     /// Has workloads that make files of their own write over what there is, as a device or a file takes it. Whether any did.
     ///
     /// # Errors
@@ -349,6 +380,25 @@ remedy = "a faster disk"
         }
         let error = Requirement::find("etc").expect_err("unknown");
         assert!(error.to_string().contains("etcd"), "{error}");
+    }
+
+    #[test]
+    fn a_bare_disk_takes_whole_blocks() {
+        for (name, _) in BUILTIN_REQUIREMENTS {
+            let mut requirement = Requirement::find(name).expect(name);
+            let grown = requirement.use_bare_disk(4096).expect(name);
+            for workload in &requirement.workloads {
+                let trial = workload.experiment.base().expect(name).trial;
+                trial.check().expect(name);
+                assert!(trial.bs.is_multiple_of(4096) && trial.cache == CacheState::Direct);
+            }
+            let wanted: &[&str] = match *name {
+                "etcd" => &["wal: 4KiB instead of 2300"],
+                "sqlite" => &["wal: 8KiB instead of 4120"],
+                _ => &[],
+            };
+            assert_eq!(grown, wanted, "{name}");
+        }
     }
 
     #[test]

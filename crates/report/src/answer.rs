@@ -1,10 +1,11 @@
 //! What runs answer to their questions, for each format: computed of the run files that are given, and of nothing else.
 
 use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::answer::{Found, FoundLimit, RunAnswer};
-use iolab_analysis::fitness::{Answer, Judged, together};
+use iolab_analysis::answer::{Found, RunAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, together};
 use iolab_record::RunRecord;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
+use iolab_spec::access::requests_in_words;
 use iolab_spec::level::Level;
 use iolab_spec::plain::plain;
 use serde_json::Value;
@@ -14,6 +15,7 @@ use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
 use crate::rows::{Field, field, text};
 use crate::slo::{Searched, at_rates, cell_columns, cell_remarks};
+use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
 const RATES: &str = "The rates nearest to the limit.";
@@ -113,6 +115,24 @@ impl<'a> Answers<'a> {
         })
     }
 
+    /// The answers themselves as paragraphs of Markdown; empty where nothing was asked.
+    pub fn markdown(&self) -> String {
+        self.paragraphs(markdown::line)
+    }
+
+    /// The answers themselves as paragraphs of LaTeX; empty where nothing was asked.
+    pub fn latex(&self) -> String {
+        self.paragraphs(latex::escaped)
+    }
+
+    fn paragraphs(&self, escaped: impl Fn(&str) -> String) -> String {
+        let shown = self.shown().into_iter();
+        let sentences = shown.flat_map(|shown| shown.sentences);
+        sentences
+            .map(|sentence| escaped(&plain(&sentence)) + "\n\n")
+            .collect()
+    }
+
     /// As documents show them.
     pub(crate) fn shown(&self) -> Vec<Shown> {
         self.all.iter().map(Given::shown).collect()
@@ -134,7 +154,7 @@ impl Given<'_> {
                 let head = run.lack().map(|text| paragraph(&text, "", width) + "\n");
                 head.unwrap_or_default()
                     + &match &run.answer.found {
-                        Found::Limit(found) => run.searched(found).text(width),
+                        Found::Limit(found) => Searched(found).text(width),
                         Found::Cells(found) => at_rates(found, width),
                         Found::Workload(_) => String::new(),
                     }
@@ -151,7 +171,7 @@ impl Given<'_> {
                 ],
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
-                remarks: fitness.remarks(),
+                remarks: [fitness.ran(), fitness.remarks()].concat(),
             },
             Self::Run(run) => run.shown(),
         }
@@ -159,16 +179,6 @@ impl Given<'_> {
 }
 
 impl OfRun<'_> {
-    fn searched<'b>(&'b self, found: &'b FoundLimit) -> Searched<'b> {
-        Searched {
-            experiment: &self.record.experiment.name,
-            levels: &found.levels,
-            limit: &found.limit,
-            doubts: &found.doubts,
-            times: found.times,
-        }
-    }
-
     /// That the run is not complete, so that what follows is no answer.
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
@@ -183,7 +193,7 @@ impl OfRun<'_> {
     fn shown(&self) -> Shown {
         let (own, columns, caption, remarks) = match &self.answer.found {
             Found::Limit(found) => {
-                let searched = self.searched(found);
+                let searched = Searched(found);
                 let (first, second) = searched.sentences();
                 let sentences = std::iter::once(first).chain(second).collect();
                 (sentences, searched.columns(), RATES, searched.remarks())
@@ -225,6 +235,17 @@ impl FitRun<'_> {
     }
 }
 
+/// What the run of a workload, which has one cell, does.
+fn ran(record: &RunRecord) -> String {
+    let cell = record.cells.first();
+    cell.map_or_else(String::new, |cell| requests_in_words(cell.trial()))
+}
+
+fn written_bytes(record: &RunRecord) -> u64 {
+    let written = record.samples.iter().map(|sample| sample.writes.bytes);
+    written.fold(0, u64::saturating_add)
+}
+
 /// The answer of the runs of one requirement, of which there is one at least.
 fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
     let (mut workloads, mut found) = (Vec::new(), Vec::new());
@@ -239,9 +260,9 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
             found.push(fitness::Found {
                 workload: name,
                 measured: Measured::Nothing,
-                levels: Vec::new(),
-                doubts: Vec::new(),
-                load_ns: 0,
+                ran: String::new(),
+                written_bytes: 0,
+                found: CellAnswer::default(),
                 file: String::new(),
             });
             continue;
@@ -260,9 +281,9 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                     true => Measured::Whole,
                     false => Measured::Part,
                 },
-                levels: own.levels.clone(),
-                doubts: own.doubts.clone(),
-                load_ns: own.load_ns,
+                ran: ran(run.record),
+                written_bytes: written_bytes(run.record),
+                found: own.clone(),
                 file: run.file.clone(),
             });
         }
@@ -313,14 +334,15 @@ pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
     };
     match &answer.found {
         Found::Cells(found) => {
-            let all = found.all.iter();
-            all.map(|v| row(level_fields(&v.cell, &v.judged, v.answer)))
-                .collect()
+            let levels = found.cells.iter().flat_map(|cell| {
+                let levels = cell.levels.iter();
+                levels.map(|level| row(level_fields(&cell.cell, level)))
+            });
+            levels.collect()
         }
         Found::Workload(found) => {
-            let all = found.levels.iter();
-            all.map(|judged| row(level_fields("", judged, judged.despite(&found.doubts))))
-                .collect()
+            let levels = found.levels.iter();
+            levels.map(|level| row(level_fields("", level))).collect()
         }
         Found::Limit(found) => vec![row(vec![
             text("cell", ""),
@@ -333,7 +355,8 @@ pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
     }
 }
 
-fn level_fields(cell: &str, judged: &Judged, answer: Answer) -> Vec<Field> {
+fn level_fields(cell: &str, answer: &LevelAnswer) -> Vec<Field> {
+    let judged = &answer.judged;
     let level: &Level = &judged.level;
     vec![
         text("cell", cell),
@@ -345,7 +368,8 @@ fn level_fields(cell: &str, judged: &Judged, answer: Answer) -> Vec<Field> {
         field("limit", level.limit()),
         field("requests", judged.requests),
         field("trials", judged.trials),
-        text("level_answer", answer.name()),
+        text("level_answer", answer.answer.name()),
+        text("as_measured", judged.answer.name()),
         text("why", &judged.why),
     ]
 }

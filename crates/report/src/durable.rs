@@ -1,11 +1,12 @@
 //! The answer to "how long does a durable write take": at most 20 lines, also of the grid of a built-in experiment.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::fitness::doubts_of_run;
+use iolab_analysis::doubt::{Direction, Doubts};
 use iolab_spec::plain::plain;
 use iolab_spec::quantity::counted;
 
 use crate::chart::Style;
+use crate::doubt::words;
 use crate::input::Input;
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, none, paragraph, wrapped};
 use crate::overview::Overview;
@@ -76,7 +77,9 @@ pub fn text(input: &Input, style: &Style) -> String {
 
 /// Why the times may not be those of the storage; empty where they are.
 fn doubt(input: &Input, width: u16) -> String {
-    let doubts = doubts_of_run(input.run.record());
+    let all = Doubts::of_run(input.run.record(), |_| true);
+    let doubts = all.against(Direction::AtLeast).into_iter();
+    let doubts: Vec<String> = doubts.map(|doubt| words(doubt, &all)).collect();
     if doubts.is_empty() {
         return String::new();
     }

@@ -1,12 +1,13 @@
 //! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
 
-use iolab_analysis::fitness::{Answer, Judged, together};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, together};
 use iolab_spec::level::{Bound, Level, Need, Quantity};
 use iolab_spec::quantity::{format_bytes, format_ns, significant};
 use iolab_spec::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+use crate::doubt;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
 use iolab_spec::plain::plain;
 
@@ -55,12 +56,12 @@ pub struct Found {
     pub workload: String,
     /// How much of it is measured.
     pub measured: Measured,
-    /// Each level; in the order of the requirement.
-    pub levels: Vec<Judged>,
-    /// Why its times may say nothing of the storage.
-    pub doubts: Vec<String>,
-    /// Time under load, ns.
-    pub load_ns: u64,
+    /// What was run, in words.
+    pub ran: String,
+    /// Bytes that its trials wrote.
+    pub written_bytes: u64,
+    /// Each level, in the order of the requirement, and what speaks against it.
+    pub found: CellAnswer,
     /// The run file.
     pub file: String,
 }
@@ -79,17 +80,38 @@ pub struct Fitness {
 }
 
 impl Found {
-    /// The answer to one level: none where the times say nothing of the storage, or not all is measured.
-    pub fn answer(&self, judged: &Judged) -> Answer {
+    /// The answer to one level: none where not all is measured.
+    fn answer(&self, level: &LevelAnswer) -> Answer {
         match self.measured {
-            Measured::Whole => judged.despite(&self.doubts),
+            Measured::Whole => level.answer,
             Measured::Part | Measured::Nothing => Answer::CannotTell,
         }
     }
 
     /// All of its levels together.
     fn whole(&self) -> Answer {
-        together(self.levels.iter().map(|judged| self.answer(judged)))
+        match self.measured {
+            Measured::Whole => self.found.answer(),
+            Measured::Part | Measured::Nothing => Answer::CannotTell,
+        }
+    }
+
+    /// What was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MiB written`; `None` where nothing was.
+    pub(crate) fn summary(&self) -> Option<String> {
+        if self.measured == Measured::Nothing {
+            return None;
+        }
+        // To the second: trials last a little longer than they are to.
+        let seconds = Duration::from_nanos(self.found.load_ns)
+            .as_secs_f64()
+            .round();
+        let load = rough_duration(Duration::from_secs_f64(seconds));
+        let written = match self.written_bytes {
+            0 => String::new(),
+            bytes => format!("; {} written", format_bytes(bytes as f64)),
+        };
+        let (name, ran) = (&self.workload, &self.ran);
+        Some(format!("{name}: {ran}, for {load}{written}."))
     }
 
     /// What is missing of its measurement.
@@ -123,6 +145,11 @@ impl Fitness {
         )
     }
 
+    /// What was run, a sentence for each workload.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        self.found.iter().filter_map(Found::summary).collect()
+    }
+
     /// Why the answer is no or unknown, and what it does not cover.
     pub(crate) fn remarks(&self) -> Vec<String> {
         [self.reasons(), self.limits()].concat()
@@ -142,6 +169,10 @@ impl Fitness {
         let table = layout::text(self.columns(), width);
         lines.extend(table.lines().map(str::to_owned));
         lines.push(String::new());
+        for text in self.ran() {
+            let text = paragraph(&plain(&text), "", width);
+            lines.extend(text.lines().map(str::to_owned));
+        }
         for text in self.remarks() {
             let text = paragraph(&plain(&text), "- ", width);
             lines.extend(text.lines().map(str::to_owned));
@@ -154,31 +185,31 @@ impl Fitness {
         lines.join("\n") + "\n"
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&Found, &Judged)> {
+    fn rows(&self) -> impl Iterator<Item = (&Found, &LevelAnswer)> {
         let found = self.found.iter();
-        found.flat_map(|found| found.levels.iter().map(move |judged| (found, judged)))
+        found.flat_map(|found| found.found.levels.iter().map(move |level| (found, level)))
     }
 
     pub(crate) fn columns(&self) -> Vec<Column> {
-        let column = |heading: &str, dispensable, value: &dyn Fn(&Found, &Judged) -> String| {
-            Column::new(heading, dispensable, self.rows().map(|(f, j)| value(f, j)))
+        let column =
+            |heading: &str, dispensable, value: &dyn Fn(&Found, &LevelAnswer) -> String| {
+                Column::new(heading, dispensable, self.rows().map(|(f, l)| value(f, l)))
+            };
+        let judged = |value: fn(&Judged) -> String| {
+            move |_: &Found, level: &LevelAnswer| value(&level.judged)
         };
         vec![
             column("workload", 3, &|found, _| {
                 plain(&found.workload).into_owned()
             })
             .left(),
-            column("level", 0, &|_, judged| judged.level.to_string()).left(),
-            column("measured", 0, &|_, judged| {
-                let level = &judged.level;
-                judged
-                    .estimate
-                    .map_or_else(none, |value| amount(level, value))
-            }),
-            column("95 % interval", 0, &|_, judged| interval(judged)),
-            column("requests", 4, &|_, judged| judged.requests.to_string()),
-            column("answer", 0, &|found, judged| {
-                found.answer(judged).to_string()
+            column("level", 0, &judged(|judged| judged.level.to_string())).left(),
+            column("measured", 0, &judged(measured)),
+            column("95 % interval", 0, &judged(interval)),
+            column("requests", 4, &judged(|judged| judged.requests.to_string())),
+            column("answer", 0, &|found, level| match found.measured {
+                Measured::Whole => answer(level),
+                Measured::Part | Measured::Nothing => found.answer(level).to_string(),
             })
             .left(),
         ]
@@ -187,40 +218,54 @@ impl Fitness {
     /// Why an answer is no or unknown, and what would change it.
     fn reasons(&self) -> Vec<String> {
         let mut texts = Vec::new();
-        for found in &self.found {
-            texts.extend(found.lack());
-            for doubt in &found.doubts {
-                texts.push(format!("{}: {doubt}.", found.workload));
+        for of in &self.found {
+            let Found {
+                workload, found, ..
+            } = of;
+            texts.extend(of.lack());
+            let doubts = found.reasons();
+            for doubt in &doubts {
+                let text = doubt::sentences(doubt, &found.doubts);
+                texts.push(format!("{workload}: {text}"));
             }
-            for judged in &found.levels {
-                let level = &judged.level;
+            for answered in &found.levels {
+                let (judged, level) = (&answered.judged, &answered.judged.level);
                 if let Some(change) = &judged.change {
                     texts.push(format!(
-                        "{} {level}: after {} of load and {} the median over trials went from {} to {} and stayed.",
-                        found.workload,
+                        "{workload} {level}: after {} of load and {} the median over trials went from {} to {} and stayed.",
                         rough_duration(Duration::from_nanos(change.after_ns)),
                         format_bytes(change.after_bytes as f64),
                         amount(level, change.from),
                         amount(level, change.to),
                     ));
                 }
-                if !found.doubts.is_empty() || found.measured != Measured::Whole {
+                if of.measured != Measured::Whole {
                     continue;
                 }
-                match judged.answer {
-                    Answer::Yes => {}
-                    Answer::No => texts.push(format!(
-                        "{} {level}: {}; {}.",
-                        found.workload,
-                        gap(judged),
-                        self.remedy(found, level)
-                    )),
-                    Answer::CannotTell => texts.push(format!(
-                        "{} {level}: {}; a longer load may settle it (--for {}).",
-                        found.workload,
+                match (judged.answer, answered.answer) {
+                    (Answer::No, Answer::No) => {
+                        let remedy = match found.cause(answered) {
+                            Some(cause) => doubt::limit(&cause),
+                            None => self.remedy(workload, level),
+                        };
+                        texts.push(format!("{workload} {level}: {}; {remedy}.", gap(judged)));
+                    }
+                    (Answer::CannotTell, _) if found.doubts.limit.is_some() => {
+                        let limit = found.doubts.limit.iter().map(doubt::limit);
+                        let limit: Vec<String> = limit.collect();
+                        let why = &judged.why;
+                        texts.push(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
+                    }
+                    (Answer::CannotTell, _) if doubts.is_empty() => texts.push(format!(
+                        "{workload} {level}: {}; a longer load may settle it (--for {}).",
                         judged.why,
                         longer(self.requirement.hold)
                     )),
+                    (Answer::CannotTell, _) => {
+                        texts.push(format!("{workload} {level}: {}.", judged.why));
+                    }
+                    // What turns it stands above.
+                    (Answer::Yes | Answer::No, _) => {}
                 }
             }
         }
@@ -228,10 +273,10 @@ impl Fitness {
     }
 
     /// What would make a no a yes.
-    fn remedy(&self, found: &Found, level: &Level) -> String {
+    fn remedy(&self, of: &str, level: &Level) -> String {
         let workloads = self.requirement.workloads.iter();
         let needs = workloads
-            .filter(|workload| workload.name == found.workload)
+            .filter(|workload| workload.name == of)
             .flat_map(|workload| &workload.levels);
         let mut remedies = needs.filter(|need| need.level == *level);
         remedies
@@ -265,10 +310,13 @@ impl Fitness {
             .zip(&self.requirement.workloads)
             .map(|(found, workload)| {
                 let levels: Vec<Value> = found
+                    .found
                     .levels
                     .iter()
                     .zip(&workload.levels)
-                    .map(|(judged, need)| {
+                    .map(|(answered, need)| {
+                        let judged = &answered.judged;
+                        let cause = found.found.cause(answered);
                         json!({
                             "level": judged.level.to_string(),
                             "limit": judged.level.limit(),
@@ -279,7 +327,10 @@ impl Fitness {
                             "confidence": 0.95,
                             "requests": judged.requests,
                             "trials": judged.trials,
-                            "answer": found.answer(judged).name(),
+                            "answer": found.answer(answered).name(),
+                            "as_measured": judged.answer.name(),
+                            "turned_by": answered.turned_by.iter().map(|by| by.reason.name()).collect::<Vec<_>>(),
+                            "cause": cause.as_ref().map(doubt::limit_json),
                             "why": judged.why,
                             "change": judged.change.map(|change| json!({
                                 "after_ns": change.after_ns,
@@ -289,15 +340,17 @@ impl Fitness {
                             })),
                             "source": need.source,
                             "wording": need.wording,
-                            "remedy": need.remedy,
+                            "remedy": cause.map_or(need.remedy.as_str(), |_| doubt::RAISE_LIMIT),
                         })
                     })
                     .collect();
                 json!({
                     "workload": found.workload,
                     "complete": found.measured == Measured::Whole,
-                    "load_ns": found.load_ns,
-                    "doubts": found.doubts,
+                    "ran": found.ran,
+                    "load_ns": found.found.load_ns,
+                    "written_bytes": found.written_bytes,
+                    "doubts": doubt::json(&found.found.doubts),
                     "run_file": found.file,
                     "levels": levels,
                 })
@@ -313,6 +366,22 @@ impl Fitness {
             "workloads": workloads,
         })
     }
+}
+
+/// An answer, with what was measured where a doubt turns it.
+pub(crate) fn answer(level: &LevelAnswer) -> String {
+    match level.turned_by.is_empty() {
+        true => level.answer.to_string(),
+        false => format!("{} (measured: {})", level.answer, level.judged.answer),
+    }
+}
+
+/// What a level bounds, as measured.
+pub(crate) fn measured(judged: &Judged) -> String {
+    let level = &judged.level;
+    judged
+        .estimate
+        .map_or_else(none, |value| amount(level, value))
 }
 
 /// By how much a level is missed.

@@ -4,8 +4,13 @@ use iolab_plan::forecast::{Forecast, Written};
 use iolab_spec::quantity::format_bytes;
 use iolab_spec::units::rough_duration;
 
+use std::time::Duration;
+
 use crate::layout::{self, Column};
 use iolab_spec::plain::plain;
+
+/// A rate that storage may have, bytes per second, for an idea of what a time comes to.
+const RATE: f64 = 500e6;
 
 /// One row per plan, for a terminal of `width` columns. What all plans write is said below it too: that column goes first.
 pub fn text(forecasts: &[Forecast], width: u16) -> String {
@@ -25,16 +30,35 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
             }
             _ => format!("up to {}", rough_duration(f.time.1)),
         }),
-        column("trials write", 3, &|f| written(f.written)),
+        column("trials write", 3, &|f| written(f)),
     ];
     layout::text(columns, width)
 }
 
-/// `at most 20 MiB`.
-pub fn written(written: Written) -> String {
+/// What all the plans together write.
+pub fn written_by_all(forecasts: &[Forecast]) -> String {
+    let all = forecasts.iter().map(|forecast| forecast.written);
+    let time = forecasts.iter().map(|forecast| forecast.time.1);
+    in_words(
+        all.fold(Written::AtMost(0), Written::and),
+        time.fold(Duration::ZERO, Duration::saturating_add),
+    )
+}
+
+/// What a plan writes: `at most 20 MiB`.
+pub fn written(forecast: &Forecast) -> String {
+    in_words(forecast.written, forecast.time.1)
+}
+
+fn in_words(written: Written, time: Duration) -> String {
+    let at_rate = RATE * time.as_secs_f64();
+    let example = format!("(at {} MB/s: {})", RATE / 1e6, format_bytes(at_rate));
     match written {
         Written::AtMost(0) => "nothing".to_owned(),
-        Written::AtMost(bytes) => format!("at most {}", format_bytes(bytes as f64)),
-        Written::Unbounded => "what fits into the time".to_owned(),
+        Written::AtMost(most) if most as f64 > at_rate => {
+            format!("at most {} {example}", format_bytes(most as f64))
+        }
+        Written::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
+        Written::Unbounded => format!("what fits into the time {example}"),
     }
 }

@@ -11,6 +11,7 @@ pub mod chart;
 mod clients;
 pub mod compare;
 pub mod doctor;
+pub mod doubt;
 pub mod durable;
 pub mod equivalence;
 pub mod export;

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::compare::Verdict;
+use iolab_analysis::compare::{Conclusion, Verdict};
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
     ratio_interval,
 };
-use iolab_spec::quantity::{format_p, format_percent};
+use iolab_spec::quantity::{digits, format_p, format_percent};
 use serde_json::{Map, Value, json};
 
 use crate::compare::{cells, difference_lines, factor, imbalance_words};
@@ -332,7 +332,8 @@ fn power(compared: &RunsComparison) -> Option<String> {
 
 /// What a gate says, for a terminal of `width` columns, without its closing remarks.
 pub fn gate_text(gate: &Gate, width: u16) -> String {
-    match &gate.compared {
+    let head = wrapped(&format!("{}\n\n", gate_summary(gate)), width);
+    head + &match &gate.compared {
         Some(compared) => text(compared, width),
         None => format!("new: {}\n", plain(&gate.file)),
     }
@@ -344,7 +345,76 @@ pub fn gate_markdown(gate: &Gate) -> String {
         .compared
         .as_ref()
         .map_or_else(String::new, table_markdown);
-    table + &list_markdown(&gate_remarks(gate))
+    format!("**{}**\n\n", line(&gate_summary(gate))) + &table + &list_markdown(&gate_remarks(gate))
+}
+
+/// The verdict in one line, with the change that would have been found: `read-random on /mnt/disk: no change shown; ...`.
+pub fn gate_summary(gate: &Gate) -> String {
+    let subject = match &gate.compared {
+        Some(compared) => format!(
+            "{} on {}",
+            plain(&compared.experiment),
+            plain(&compared.target)
+        ),
+        None => plain(&gate.file).into_owned(),
+    };
+    format!("{subject}: {}; {}.", verdict(gate), sight(gate))
+}
+
+/// What a gate concludes, in a clause.
+fn verdict(gate: &Gate) -> String {
+    let Some(compared) = &gate.compared else {
+        return "cannot tell".to_owned();
+    };
+    let all = compared.cells.len();
+    let slower = compared.count(Verdict::Slower);
+    let open = compared.cells.iter().filter(|c| c.judged.verdict.is_open());
+    match gate.conclusion() {
+        Conclusion::Regression if slower == 0 => "slower, all cells together".to_owned(),
+        Conclusion::Regression => format!("slower in {slower} of {}", cells(all)),
+        Conclusion::CannotTell => match (open.count(), compared.only_base.len(), gate.blind()) {
+            (0, 0, blind) => format!(
+                "cannot tell; the earlier runs differ too much from each other to find a change of {} in {blind} of {}",
+                format_percent(gate.must_find.unwrap_or_default()),
+                cells(all)
+            ),
+            (0, missing, _) => format!("cannot tell; {} not measured", cells(missing)),
+            (open, ..) => format!("cannot tell in {open} of {}", cells(all)),
+        },
+        Conclusion::Settled => match compared.count(Verdict::Faster) {
+            0 if compared.terms.looks_for == LooksFor::AnyChangeOrEquivalence => format!(
+                "equivalent within {} in all cells",
+                format_percent(compared.terms.margin)
+            ),
+            0 => "no change shown".to_owned(),
+            faster => format!("no cell slower, {faster} of {} faster", cells(all)),
+        },
+    }
+}
+
+/// The change that a gate would have found, in a clause.
+fn sight(gate: &Gate) -> String {
+    if let Some(missing) = gate.missing() {
+        return format!("{} earlier runs, {missing} more are needed", gate.history);
+    }
+    let change = |factor: f64| match factor < 2.0 {
+        true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
+        false => format!("by a factor of {}", digits(factor, 2)),
+    };
+    match gate.sight() {
+        None => "nothing to compare".to_owned(),
+        Some(sight) if sight.worst > DETECTABLE_MAX => format!(
+            "in some cells not even a change by a factor of {DETECTABLE_MAX} would have been found"
+        ),
+        Some(sight) if change(sight.best) == change(sight.worst) => {
+            format!("a change {} would have been found", change(sight.worst))
+        }
+        Some(sight) => format!(
+            "a change {} to one {}, depending on the cell, would have been found",
+            change(sight.best),
+            change(sight.worst)
+        ),
+    }
 }
 
 /// What follows for a gate, in sentences.
@@ -417,6 +487,13 @@ pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
         .map(|(file, why)| json!({"file": file, "why": why.to_string()}))
         .collect();
     whole.insert("conclusion".to_owned(), json!(gate.conclusion().name()));
+    whole.insert("summary".to_owned(), json!(gate_summary(gate)));
+    whole.insert("must_find".to_owned(), json!(gate.must_find));
+    let sight = gate
+        .sight()
+        .map(|sight| sight.worst)
+        .filter(|worst| worst.is_finite());
+    whole.insert("detectable_factor".to_owned(), json!(sight));
     whole.insert("file".to_owned(), json!(gate.file));
     whole.insert("history".to_owned(), json!(gate.history));
     whole.insert("missing".to_owned(), json!(gate.missing().unwrap_or(0)));

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use iolab_analysis::fitness::{Verdict, Verdicts};
-use iolab_analysis::slo::{Limit, RatePoint};
-use iolab_spec::level::Levels;
+use iolab_analysis::fitness::{CellAnswer, LevelAnswer, Verdicts};
+use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_spec::quantity::{format_percent, significant};
 use iolab_spec::units::format_duration;
 
-use crate::fitness::{amount, interval};
-use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, none, paragraph};
+use crate::doubt;
+use crate::fitness::{answer, interval, measured};
+use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
+use iolab_spec::level::Level;
 use iolab_spec::plain::plain;
 
 /// Rates that are shown at most: those nearest to the limit. Fewer where the remarks need the lines.
@@ -23,27 +24,16 @@ const LINES_AROUND_POINTS: usize = 3;
 const OVERLOAD_TOLD: f64 = 0.03;
 
 /// What a search has found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Searched<'a> {
-    /// The experiment.
-    pub experiment: &'a str,
-    /// The levels that it is about.
-    pub levels: &'a Levels,
-    /// What was found.
-    pub limit: &'a Limit,
-    /// Why its times may say nothing of the storage.
-    pub doubts: &'a [String],
-    /// How long the trials lasted, the shortest and the longest; `None` without trials.
-    pub times: Option<(Duration, Duration)>,
-}
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Searched<'a>(pub &'a SearchAnswer);
 
 impl Searched<'_> {
     /// The rates nearest to the limit as a table.
     pub(crate) fn columns(&self) -> Vec<Column> {
-        Self::columns_of(&self.nearest(POINTS_MAX))
+        self.columns_of(&self.nearest(POINTS_MAX))
     }
 
-    fn columns_of(points: &[RatePoint]) -> Vec<Column> {
+    fn columns_of(&self, points: &[RatePoint]) -> Vec<Column> {
         let column = |heading: &str, value: &dyn Fn(&RatePoint) -> String| {
             Column::new(heading, 0, points.iter().map(value))
         };
@@ -52,10 +42,10 @@ impl Searched<'_> {
             column("trials", &|point| point.trials.to_string()),
             column("kept the level", &|point| point.kept.to_string()),
             column("level", &|point| {
-                let level = match point.holds {
-                    Some(true) => "holds",
-                    Some(false) => "fails",
-                    None => "-",
+                let level = match (&self.0.holds, &self.0.fails) {
+                    (Some(holds), _) if point.rate <= holds.rate => "holds",
+                    (_, Some(fails)) if point.rate >= fails.rate => "fails",
+                    _ => "-",
                 };
                 level.to_owned()
             })
@@ -78,7 +68,7 @@ impl Searched<'_> {
                 .clamp(POINTS_MIN, POINTS_MAX),
         );
         text.push('\n');
-        text += &layout::text(Self::columns_of(&points), width);
+        text += &layout::text(self.columns_of(&points), width);
         text.push('\n');
         text + &remarks
     }
@@ -97,29 +87,38 @@ impl Searched<'_> {
 
     /// The answer, and where it is unknown what was measured.
     pub(crate) fn sentences(&self) -> (String, Option<String>) {
-        let name = plain(self.experiment);
-        if self.doubts.is_empty() {
-            return (format!("{name}: {}", self.sentence()), None);
-        }
-        let doubt = format!(
-            "{name}: cannot tell which rate the storage sustains: {}.",
-            plain(&self.doubts.join("; "))
-        );
-        (doubt, Some(format!("As measured: {}.", self.sentence())))
+        let name = plain(&self.0.experiment);
+        let sentence = self.sentence();
+        let turned = |end: &Option<RateAnswer>| end.as_ref().map_or(Vec::new(), turning);
+        let (holds, fails) = (turned(&self.0.holds), turned(&self.0.fails));
+        let what = match (holds.is_empty(), fails.is_empty()) {
+            (true, true) => return (format!("{name}: {sentence}"), None),
+            (false, _) => "cannot tell which rate the storage sustains",
+            (true, false) => "cannot tell from which rate on the storage fails",
+        };
+        let mut doubts = holds;
+        doubts.extend(fails);
+        doubts.dedup();
+        let doubt = format!("{name}: {what}: {}.", plain(&doubts.join("; ")));
+        (doubt, Some(format!("As measured: {sentence}.")))
     }
 
     /// What limits the answer.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        if self.limit.contradicts {
+        let cause = self.0.fails.as_ref().and_then(|fails| fails.cause());
+        remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
+        if self.0.limit.contradicts {
             remarks.push(
                 "The level fails at one rate and holds at a higher one: the target changed during the search, and the interval covers both.".to_owned(),
             );
         }
-        if self.limit.holds.is_none() || self.limit.fails.is_none() {
+        if self.0.holds.is_none() || self.0.fails.is_none() {
+            remarks.push("The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
+        } else if self.0.limit.holds.is_none() || self.0.limit.fails.is_none() {
             remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
         }
-        let short = self.times.map(|(_, longest)| longest);
+        let short = self.0.times.map(|(_, longest)| longest);
         if let Some((longest, hidden)) =
             short.and_then(|longest| Some((longest, self.hidden(longest)?)))
         {
@@ -138,7 +137,7 @@ impl Searched<'_> {
 
     /// ` of 250 ms to 2 s`.
     fn lengths(&self) -> String {
-        match self.times {
+        match self.0.times {
             Some((least, most)) if least == most => format!(" of {}", format_duration(least)),
             Some((least, most)) => {
                 format!(
@@ -153,41 +152,53 @@ impl Searched<'_> {
 
     /// The share of requests beyond the capacity that trials of this length do not show; `None` where it is small.
     fn hidden(&self, time: Duration) -> Option<f64> {
-        let all = self.levels.all().iter();
+        let all = self.0.levels.all().iter();
         let hidden = all.map(|level| level.time_to_notice(1.0).as_secs_f64() / time.as_secs_f64());
         let greatest = hidden.fold(0.0, f64::max);
         (greatest > OVERLOAD_TOLD).then_some(greatest)
     }
 
-    /// The number, its interval and the level.
+    /// The rate that holds, the one that fails, and where the limit lies between them.
     fn sentence(&self) -> String {
-        let levels = self.levels;
-        let rate = |value: u64| significant(value as f64);
-        match (self.limit.holds, self.limit.fails, self.limit.estimate) {
-            (Some(holds), Some(fails), estimate) => {
-                let middle = (holds as f64 * fails as f64).sqrt();
-                format!(
-                    "{levels} holds up to {} requests/s (95 % interval {} to {})",
-                    significant(estimate.unwrap_or(middle)),
-                    rate(holds),
-                    rate(fails)
-                )
-            }
-            (Some(holds), None, _) => format!(
-                "{levels} holds up to {} requests/s at least; no higher rate was shown to fail",
-                rate(holds)
+        let SearchAnswer {
+            levels,
+            limit,
+            holds,
+            fails,
+            ..
+        } = self.0;
+        let binds = binding(self.0);
+        let about = match (limit.holds, limit.fails, limit.estimate) {
+            (Some(low), Some(high), Some(estimate)) => format!(
+                "limit about {} requests/s (95 % interval {low} to {high})",
+                significant((estimate / step(estimate)).round() * step(estimate)),
             ),
-            (None, Some(fails), _) => format!(
-                "{levels} fails from {} requests/s on at the latest; no lower rate was shown to hold",
-                rate(fails)
-            ),
-            (None, None, _) => format!("cannot tell at which rate {levels} holds"),
+            _ => String::new(),
+        };
+        let also = |text: String| match about.is_empty() {
+            true => text,
+            false => format!("{text}; {about}"),
+        };
+        match (holds, fails) {
+            (Some(holds), Some(fails)) => also(format!(
+                "{levels} holds at {} requests/s, fails at {} requests/s{binds}",
+                holds.rate, fails.rate
+            )),
+            (Some(holds), None) => also(format!(
+                "{levels} holds at {} requests/s; no higher rate was shown to fail",
+                holds.rate
+            )),
+            (None, Some(fails)) => also(format!(
+                "{levels} fails at {} requests/s{binds}; no lower rate was shown to hold",
+                fails.rate
+            )),
+            (None, None) => also(format!("cannot tell at which rate {levels} holds")),
         }
     }
 
     /// So many rates nearest to the limit, in their order.
     fn nearest(&self, most: usize) -> Vec<RatePoint> {
-        let limit = self.limit;
+        let limit = &self.0.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
         let known: Vec<f64> = limit
             .estimate
@@ -204,6 +215,40 @@ impl Searched<'_> {
     }
 }
 
+/// What speaks against an end of the answer.
+fn turning(end: &RateAnswer) -> Vec<String> {
+    let found = &end.found;
+    let mut texts = Vec::new();
+    for doubt in found.levels.iter().flat_map(|level| &level.turned_by) {
+        let text = doubt::words(doubt, &found.doubts);
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
+}
+
+/// Which of several levels sets the limit: `; p99<2ms binds`.
+fn binding(found: &SearchAnswer) -> String {
+    let names: Vec<String> = found.binding.iter().map(Level::to_string).collect();
+    match (found.levels.all().len(), names.as_slice()) {
+        (0 | 1, _) | (_, []) => String::new(),
+        (_, [one]) => format!("; {one} binds"),
+        (_, several) => format!("; {} bind alike", several.join(" and ")),
+    }
+}
+
+/// Three significant digits of a number.
+fn step(value: f64) -> f64 {
+    10_f64.powf((value.max(1.0).log10().floor() - 2.0).max(0.0))
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
 /// Whether levels hold at the rates of a run: a row per cell and level, for a terminal of `width` columns.
 pub fn at_rates(found: &Verdicts, width: u16) -> String {
     let mut text = format!("{}\n\n", found.answer);
@@ -217,28 +262,48 @@ pub fn at_rates(found: &Verdicts, width: u16) -> String {
 
 /// A row per cell and level.
 pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
-    let column = |heading: &str, value: &dyn Fn(&Verdict) -> String| {
-        Column::new(heading, 0, found.all.iter().map(value))
+    let rows = || {
+        let cells = found.cells.iter();
+        cells.flat_map(|cell| cell.levels.iter().map(move |level| (cell, level)))
+    };
+    let column = |heading: &str, value: &dyn Fn(&CellAnswer, &LevelAnswer) -> String| {
+        Column::new(heading, 0, rows().map(|(cell, level)| value(cell, level)))
     };
     vec![
-        column("cell", &|verdict| plain(&verdict.cell).into_owned()).left(),
-        column("level", &|verdict| verdict.judged.level.to_string()).left(),
-        column("measured", &|Verdict { judged, .. }| {
-            let level = &judged.level;
-            judged
-                .estimate
-                .map_or_else(none, |value| amount(level, value))
-        }),
-        column("95 % interval", &|verdict| interval(&verdict.judged)),
-        column("answer", &|verdict| verdict.answer.to_string()).left(),
+        column("cell", &|cell, _| plain(&cell.cell).into_owned()).left(),
+        column("level", &|_, level| level.judged.level.to_string()).left(),
+        column("measured", &|_, level| measured(&level.judged)),
+        column("95 % interval", &|_, level| interval(&level.judged)),
+        column("answer", &|_, level| answer(level)).left(),
     ]
 }
 
-/// What leaves an answer open, and what it does not cover.
+/// What leaves an answer open or makes it no, and what it does not cover; the same of several cells once.
 pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
-    let open = found.all.iter().filter(|v| !v.judged.why.is_empty());
-    let whys = open.map(|v| format!("{} {}: {}.", v.cell, v.judged.level, v.judged.why));
-    let doubts = found.doubts.iter().map(|doubt| format!("{doubt}."));
-    let last = "Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned();
-    doubts.chain(whys).chain([last]).collect()
+    let mut remarks: Vec<String> = Vec::new();
+    let mut add = |text: String| {
+        if !remarks.contains(&text) {
+            remarks.push(text);
+        }
+    };
+    for cell in &found.cells {
+        let of = |text: &str| match cell.cell.as_str() {
+            "" => text.to_owned(),
+            name => format!("{name}: {text}"),
+        };
+        for doubt in cell.reasons() {
+            add(of(&doubt::sentences(doubt, &cell.doubts)));
+        }
+        for level in &cell.levels {
+            if let Some(cause) = cell.cause(level) {
+                add(of(&format!("{}.", doubt::limit(&cause))));
+            }
+            let judged = &level.judged;
+            if !judged.why.is_empty() {
+                add(format!("{} {}: {}.", cell.cell, judged.level, judged.why));
+            }
+        }
+    }
+    add("Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned());
+    remarks
 }

@@ -1,5 +1,6 @@
 //! What a trial asks of storage, in words: `sequential reads`, `random durable writes`.
 
+use crate::quantity::format_bytes;
 use crate::trial::{Pattern, SyncPolicy, TrialSpec};
 
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
@@ -27,9 +28,118 @@ pub fn in_words(trial: &TrialSpec) -> String {
     }
 }
 
+/// The requests of a trial with their size, durability and concurrency: `2300-byte appends, each with fdatasync`.
+pub fn requests_in_words(trial: &TrialSpec) -> String {
+    let size = match trial.bs_mix.is_none() {
+        true => size_in_words(trial.bs),
+        false => "mixed-size".to_owned(),
+    };
+    let order = match trial.pattern {
+        Pattern::Seq if trial.read_percent == 0 => "",
+        Pattern::Seq => "sequential ",
+        Pattern::Strided => "strided ",
+        Pattern::Reverse => "backward ",
+        Pattern::Rand | Pattern::RandReplace => "random ",
+        Pattern::Zipf(_) => "Zipf-distributed ",
+        Pattern::Zoned(_) => "unevenly random ",
+    };
+    let writes = match (trial.pattern, trial.starts_fresh()) {
+        (Pattern::Seq, true) => "appends",
+        (Pattern::Seq, false) => "sequential writes",
+        _ => "writes",
+    };
+    let accesses = match trial.read_percent {
+        100 => "reads".to_owned(),
+        0 => writes.to_owned(),
+        reads => format!("accesses ({reads} % reads, {} % writes)", 100 - reads),
+    };
+    let which = match trial.read_percent {
+        0 => "each",
+        _ => "each write",
+    };
+    let durable = match (trial.writes(), trial.sync) {
+        (false, _) => String::new(),
+        (true, SyncPolicy::None) => ", never synced".to_owned(),
+        (true, SyncPolicy::End) => ", with one fsync at the end".to_owned(),
+        (true, sync) => {
+            let call = match sync {
+                SyncPolicy::Each => "fsync",
+                SyncPolicy::Fdatasync => "fdatasync",
+                SyncPolicy::Osync => "O_SYNC",
+                SyncPolicy::Odsync => "O_DSYNC",
+                _ => "RWF_DSYNC",
+            };
+            match trial.sync_every {
+                n if n > 1 && sync.follows_writes() => format!(", with {call} after every {n}"),
+                _ => format!(", {which} with {call}"),
+            }
+        }
+    };
+    let threads = match trial.threads {
+        1 => String::new(),
+        n => format!(", by {n} threads"),
+    };
+    let depth = match trial.depth {
+        1 => String::new(),
+        n if trial.threads > 1 => format!(" with {n} in flight each"),
+        n => format!(", {n} in flight"),
+    };
+    let rate = trial
+        .rate
+        .map_or_else(String::new, |rate| format!(", {rate} per second"));
+    format!("{size} {order}{accesses}{durable}{threads}{depth}{rate}")
+}
+
+/// `2300-byte`, `4 KiB`.
+fn size_in_words(bytes: u64) -> String {
+    match bytes.is_multiple_of(1024) {
+        true => format_bytes(bytes as f64),
+        false => format!("{bytes}-byte"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_have_size_durability_and_concurrency() {
+        let log = TrialSpec {
+            read_percent: 0,
+            bs: 2300,
+            sync: SyncPolicy::Fdatasync,
+            allocate: Allocate::Preallocated,
+            ..TrialSpec::default()
+        };
+        let partitions = TrialSpec {
+            bs: 256 << 10,
+            sync_every: 16,
+            threads: 8,
+            ..log.clone()
+        };
+        let images = TrialSpec {
+            pattern: Pattern::RandReplace,
+            read_percent: 70,
+            bs: 16 << 10,
+            sync: SyncPolicy::Odsync,
+            depth: 16,
+            ..TrialSpec::default()
+        };
+        for (trial, words) in [
+            (&log, "2300-byte appends, each with fdatasync"),
+            (
+                &partitions,
+                "256 KiB appends, with fdatasync after every 16, by 8 threads",
+            ),
+            (
+                &images,
+                "16 KiB random accesses (70 % reads, 30 % writes), each write with O_DSYNC, 16 in flight",
+            ),
+            (&TrialSpec::default(), "4 KiB sequential reads"),
+        ] {
+            assert_eq!(requests_in_words(trial), words);
+        }
+    }
 
     #[test]
     fn words_follow_pattern_direction_and_durability() {

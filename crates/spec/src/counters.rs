@@ -2,6 +2,7 @@
 //! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
 
 use crate::named::named;
+use crate::quantity::significant;
 
 /// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -197,6 +198,43 @@ pub struct DeviceStat {
     pub busy_ms: u64,
     /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
     pub queue_ms: Option<u64>,
+}
+
+named! {
+    /// A part of the traffic with a device that a control group can bound.
+    pub enum Traffic: "kind of traffic" {
+        /// Bytes read.
+        ReadBytes = "rbps",
+        /// Bytes written.
+        WriteBytes = "wbps",
+        /// Reads.
+        Reads = "riops",
+        /// Writes.
+        Writes = "wiops",
+    }
+}
+
+impl Traffic {
+    /// A rate of it, as people read it: `2 MB/s of writes`, `60 writes/s`.
+    pub fn format(self, per_second: u64) -> String {
+        let mb = significant(per_second as f64 / 1e6);
+        match self {
+            Self::ReadBytes => format!("{mb} MB/s of reads"),
+            Self::WriteBytes => format!("{mb} MB/s of writes"),
+            Self::Reads => format!("{per_second} reads/s"),
+            Self::Writes => format!("{per_second} writes/s"),
+        }
+    }
+}
+
+named! {
+    /// Whose counters hold the flushes of the write cache that a device announces.
+    pub enum FlushCounter: "flush counter" {
+        /// Those of the device itself.
+        Device = "device",
+        /// Those of the disks at its bottom.
+        Disks = "disks",
+    }
 }
 
 /// The disks that a stacked device (a partition, dm, md, loop) lies on in the end.

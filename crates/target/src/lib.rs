@@ -59,7 +59,7 @@ use scratch::Scratch;
 use sources::Sources;
 pub use sources::{free, taken};
 pub use space::{Demand, check_together};
-pub use stack::{Stack, device_under};
+pub use stack::{Stack, device_under, lies_in_memory};
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

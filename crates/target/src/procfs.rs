@@ -100,6 +100,23 @@ impl Hierarchy {
             .collect()
     }
 
+    /// The folder of a group of this hierarchy and those above it, up to the mount: what applies to a process is the tightest
+    /// of their limits. A container sees only a part of the hierarchy, but may see its place in the whole.
+    pub fn on_the_way_up(&self, group: &ControlGroup<'_>) -> Vec<PathBuf> {
+        let path = Path::new(group.path);
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        let folder = self.mount.join(inside.strip_prefix("/").unwrap_or(inside));
+        let own = if folder.is_dir() {
+            &folder
+        } else {
+            &self.mount
+        };
+        own.ancestors()
+            .take_while(|folder| folder.starts_with(&self.mount))
+            .map(Path::to_owned)
+            .collect()
+    }
+
     /// Whether a group is one of this hierarchy.
     pub fn holds(&self, group: &ControlGroup<'_>) -> bool {
         match &self.options {

@@ -110,6 +110,11 @@ pub fn device_under(path: &Path) -> Option<(u32, u32)> {
         .and_then(|file| device_of(&file))
 }
 
+/// Whether a file lies in memory, so that what is written to it reaches no device.
+pub fn lies_in_memory(path: &Path) -> bool {
+    named(path).is_some_and(|file| is_in_memory(&file))
+}
+
 fn named(path: &Path) -> Option<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())

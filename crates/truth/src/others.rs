@@ -26,11 +26,8 @@ impl Limit {
     /// Where the kernel or the rights do not allow it.
     pub fn new(keeper: &Keeper, device: &Path, bytes_per_s: u64) -> Made<Self> {
         needs_root()?;
-        let number = rustix::fs::stat(device)
-            .map_err(missing(device.display()))?
-            .st_rdev;
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let line = |rest: String| format!("{major}:{minor} {rest}");
+        let number = number_of(device)?;
+        let line = |rest: String| format!("{number} {rest}");
         match Hierarchy::find("io", "blkio")? {
             Hierarchy::One(root) => {
                 let limit = Self::at(keeper, &root)?;
@@ -53,6 +50,26 @@ impl Limit {
                 Ok(limit)
             }
         }
+    }
+
+    /// Limits how many writes per second reach a device.
+    ///
+    /// # Errors
+    /// Where the kernel or the rights do not allow it.
+    pub fn writes(keeper: &Keeper, device: &Path, per_s: u64) -> Made<Self> {
+        needs_root()?;
+        let number = number_of(device)?;
+        let (root, file, line) = match Hierarchy::find("io", "blkio")? {
+            Hierarchy::One(root) => (
+                root,
+                "blkio.throttle.write_iops_device",
+                format!("{number} {per_s}"),
+            ),
+            Hierarchy::Two(root) => (root, "io.max", format!("{number} wiops={per_s}")),
+        };
+        let limit = Self::at(keeper, &root)?;
+        limit.set(file, &line)?;
+        Ok(limit)
     }
 
     /// Limits the memory of processes, bytes.
@@ -86,6 +103,15 @@ impl Limit {
     pub fn entrance(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
+}
+
+/// `MAJOR:MINOR` of a device.
+fn number_of(device: &Path) -> Made<String> {
+    let number = rustix::fs::stat(device)
+        .map_err(missing(device.display()))?
+        .st_rdev;
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    Ok(format!("{major}:{minor}"))
 }
 
 /// Where limits can be set.

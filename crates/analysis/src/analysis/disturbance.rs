@@ -4,7 +4,7 @@
 use iolab_spec::trial::CacheState;
 use iolab_stats::median;
 
-use super::{Context, Response, median_of};
+use super::{Response, median_of};
 use iolab_record::{Cell, Residency, Sample, ServedBy};
 
 /// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of all bytes.
@@ -27,6 +27,8 @@ const GROUP_MIN: usize = 2;
 const STEAL_MAX: f64 = 0.05;
 /// Share of the time in which tasks may wait for a CPU.
 const CPU_STALL_MAX: f64 = 0.25;
+/// Share of the CPU time that may be spent in waiting for the next period of a quota.
+const QUOTA_WAIT_MAX: f64 = 0.01;
 /// Preemptions of a worker per second, where the kernel tells of no pressure.
 const PREEMPTIONS_MAX: f64 = 100.0;
 /// Fewest preemptions that make a rate.
@@ -132,6 +134,11 @@ impl CellDisturbance {
         self.steal.filter(|share| *share > STEAL_MAX)
     }
 
+    /// The share of the time of all CPUs in which the CPU quota was used up, where it is worth a flag.
+    pub fn held_by_quota(&self) -> Option<f64> {
+        self.quota_wait.filter(|share| *share > QUOTA_WAIT_MAX)
+    }
+
     /// Whether others took CPU time.
     pub fn is_cpu_contended(&self) -> bool {
         self.cpu_wait()
@@ -149,21 +156,26 @@ impl Split {
     }
 }
 
-impl Context {
-    /// What went on around the measured trials of a cell.
-    pub(super) fn disturbance(&self, cell: &Cell, trials: &[&Sample]) -> CellDisturbance {
+impl CellDisturbance {
+    /// What went on around measured trials of a cell on a machine with so many CPUs.
+    pub(crate) fn of(
+        cell: &Cell,
+        trials: &[&Sample],
+        cpus: Option<u32>,
+        response: Response,
+    ) -> Self {
         let elapsed = |s: &Sample| s.elapsed_ns as f64;
         let share = |part: fn(&Sample) -> Option<u64>| {
             pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
         };
-        let cpus = f64::from(self.cpus.unwrap_or(1).max(1));
+        let cpus = f64::from(cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
-        CellDisturbance {
+        Self {
             others: pooled(trials, |s| others(cell, s)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
             ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
             buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
-            split: split(cell, trials, self.response),
+            split: split(cell, trials, response),
             steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),

@@ -7,8 +7,6 @@ use iolab_spec::trial::CacheState;
 
 use super::{CellAnalysis, Context, Shortfall, is_peer, median_of, per_request};
 
-/// Share of the CPU time that may be spent in waiting for the next period of a quota.
-const QUOTA_WAIT_MAX: f64 = 0.01;
 /// Share of the bytes of a trial with `dontcache` that may stay in the page cache: the kernel reads ahead without the flag.
 const KEPT_MAX: f64 = 0.5;
 
@@ -137,7 +135,7 @@ flags! {
     /// The CPU quota of the control group held iolab back.
     CpuQuota = "cpu quota",
         Some(Caution::new(9, "held back by a CPU quota").disturbs()),
-        |seen| seen.cell.disturbance.quota_wait.is_some_and(|share| share > QUOTA_WAIT_MAX);
+        |seen| seen.cell.disturbance.held_by_quota().is_some();
     /// The machine slept during a trial.
     Suspended = "suspended",
         Some(Caution::new(7, "the machine slept").disturbs().ruins()),

@@ -5,6 +5,8 @@
 //! where the limit lies by all trials so far ([`Threshold`]), and those at the ends of its interval, each round in random
 //! order, so that a machine that drifts cannot pose as an effect of the rate.
 
+use super::Shown;
+use crate::fitness::Answer;
 use iolab_plan::blocks::block_order;
 use iolab_stats::{Outcomes, Threshold, share_bounds};
 
@@ -16,6 +18,10 @@ const TAIL: f64 = 0.005;
 const ROUND: [f64; 3] = [0.05, 0.5, 0.95];
 /// The interval is narrow enough when its ends are so many rates apart: 9 %.
 const ENOUGH: f64 = 2.0;
+/// Trials at a rate that should show whether the levels hold there; where they do not, a rate farther out does.
+const CONFIRMED: usize = 8;
+/// How many places beyond an end of the interval rates are tried that should show it.
+const OUTWARD: [i32; 5] = [0, 1, 2, 4, 8];
 /// Error of the tests by which trials at two rates contradict each other.
 const ALPHA: f64 = 0.005;
 
@@ -65,6 +71,8 @@ pub struct Search {
     next: Vec<i32>,
     seed: u64,
     rounds: u32,
+    /// The places at which levels are to be shown to hold, and to fail.
+    confirms: Option<(Option<i32>, Option<i32>)>,
 }
 
 impl Search {
@@ -77,6 +85,7 @@ impl Search {
             next: vec![place(start).clamp(ends.0, ends.1)],
             seed,
             rounds: 0,
+            confirms: None,
         }
     }
 
@@ -184,6 +193,50 @@ impl Search {
         };
         let (fails, holds) = (places(false).min()?, places(true).max()?);
         (fails < holds).then_some((fails, holds))
+    }
+
+    /// The rate at which trials are to show that the levels hold, then that they fail, where `shown` says that they do not yet: the
+    /// ends of the interval of the limit when this is first asked, and rates farther out where the nearer ones show nothing. `None`
+    /// when both are shown, or cannot be.
+    pub fn confirm(&mut self, shown: &dyn Fn(u64) -> Shown) -> Option<u64> {
+        let (holds, fails) = match self.confirms {
+            Some(ends) => ends,
+            None => *self.confirms.insert(self.ends_of_limit()?),
+        };
+        let holds = holds.and_then(|end| self.outward(end, Answer::Yes, shown));
+        holds.or_else(|| self.outward(fails?, Answer::No, shown))
+    }
+
+    /// The places around the limit, as far as it lies between rates that were visited.
+    fn ends_of_limit(&self) -> Option<(Option<i32>, Option<i32>)> {
+        let known = self.known();
+        let (low, high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
+        let least = f64::from(*self.visits.first_key_value()?.0);
+        let greatest = f64::from(*self.visits.last_key_value()?.0);
+        Some((
+            (low >= least).then(|| low.min(greatest).floor() as i32),
+            (high <= greatest).then(|| high.max(least).ceil() as i32),
+        ))
+    }
+
+    /// The rate nearest to an end of the interval that still has to show what is wanted.
+    fn outward(&self, end: i32, wanted: Answer, shown: &dyn Fn(u64) -> Shown) -> Option<u64> {
+        let sign = if wanted == Answer::Yes { -1 } else { 1 };
+        for steps in OUTWARD {
+            let place = settled(end + sign * steps);
+            if !(self.ends.0..=self.ends.1).contains(&place) {
+                return None;
+            }
+            let found = shown(rate(place));
+            match found.trials {
+                0..CONFIRMED if found.answer == wanted || found.answer == Answer::CannotTell => {
+                    return Some(rate(place));
+                }
+                _ if found.answer == wanted => return None,
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Between which rates the limit lies, as far as is known.

@@ -1,12 +1,15 @@
 //! Searches on simulated servers whose limit is known.
 
+use std::collections::BTreeMap;
+
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use iolab_plan::experiment::Experiment;
 use iolab_spec::trial::Rate;
 
-use super::{Limit, Search, Step};
+use super::{Limit, Search, Shown, Step};
+use crate::fitness::Answer;
 
 /// How well the limit itself is known: its simulation has a standard error of about half a percent.
 const KNOWN: f64 = 1.01;
@@ -333,4 +336,74 @@ fn rates_that_contradict_each_other_widen_the_interval() {
     assert!(limit.contradicts);
     let (low, high) = (limit.holds.expect("an end"), limit.fails.expect("an end"));
     assert!(low <= 104 && high >= 780, "{limit:?}");
+}
+
+/// Rates that are asked for until nothing is left to confirm, where a rate shows something after so many trials.
+fn confirmed(search: &mut Search, show: impl Fn(u64) -> Answer) -> Vec<u64> {
+    let mut trials: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut asked = Vec::new();
+    loop {
+        let shown = |rate: u64| {
+            let trials = trials.get(&rate).copied().unwrap_or(0);
+            let answer = match trials {
+                0..6 => Answer::CannotTell,
+                _ => show(rate),
+            };
+            Shown { answer, trials }
+        };
+        let Some(rate) = search.confirm(&shown) else {
+            return asked;
+        };
+        *trials.entry(rate).or_default() += 1;
+        asked.push(rate);
+        assert!(asked.len() < 200, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_rate_that_holds_and_one_that_fails_are_shown_to() {
+    let searched = || {
+        let mut search = Search::new(1000, 10, 100_000, 1);
+        while let Step::Visit(rate) = search.step() {
+            search.visited(rate <= 3000);
+        }
+        search
+    };
+    let limit = searched().limit();
+    let (low, high) = (limit.holds.expect("an end"), limit.fails.expect("an end"));
+    let sides = |rate: u64| match rate <= 3000 {
+        true => Answer::Yes,
+        false => Answer::No,
+    };
+    let mut asked = confirmed(&mut searched(), sides);
+    assert_eq!(asked.len(), 16, "{asked:?}");
+    asked.dedup();
+    let [holds, fails] = asked[..] else {
+        panic!("{asked:?}");
+    };
+    assert!(holds <= low && fails >= high - 1, "{asked:?}: {limit:?}");
+    assert!(fails < 2 * holds, "{asked:?}");
+    // Near the limit nothing is shown: farther out it is.
+    let wide = |rate: u64| match rate {
+        0..2400 => Answer::Yes,
+        2400..4000 => Answer::CannotTell,
+        _ => Answer::No,
+    };
+    let asked = confirmed(&mut searched(), wide);
+    let last_that_holds = asked.iter().rfind(|rate| **rate < 3000);
+    assert!(
+        last_that_holds.is_some_and(|rate| *rate < 2400),
+        "{asked:?}"
+    );
+    assert!(asked.last().is_some_and(|rate| *rate >= 4000), "{asked:?}");
+    // Where no rate fails, none is asked to.
+    let mut search = Search::new(100, 10, 1000, 1);
+    while let Step::Visit(_) = search.step() {
+        search.visited(true);
+    }
+    assert!(
+        confirmed(&mut search, |_| Answer::Yes)
+            .iter()
+            .all(|rate| *rate <= 1000)
+    );
 }

@@ -39,7 +39,7 @@ pub fn level_values(
     };
     for (cell, evidence) in Evidence::of_cells(record, latencies)? {
         let trials: Vec<(f64, f64)> = evidence
-            .of_trials(level)
+            .values(level)
             .into_iter()
             .filter(|(_, requests)| *requests >= level.requests_min())
             .collect();

@@ -62,6 +62,15 @@ fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<RunsComparison> {
 }
 
 fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: LooksFor) -> Result<Gate> {
+    gate_that_finds(new, all, looks_for, None)
+}
+
+fn gate_that_finds(
+    new: &RunRecord,
+    all: &[RunRecord],
+    looks_for: LooksFor,
+    must_find: Option<f64>,
+) -> Result<Gate> {
     let (run, all) = (AnalysedRun::of(new.clone()), analysed(all));
     let new = FiledRun {
         file: "new.iolab",
@@ -74,6 +83,7 @@ fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: LooksFor) -> Result<
         },
         kinship: Kinship { any_host: false },
         last: 20,
+        must_find,
     };
     Gate::of(new, &filed(&all), &terms)
 }
@@ -87,6 +97,34 @@ fn later(mb_s: f64) -> RunRecord {
     let mut run = runs(&[mb_s]).remove(0);
     run.run.started_utc = "2026-02-01T00:00:00Z".to_owned();
     run
+}
+
+#[test]
+fn a_gate_that_could_not_have_found_a_change_says_so() {
+    let narrow = runs(&[100.0, 100.5, 99.8, 100.3, 99.9, 100.1]);
+    let wide = runs(&[70.0, 140.0, 95.0, 125.0, 80.0, 110.0]);
+    let asked = |all: &[RunRecord], must_find: Option<f64>, new: f64| {
+        gate_that_finds(&later(new), all, LooksFor::AnyChange, must_find).unwrap()
+    };
+    // Without the question a wide history is no reason to doubt.
+    let gate = asked(&wide, None, 100.0);
+    assert_eq!((gate.conclusion(), gate.blind()), (Conclusion::Settled, 0));
+    assert!(
+        gate.sight().is_some_and(|sight| sight.worst > 1.5),
+        "{gate:?}"
+    );
+    let gate = asked(&wide, Some(0.2), 100.0);
+    assert_eq!(gate.conclusion(), Conclusion::CannotTell);
+    assert!(gate.blind() > 0);
+    let gate = asked(&narrow, Some(0.2), 100.0);
+    assert_eq!((gate.conclusion(), gate.blind()), (Conclusion::Settled, 0));
+    assert!(
+        gate.sight().is_some_and(|sight| sight.worst < 1.2),
+        "{gate:?}"
+    );
+    // An alarm is one whatever could not have been found.
+    let gate = asked(&wide, Some(0.2), 5.0);
+    assert_eq!(gate.conclusion(), Conclusion::Regression);
 }
 
 #[test]

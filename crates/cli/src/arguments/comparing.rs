@@ -111,6 +111,10 @@ pub(crate) struct Gate {
     /// exit code 5
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Require that a change of this size would have been found in each cell (with a chance of
+    /// 90 %); otherwise exit code 5
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) must_find: Option<f64>,
     /// Smallest change that matters, for --strict
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,

@@ -178,7 +178,7 @@ pub(crate) struct Fit {
     /// Name of a built-in requirement ('iolab list'), or a TOML file
     #[arg(value_name = "WHAT")]
     pub(crate) requirement: String,
-    /// Directory, file or block device
+    /// Directory, file, block device, or a model of a disk: model:NAME ('iolab model list')
     #[arg(default_value = ".")]
     pub(crate) target: PathBuf,
     /// Duration of the load, per workload; a long load exhausts burst credits and write caches
@@ -190,6 +190,9 @@ pub(crate) struct Fit {
     /// Output format
     #[arg(long, value_enum, default_value_t = ModelFormat::Text)]
     pub(crate) format: ModelFormat,
+    /// Print what would run (workloads, time, bytes written, free space) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Seed of offsets and data; random by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,

@@ -9,18 +9,22 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
+use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{Requirement, Workload};
 use iolab_record::digest;
 use iolab_record::question::{Asked, Fit as FitOf, Question};
-use iolab_run::runner::{self, Begun};
+use iolab_report::forecast;
+use iolab_run::runner::{self, Begun, Disk};
 use iolab_runfile::NewFile;
 use iolab_spec::Result;
+use iolab_spec::access::requests_in_words;
 use iolab_spec::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin::Builtin;
 use crate::changes::new_seed;
 use crate::command::{answers, read_run};
+use crate::dry_run;
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
 use crate::workspace::{Workspace, make_folder};
@@ -32,17 +36,31 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
     }
+    let model = Disk::of_target(&options.target)?;
     let mut limits = Vec::new();
-    if !options.target.is_dir() && requirement.write_in_place()? {
+    let in_place = !options.target.is_dir() && requirement.write_in_place()?;
+    if in_place && model.is_none() {
         limits.push(
-            "The cost of space allocation for a growing log: TARGET is overwritten in place. A directory as TARGET includes it."
+            "Not covered: the cost of space allocation for a growing log, because TARGET is overwritten in place. A directory as TARGET includes it."
                 .to_owned(),
         );
     }
+    if let Some(disk) = &model {
+        limits.extend(adapt(&mut requirement, disk)?);
+    }
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
-    let need = runner::need_of_all(&plans, &options.consent.consent(), false)?;
-    let mut workspace = Workspace::open(std::slice::from_ref(&options.target), &[need], None)?;
+    let need = || runner::need_of_all(&plans, &options.consent.consent(), false);
+    if options.dry_run {
+        let needs = model.is_none().then(need).transpose()?;
+        let needs: Vec<_> = needs.into_iter().collect();
+        let target = std::slice::from_ref(&options.target);
+        return dry_run::print_with(&plans, target, &needs, &announced(&requirement)?);
+    }
+    let mut workspace = match model {
+        Some(disk) => Workspace::for_model(disk)?,
+        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?], None)?,
+    };
     workspace.settle_cache(&mut plans)?;
     for plan in &mut plans {
         runner::fit_to(plan, workspace.place())?;
@@ -54,17 +72,9 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let seed = options.seed.unwrap_or_else(new_seed);
     workspace.fill(seed)?;
     workspace.look_around(&plans);
-    note(format_args!(
-        "{}: {} of load per workload, workloads: {}",
-        requirement.name,
-        rough_duration(requirement.hold),
-        requirement
-            .workloads
-            .iter()
-            .map(|workload| workload.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    ));
+    for text in announced(&requirement)? {
+        note(format_args!("{text}"));
+    }
     let asked = asked(&requirement, limits, seed);
     let measured = measure(plans, asked, seed, &workspace, &options.output);
     let files = workspace.close_after(measured)?;
@@ -172,4 +182,35 @@ fn leave(begun: VecDeque<(String, Begun<'_>)>, failure: Failure) -> Failure {
             Ok(()) => failure,
             Err(error) => failure.also(error.message()),
         })
+}
+
+/// Fits the workloads to a model, which has neither a page cache nor files; says what that changes.
+fn adapt(requirement: &mut Requirement, disk: &Disk) -> Result<Vec<String>> {
+    let grown = requirement.use_bare_disk(disk.block())?;
+    let mut notes = Vec::new();
+    if !grown.is_empty() {
+        let grown = grown.join("; ");
+        notes.push(format!("A model takes whole blocks: {grown}."));
+    }
+    for workload in &mut requirement.workloads {
+        let left_out = runner::adapt(&mut workload.experiment, &|_| false)?;
+        notes.extend(left_out.map(|text| format!("{text}.")));
+    }
+    Ok(notes)
+}
+
+/// What each workload does and writes, before anything is touched.
+fn announced(requirement: &Requirement) -> Result<Vec<String>> {
+    let of = |workload: &Workload| {
+        let plan = Plan::of_new_run(workload.experiment.clone())?;
+        let does = requests_in_words(&workload.experiment.base()?.trial);
+        Ok(format!(
+            "{} {}: {does}, for {}; writes {}",
+            requirement.name,
+            workload.name,
+            rough_duration(requirement.hold),
+            forecast::written(&Forecast::of(&plan)),
+        ))
+    };
+    requirement.workloads.iter().map(of).collect()
 }

@@ -33,6 +33,7 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
             any_host: options.any_host,
         },
         last: options.last as usize,
+        must_find: options.must_find,
     };
     let new = FiledRun {
         file: &file,

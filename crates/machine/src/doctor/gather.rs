@@ -90,12 +90,6 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
     let (proc, sys) = (Path::new("/proc"), Path::new("/sys"));
     let number = target.device();
     let device = number.and_then(|number| Device::read(sys, number));
-    // Control groups bound whole disks.
-    let disks: Vec<(u32, u32)> = device
-        .iter()
-        .flat_map(Device::stack)
-        .filter_map(|device| device.number)
-        .collect();
     let existing = target.kind() != TargetKind::Scratch;
     Facts {
         place: Place {
@@ -107,6 +101,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         file_system: target.filesystem(),
         layering: target.layering(),
         space: space(target),
+        cgroup: cgroup::Limits::of_device(proc, device.as_ref()),
         device,
         content: Content::of(target),
         clock: Some((clock.source(), clock.cost_ns())),
@@ -115,7 +110,6 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         memory_bytes: memory_bytes(),
         processor: Processor::read(sys),
         huge_pages: capture::huge_pages_in_force(),
-        cgroup: cgroup::Limits::read(proc, &disks),
         limits: limits(),
         load: Some(Load::look(proc, &target.stack(), LOOK)),
         ..Facts::default()

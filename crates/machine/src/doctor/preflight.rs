@@ -155,6 +155,7 @@ mod tests {
     use crate::cgroup::{self, IoLimit};
     use crate::load::Load;
     use crate::processor::Processor;
+    use iolab_spec::counters::Traffic;
 
     fn cell(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
         let mut cell = CellSpec::default();
@@ -231,7 +232,7 @@ mod tests {
             memory_bytes: None,
             memory_left_bytes: None,
             io: vec![IoLimit {
-                what: "rbps",
+                what: Traffic::ReadBytes,
                 per_second: 1,
             }],
         };

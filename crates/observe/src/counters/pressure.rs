@@ -1,11 +1,12 @@
 //! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep.
 
 use std::fs::read_to_string;
+use std::sync::LazyLock;
 
 use iolab_spec::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
 
-use iolab_target::procfs::{ControlGroup, CpuTicks};
+use iolab_target::procfs::{ControlGroup, CpuTicks, Hierarchy};
 
 /// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
 const CPUS_MAX: usize = 8;
@@ -59,18 +60,46 @@ fn suspended_ns() -> u64 {
     u64::try_from(ns(ClockId::Boottime) - monotonic).unwrap_or(0)
 }
 
-/// What the control group of this process was held back by its CPU quota so far.
+/// What the CPU quotas of the control groups of this process, its own and those above it, held it back so far; `None` where none of
+/// them counts that.
 fn throttled_ns() -> Option<u64> {
+    /// Nothing is mounted in the course of a run, or nothing that matters here.
+    static HIERARCHIES: LazyLock<Vec<Hierarchy>> = LazyLock::new(|| {
+        let mounts = std::fs::read("/proc/self/mountinfo");
+        mounts.map_or(Vec::new(), |mounts| Hierarchy::parse(&mounts))
+    });
     let own = read_to_string("/proc/self/cgroup").ok()?;
-    let group = ControlGroup::parse(&own).find(|group| group.controllers.is_empty())?;
-    parse_throttled(&read_to_string(format!("/sys/fs/cgroup{}/cpu.stat", group.path)).ok()?)
+    throttled_of(&HIERARCHIES, &own)
 }
 
-/// Documentation/admin-guide/cgroup-v2.rst of Linux: `throttled_usec MICROSECONDS`, where there is a quota.
+fn throttled_of(hierarchies: &[Hierarchy], own: &str) -> Option<u64> {
+    let has_quota = |group: &ControlGroup<'_>| {
+        group.controllers.is_empty() || group.controllers.contains(&"cpu")
+    };
+    let groups = ControlGroup::parse(own).filter(has_quota);
+    let folders = groups.flat_map(|group| {
+        let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&group));
+        hierarchy.map_or(Vec::new(), |hierarchy| hierarchy.on_the_way_up(&group))
+    });
+    let counted = folders.filter_map(|folder| {
+        let stat = read_to_string(folder.join("cpu.stat")).ok()?;
+        parse_throttled(&stat)
+    });
+    counted.reduce(u64::saturating_add)
+}
+
+/// Documentation/admin-guide/cgroup-v2.rst of Linux: `throttled_usec MICROSECONDS`, where there is a quota; of version 1
+/// (scheduler/sched-bwc.rst) `throttled_time NANOSECONDS`.
 fn parse_throttled(text: &str) -> Option<u64> {
-    let mut lines = text.lines();
-    let microseconds = lines.find_map(|line| line.strip_prefix("throttled_usec "))?;
-    microseconds.parse::<u64>().ok()?.checked_mul(1_000)
+    let value = |name: &str| {
+        let fields = text.lines().filter_map(|line| line.split_once(' '));
+        let (_, value) = fields.into_iter().find(|(key, _)| *key == name)?;
+        value.parse::<u64>().ok()
+    };
+    match value("throttled_usec") {
+        Some(microseconds) => microseconds.checked_mul(1_000),
+        None => value("throttled_time"),
+    }
 }
 
 /// The greatest frequency that cpufreq tells of up to [`CPUS_MAX`] CPUs.
@@ -104,6 +133,31 @@ mod tests {
         assert_eq!(parse_throttled(stat), Some(1_234_000));
         assert_eq!(parse_throttled("usage_usec 5\nsystem_usec 2\n"), None);
         assert_eq!(parse_throttled("throttled_usec x\n"), None);
+        let stat = "nr_periods 9\nnr_throttled 2\nthrottled_time 1234567\n";
+        assert_eq!(parse_throttled(stat), Some(1_234_567));
+    }
+
+    #[test]
+    fn quotas_of_all_groups_on_the_way_up_count() {
+        let tree = tempfile::tempdir().expect("a folder");
+        let own = tree.path().join("cpu/slice/run");
+        std::fs::create_dir_all(&own).expect("made");
+        let mount = tree.path().join("cpu");
+        let mounts = format!(
+            "30 24 0:26 / {} rw - cgroup cgroup rw,cpu\n",
+            mount.display()
+        );
+        let found = Hierarchy::parse(mounts.as_bytes());
+        let groups = "4:cpu:/slice/run\n7:pids:/slice/run\n";
+        assert_eq!(throttled_of(&found, groups), None);
+        for (folder, stat) in [
+            (&own, "throttled_time 5\n"),
+            (&mount.join("slice"), "throttled_time 70\n"),
+        ] {
+            std::fs::write(folder.join("cpu.stat"), stat).expect("written");
+        }
+        assert_eq!(throttled_of(&found, groups), Some(75));
+        assert_eq!(throttled_of(&found, "7:pids:/slice/run\n"), None);
     }
 
     #[test]

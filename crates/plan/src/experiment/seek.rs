@@ -12,8 +12,9 @@ use super::{Change, Experiment};
 const RATE: &str = "rate";
 /// Where a search begins when the experiment names no rate, requests/s.
 const START: u64 = 1000;
-/// Least time of a trial of a search: many short trials say more about a rate than few long ones.
-const TIME: &str = "250ms";
+/// Least time of a trial of a search: many short trials say more about a rate than few long ones. In shorter ones than a user
+/// takes at a rate, a queue that grows is shorter, and a rate holds that does not hold there.
+const TIME: &str = "500ms";
 /// Time of an answer about levels, so that all of it takes less than a minute.
 const BUDGET: &str = "50s";
 /// Precision of a trial's median where levels are judged at given rates: as many trials as the budget pays for, since the

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
 use crate::peak_source::PeakSource;
+use iolab_spec::counters::Traffic;
 use iolab_spec::linkage::Linkage;
 use iolab_spec::tool::Tool;
 
@@ -102,6 +103,7 @@ keys! {
     device_removable: Bit = "whether the medium is removable";
     device_rotational: Bit = "whether the disk has platters";
     device_write_cache: Text = "`write back` or `write through`";
+    device_flush_counter: Text = "whose counters (`flush_ios`) hold the flushes of that cache: `device`, or `disks` for those at the bottom of it; lacks where nothing counts them";
     device_read_ahead_kib: Whole = "read-ahead of buffered reads, KiB";
     device_requests_max: Whole = "requests that a queue of the disk holds";
     device_request_max_kib: Whole = "largest request that the kernel sends in one piece, KiB";
@@ -115,6 +117,10 @@ keys! {
     device_optimal_io_bytes: Bytes = "I/O size that the disk prefers";
     device_link: Text = "speed and width of the link now: `16.0 GT/s x4`";
     device_link_best: Text = "the best that the disk can do";
+    device_limit_read_bps: Whole = "bytes per second that its control groups let iolab read from the device";
+    device_limit_write_bps: Whole = "bytes per second that they let it write";
+    device_limit_read_iops: Whole = "reads per second that they allow";
+    device_limit_write_iops: Whole = "writes per second that they allow";
     device_link_mb_s: Tenths = "data that the link carries now, MB/s: a ceiling";
     probe_compiler: Text = "the compiler that built the reader, in its own words";
     probe_loader: Text = "the loader that the dynamic build of the reader names";
@@ -137,6 +143,18 @@ keys! {
     tool_version: Text of Tool = "" TOOL "_version", "version of another tool: `fio_version`";
     tool_path: Text of Tool = "" TOOL "_path", "the program of another tool: `fio_path`";
     of_further_target: Text of TargetFact = "target_" NUMBER_KEY "", "the fact KEY (file system, device, measured ceiling) of a further target; NUMBER is its number in table `target`: `target_1_device`";
+}
+
+impl Keys {
+    /// What control groups allow of a kind of traffic with the device.
+    pub fn device_limit(&self, what: Traffic) -> &Key<Whole> {
+        match what {
+            Traffic::ReadBytes => &self.device_limit_read_bps,
+            Traffic::WriteBytes => &self.device_limit_write_bps,
+            Traffic::Reads => &self.device_limit_read_iops,
+            Traffic::Writes => &self.device_limit_write_iops,
+        }
+    }
 }
 
 /// A fact of a further target.

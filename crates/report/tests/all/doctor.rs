@@ -12,6 +12,7 @@ use iolab_machine::transport::Transport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::doctor;
 use iolab_spec::counters::NoHardware;
+use iolab_spec::counters::Traffic;
 use iolab_target::{FileSystem, TargetKind};
 use serde_json::Value;
 
@@ -133,7 +134,7 @@ fn laptop() -> Facts {
             memory_bytes: None,
             memory_left_bytes: None,
             io: vec![IoLimit {
-                what: "rbps",
+                what: Traffic::ReadBytes,
                 per_second: 200_000_000,
             }],
         },

@@ -1,32 +1,28 @@
 //! What a search for the greatest rate answers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use iolab_analysis::slo::{Limit, RatePoint, Search, Step};
+use iolab_analysis::doubt::{Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
+use iolab_analysis::imbalance::Disturber;
+use iolab_analysis::slo::{Limit, RateAnswer, Search, SearchAnswer, Step};
+use iolab_record::ServedBy;
 use iolab_report::slo::Searched;
+use iolab_spec::counters::Traffic;
+use iolab_spec::level::Levels;
 
 /// Lines of an answer at most.
 const LINES_MAX: usize = 20;
 
-fn answer(limit: &Limit, levels: &str, doubts: &[String], times: (u64, u64)) -> String {
-    let levels = levels.parse().expect("levels");
-    let searched = Searched {
-        experiment: "load-latency",
-        levels: &levels,
-        limit,
-        doubts,
-        times: Some((
-            Duration::from_millis(times.0),
-            Duration::from_millis(times.1),
-        )),
-    };
-    let narrow = searched.text(80);
+fn text(found: &SearchAnswer) -> String {
+    let narrow = Searched(found).text(80);
     assert!(narrow.lines().count() <= LINES_MAX, "{narrow}");
-    searched.text(100)
+    Searched(found).text(1000)
 }
 
 /// A search in which the levels hold up to a rate.
-fn found(up_to: u64) -> Limit {
+fn limit(up_to: u64) -> Limit {
     let mut search = Search::new(1000, 10, 100_000, 1);
     while let Step::Visit(rate) = search.step() {
         search.visited(rate <= up_to);
@@ -34,73 +30,173 @@ fn found(up_to: u64) -> Limit {
     search.limit()
 }
 
+/// What was found at a rate, with doubts that turn it.
+fn at(rate: u64, levels: &Levels, measured: Answer, turned_by: Vec<Doubt>) -> RateAnswer {
+    let level = |level| LevelAnswer {
+        judged: Judged {
+            level,
+            estimate: Some(1e6),
+            low: Some(1e6),
+            high: Some(1e6),
+            requests: 10_000,
+            trials: 8,
+            answer: measured,
+            why: String::new(),
+            change: None,
+        },
+        answer: match turned_by.is_empty() {
+            true => measured,
+            false => Answer::CannotTell,
+        },
+        turned_by: turned_by.clone(),
+    };
+    RateAnswer {
+        rate,
+        found: CellAnswer {
+            cell: rate.to_string(),
+            levels: levels.all().iter().copied().map(level).collect(),
+            doubts: Doubts {
+                all: turned_by.clone(),
+                trials: 8,
+                limit: None,
+            },
+            load_ns: 4_000_000_000,
+        },
+    }
+}
+
+fn doubt(reason: Reason) -> Vec<Doubt> {
+    vec![Doubt {
+        reason,
+        samples: (0..8).collect::<BTreeSet<i64>>(),
+    }]
+}
+
+fn memory() -> Vec<Doubt> {
+    doubt(Reason::ServedBy {
+        served_by: ServedBy::Unknown,
+        reason: "no device is known".to_owned(),
+        is_one: true,
+    })
+}
+
+fn traffic() -> Vec<Doubt> {
+    doubt(Reason::Disturbed {
+        by: Disturber::OtherTraffic,
+        worst: 0.97,
+    })
+}
+
+/// Levels that hold at 2800 requests/s and fail at 3200.
+fn found(levels: &str) -> SearchAnswer {
+    let levels: Levels = levels.parse().expect("levels");
+    SearchAnswer {
+        experiment: "load-latency".to_owned(),
+        limit: limit(3000),
+        holds: Some(at(2800, &levels, Answer::Yes, Vec::new())),
+        fails: Some(at(3200, &levels, Answer::No, Vec::new())),
+        binding: levels.all()[..1].to_vec(),
+        times: Some((Duration::from_millis(250), Duration::from_millis(500))),
+        levels,
+    }
+}
+
 #[test]
-fn an_answer_has_the_rate_its_interval_the_level_and_what_it_is_not() {
-    let text = answer(&found(3000), "p99<1ms", &[], (250, 500));
+fn what_holds_is_said_first_then_what_fails_and_the_limit_between() {
+    let one = found("p99<1ms");
+    assert_eq!(one.answer(), Answer::Yes);
+    let said = text(&one);
     for part in [
-        "load-latency: p99<1ms holds up to ",
+        "load-latency: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s; limit about 29",
         "(95 % interval ",
         "kept the level",
         "half of the trials of 250ms to 500ms keep the level",
         "are not covered",
     ] {
-        assert!(text.contains(part), "{part}: {text}");
+        assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(!text.contains("overload"), "{text}");
+    assert!(
+        !said.contains("binds") && !said.contains("overload"),
+        "{said}"
+    );
     // 10 ms in 250 ms: a queue that grows by 4 % does not reach it.
-    let text = answer(&found(3000), "p99<10ms", &[], (250, 250));
-    assert!(text.contains("overload of up to 4.0 %"), "{text}");
+    let mut short = found("p99<10ms");
+    short.times = Some((Duration::from_millis(250), Duration::from_millis(250)));
+    let said = text(&short);
+    assert!(said.contains("overload of up to 4.0 %"), "{said}");
 }
 
 #[test]
-fn what_is_not_storage_is_said_first() {
-    let doubt = "served by not-storage: the target is memory, not storage";
-    let open = Limit {
-        fails: None,
-        contradicts: true,
-        ..found(3000)
-    };
-    let doubts = vec![doubt.to_owned(); 3];
-    for limit in [found(3000), open] {
-        let text = answer(&limit, "p99<10ms", &doubts, (250, 250));
-        let text = text.replace("\n  ", " ");
-        let first = format!("load-latency: cannot tell which rate the storage sustains: {doubt}");
-        assert!(text.starts_with(&first), "{text}");
+fn the_level_that_sets_the_limit_is_named() {
+    let mut several = found("p99<1ms,p50<500us");
+    assert!(
+        text(&several).contains("; p99<1ms binds; limit"),
+        "{}",
+        text(&several)
+    );
+    several.binding = several.levels.all().to_vec();
+    let alike = "; p99<1ms and p50<500us bind alike; limit";
+    assert!(text(&several).contains(alike), "{}", text(&several));
+}
+
+#[test]
+fn what_turns_an_end_is_said_first() {
+    let levels: Levels = "p99<1ms".parse().expect("levels");
+    let mut turned = found("p99<1ms");
+    turned.holds = Some(at(2800, &levels, Answer::Yes, memory()));
+    assert_eq!(turned.answer(), Answer::CannotTell);
+    let said = text(&turned);
+    let first = "load-latency: cannot tell which rate the storage sustains: served by unknown: no device is known.\nAs measured: p99<1ms holds at 2800";
+    assert!(said.starts_with(first), "{said}");
+    let mut turned = found("p99<1ms");
+    turned.fails = Some(at(3200, &levels, Answer::No, traffic()));
+    assert_eq!(turned.answer(), Answer::CannotTell);
+    let said = text(&turned);
+    let first = "load-latency: cannot tell from which rate on the storage fails: in 8 of 8 trials other programs used the device: up to 97 %";
+    assert!(said.starts_with(first), "{said}");
+}
+
+#[test]
+fn a_limit_of_the_container_is_the_cause() {
+    let mut limited = found("p99<1ms");
+    let fails = limited.fails.as_mut().expect("a rate");
+    fails.found.doubts.limit = Some(ReachedLimit {
+        what: Traffic::Writes,
+        per_second: 60,
+    });
+    let said = text(&limited);
+    assert!(
+        said.contains("- This container is limited to 60 writes/s"),
+        "{said}"
+    );
+    assert_eq!(limited.answer(), Answer::Yes);
+}
+
+#[test]
+fn an_end_that_is_not_shown_leaves_the_answer_open() {
+    for (holds, fails, part) in [
+        (
+            true,
+            false,
+            "holds at 2800 requests/s; no higher rate was shown to fail",
+        ),
+        (
+            false,
+            true,
+            "fails at 3200 requests/s; no lower rate was shown to hold",
+        ),
+        (false, false, "cannot tell at which rate p99<1ms holds"),
+    ] {
+        let mut open = found("p99<1ms");
+        open.holds = open.holds.filter(|_| holds);
+        open.fails = open.fails.filter(|_| fails);
+        assert_eq!(open.answer(), Answer::CannotTell);
+        let said = text(&open);
         assert!(
-            text.contains("\nAs measured: p99<10ms holds up to"),
-            "{text}"
+            said.contains(part) && said.contains("do not show both ends"),
+            "{said}"
         );
     }
-}
-
-#[test]
-fn open_ends_are_said_to_be_open() {
-    let open = |holds, fails| {
-        let limit = Limit {
-            holds,
-            fails,
-            estimate: None,
-            points: vec![RatePoint {
-                rate: 1000,
-                trials: 3,
-                kept: 2,
-                holds: None,
-            }],
-            contradicts: false,
-        };
-        answer(&limit, "p99<1ms", &[], (250, 250))
-    };
-    for (text, part) in [
-        (open(Some(900), None), "holds up to 900 requests/s at least"),
-        (open(None, Some(2000)), "fails from 2000 requests/s on"),
-        (open(None, None), "cannot tell at which rate p99<1ms holds"),
-    ] {
-        assert!(text.contains(part) && text.contains("open end"), "{text}");
-    }
-    let limit = found(1_000_000);
-    assert_eq!(
-        (limit.holds, limit.fails),
-        (Some(101_070), None),
-        "{limit:?}"
-    );
+    let unlimited = limit(1_000_000);
+    assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
 }

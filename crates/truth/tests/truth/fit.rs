@@ -1,17 +1,19 @@
 //! `iolab fit` on targets whose syncs take a known time: yes, no, cannot tell.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use iolab_truth::Scene;
-use iolab_truth::files::MIB;
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::files::{MIB, hole};
 use iolab_truth::fuse::{Behaviour, Ledger, Mounted};
 use iolab_truth::iolab::{Answered, fit};
+use iolab_truth::others::Limit;
 use iolab_truth::system::warn;
+use iolab_truth::{Made, Scene};
 
 use crate::stage::alone;
 
 /// Exit codes.
-const YES: Option<i32> = Some(0);
 const NO: Option<i32> = Some(4);
 const CANNOT_TELL: Option<i32> = Some(5);
 
@@ -65,17 +67,17 @@ fn held_for(delay: fn(u64, u64) -> Duration) -> Behaviour {
 
 /// What has to be said of `syncs.p99<10ms`, by what the target itself saw: on a busy machine it holds syncs for longer than it
 /// should. `None` where that is too near to a change of the answer.
-fn truth(ledger: &Ledger) -> Option<(Option<i32>, &'static str)> {
+fn truth(ledger: &Ledger) -> Option<&'static str> {
     let (below, above) = (
         ledger.sync_quantile_ms(0.98),
         ledger.sync_quantile_ms(0.996),
     );
     if above < 9.2 {
-        Some((YES, "yes"))
+        Some("yes")
     } else if below > 10.7 {
-        Some((NO, "no"))
+        Some("no")
     } else if below > 9.6 && above < 10.3 {
-        Some((CANNOT_TELL, "cannot tell"))
+        Some("cannot tell")
     } else {
         None
     }
@@ -89,15 +91,37 @@ fn is_about_etcd(delay: fn(u64, u64) -> Duration) {
     let Some((found, ledger)) = found else { return };
     let level = &found.json["workloads"][0]["levels"][0];
     assert_eq!(level["level"], "syncs.p99<10ms", "{}", found.text);
-    let Some((code, answer)) = truth(&ledger) else {
+    let Some(answer) = truth(&ledger) else {
         return warn(&format!(
             "skipped: this machine was so busy that the target held 2 % of the syncs for {:.1} ms, 0.4 % for {:.1} ms",
             ledger.sync_quantile_ms(0.98),
             ledger.sync_quantile_ms(0.996)
         ));
     };
-    assert_eq!(level["answer"], answer, "{}", found.text);
-    assert_eq!((found.code, &found.json["answer"]), (code, &answer.into()));
+    assert_eq!(level["as_measured"], answer, "{}", found.text);
+    is_concluded(&found);
+}
+
+/// What the levels come to with their doubts: on a target whose device is not seen no yes stands, and a no where nothing
+/// disturbed this machine.
+#[track_caller]
+fn is_concluded(found: &Answered) {
+    let levels = found.json["workloads"][0]["levels"].as_array();
+    let mut all = Vec::new();
+    for level in levels.expect("levels") {
+        let turned = level["turned_by"].as_array().map_or(0, Vec::len);
+        let expected = match level["as_measured"].as_str() {
+            Some("no") if turned == 0 => "no",
+            _ => "cannot tell",
+        };
+        assert_eq!(level["answer"], expected, "{}", found.text);
+        all.push(expected);
+    }
+    let code = match all.contains(&"no") {
+        true => NO,
+        false => CANNOT_TELL,
+    };
+    assert_eq!(found.code, code, "{}", found.text);
 }
 
 #[test]
@@ -128,10 +152,10 @@ fn a_tail_of_one_percent_is_seen_where_it_lies() {
     });
     let Some((found, ledger)) = found else { return };
     let answers: Vec<&str> = (0..3)
-        .filter_map(|i| found.json["workloads"][0]["levels"][i]["answer"].as_str())
+        .filter_map(|i| found.json["workloads"][0]["levels"][i]["as_measured"].as_str())
         .collect();
     assert_eq!((answers[0], answers[2]), ("yes", "no"), "{}", found.text);
-    assert_eq!(found.code, NO);
+    is_concluded(&found);
     // Unless the machine made more of them slow.
     if ledger.sync_quantile_ms(0.985) < 9.0 {
         assert_eq!(answers[1], "cannot tell", "{}", found.text);
@@ -149,7 +173,9 @@ fn a_level_that_does_not_last_does_not_hold() {
         fit(scene, "mine.toml", &[])
     });
     let Some((found, _)) = found else { return };
-    assert_eq!(found.code, NO, "{}", found.text);
+    let level = &found.json["workloads"][0]["levels"][0];
+    assert_eq!(level["as_measured"], "no", "{}", found.text);
+    is_concluded(&found);
     let change = &found.json["workloads"][0]["levels"][0]["change"];
     // A busy machine can hide where it was, but not that the level is missed.
     let Some(bytes) = change["after_bytes"].as_u64() else {
@@ -182,6 +208,52 @@ fn a_target_that_may_lie_is_never_good_enough() {
             found.text
         );
     }
+}
+
+/// A small file system on a loop device over memory, which takes direct I/O.
+fn on_memory(scene: &Scene) -> Made<PathBuf> {
+    let backing = hole(scene.folder_in_memory()?.join("backing"), 200 * MIB)?;
+    let device = loop_over(scene, &backing, true)?;
+    mounted(scene, &device, &["mkfs.ext4", "-qF"], "noatime")
+}
+
+#[test]
+fn memory_below_a_loop_device_is_never_good_enough() {
+    let _alone = alone();
+    let made = Scene::new().and_then(|scene| Ok((on_memory(&scene)?, scene)));
+    let scene = match made {
+        Ok((folder, scene)) => scene.on(folder),
+        Err(why) => return warn(&format!("skipped: {why}")),
+    };
+    let found = fit(&scene, "etcd", &["--for", "8s"]);
+    assert_eq!(found.code, CANNOT_TELL, "{}", found.text);
+    let doubts = found.json["workloads"][0]["doubts"].to_string();
+    assert!(doubts.contains("served_by"), "{doubts}");
+    // The loop device counts the flushes that it passes on.
+    assert!(!doubts.contains("never_flushed"), "{doubts}");
+}
+
+#[test]
+fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
+    let _alone = alone();
+    let made = Scene::new().and_then(|mut scene| {
+        let backing = hole(scene.folder_in_memory()?.join("backing"), 200 * MIB)?;
+        let device = loop_over(&scene, &backing, true)?;
+        scene.limit = Some(Limit::writes(&scene.keeper, &device, 60)?);
+        let folder = mounted(&scene, &device, &["mkfs.ext4", "-qF"], "noatime")?;
+        Ok((folder, scene))
+    });
+    let scene = match made {
+        Ok((folder, scene)) => scene.on(folder),
+        Err(why) => return warn(&format!("skipped: a limit on writes: {why}")),
+    };
+    let found = fit(&scene, "etcd", &["--for", "8s"]);
+    assert_eq!(found.code, NO, "{}", found.text);
+    let level = &found.json["workloads"][0]["levels"][0];
+    assert_eq!(level["cause"]["what"], "wiops", "{}", found.text);
+    assert_eq!(level["cause"]["per_second"], 60, "{}", found.text);
+    let remedy = level["remedy"].as_str().unwrap_or_default();
+    assert!(remedy.contains("raise the limit"), "{remedy}");
 }
 
 #[test]

@@ -108,7 +108,9 @@ fn limit(ledger: &Ledger, factor: f64, way: f64) -> f64 {
 
 /// The ends of the interval in `... (95 % interval LOW to HIGH)`.
 fn interval(text: &str) -> Option<(f64, f64)> {
-    let (_, rest) = text.split_once("(95 % interval ")?;
+    let plain: Vec<&str> = text.split_whitespace().collect();
+    let plain = plain.join(" ");
+    let (_, rest) = plain.split_once("(95 % interval ")?;
     let (ends, _) = rest.split_once(')')?;
     let (low, high) = ends.split_once(" to ")?;
     Some((low.parse().ok()?, high.parse().ok()?))

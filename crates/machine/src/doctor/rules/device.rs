@@ -66,7 +66,7 @@ fn stack(facts: &Facts) -> Vec<&Device> {
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     stack(facts)
         .into_iter()
-        .filter(|device| device.transport.is_memory())
+        .filter(|device| device.transport.is_memory() || is_file_in_memory(device))
         .map(|device| {
             Finding::must_fix(
                 Topic::Device,
@@ -81,10 +81,19 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
         .collect()
 }
 
+/// Whether it is a loop device over a file in memory, which direct I/O reaches like any other.
+fn is_file_in_memory(device: &Device) -> bool {
+    let backing = device.backing.as_ref();
+    backing.is_some_and(|backing| backing.in_memory)
+}
+
 /// Loop devices that go through the page cache of the file behind them.
 pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
     let device = |device: &Device| {
-        let backing = device.backing.as_ref()?;
+        let backing = device
+            .backing
+            .as_ref()
+            .filter(|backing| !backing.in_memory)?;
         let whose = format!("{} is the file {}", device.name, backing.file);
         Some(match backing.direct {
             Some(true) => Finding::worth_knowing(
@@ -358,21 +367,31 @@ mod tests {
             remedy.as_deref(),
             Some("echo 1 | sudo tee /sys/block/nvme0n1/queue/iostats")
         );
-        let backing = |direct| {
+        let backing_in = |direct, in_memory| {
             with(|d| {
                 d.name = "loop3".to_owned();
                 d.backing = Some(Backing {
                     file: "/a.img".to_owned(),
                     direct,
+                    in_memory,
                 });
             })
         };
+        let backing = |direct| backing_in(direct, false);
         let (severity, _, remedy) = only(looped, &backing(Some(false)));
         assert_eq!(
             (severity, remedy.as_deref()),
             (MustFix, Some("sudo losetup --direct-io=on /dev/loop3"))
         );
         assert_eq!(only(looped, &backing(Some(true))).0, WorthKnowing);
+        // Direct I/O on a file in memory ends in memory.
+        for direct in [Some(false), Some(true), None] {
+            let facts = backing_in(direct, true);
+            assert!(is_silent(looped, &facts));
+            let (severity, what, _) = only(memory, &facts);
+            assert_eq!(severity, MustFix);
+            assert!(what.contains("loop3 keeps its data in memory"), "{what}");
+        }
     }
 
     #[test]

@@ -48,18 +48,8 @@ pub(super) fn traffic(facts: &Facts) -> Vec<Finding> {
     if io.is_empty() {
         return Vec::new();
     }
-    let limits: Vec<String> = io
-        .iter()
-        .map(|limit| {
-            let n = limit.per_second as f64;
-            match limit.what {
-                "rbps" => format!("reads of {} MB/s", significant(n / 1e6)),
-                "wbps" => format!("writes of {} MB/s", significant(n / 1e6)),
-                "riops" => format!("{} reads per second", limit.per_second),
-                _ => format!("{} writes per second", limit.per_second),
-            }
-        })
-        .collect();
+    let limits = io.iter().map(|limit| limit.what.format(limit.per_second));
+    let limits: Vec<String> = limits.collect();
     one(Finding::must_fix(
         Topic::Limits,
         "traffic",
@@ -115,6 +105,7 @@ mod tests {
     use super::super::testing::{is_silent, only};
     use super::*;
     use crate::cgroup::{self, IoLimit};
+    use iolab_spec::counters::Traffic;
 
     #[test]
     fn without_limits_all_is_fine() {
@@ -145,11 +136,11 @@ mod tests {
                 memory_left_bytes: None,
                 io: vec![
                     IoLimit {
-                        what: "rbps",
+                        what: Traffic::ReadBytes,
                         per_second: 20_000_000,
                     },
                     IoLimit {
-                        what: "wiops",
+                        what: Traffic::Writes,
                         per_second: 120,
                     },
                 ],
@@ -160,10 +151,7 @@ mod tests {
         assert!(only(memory, &facts).1.contains("memory to 1 GiB"));
         let (severity, what, _) = only(traffic, &facts);
         assert_eq!(severity, MustFix);
-        assert!(
-            what.contains("reads of 20.0 MB/s, 120 writes per second"),
-            "{what}"
-        );
+        assert!(what.contains("20.0 MB/s of reads, 120 writes/s"), "{what}");
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub(super) fn machine() -> Columns {
         known!(
             "throttled_ns",
             counters.pressure.throttled_ns,
-            "time in which the control group of iolab had used up its CPU quota and waited, all CPUs together (cgroup v2)"
+            "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together"
         )
         .since(6),
         known!(

@@ -3,8 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use iolab_analysis::fitness::keeps;
-use iolab_analysis::slo::{Search, Step, visits};
+use iolab_analysis::slo::{Search, Step, Visits};
 use iolab_plan::cells::{PlannedCell, lengthen};
 use iolab_record::EventKind;
 use iolab_spec::Result;
@@ -16,6 +15,24 @@ use super::super::repetition::Ended;
 use super::super::sample::Place;
 use super::super::{experiment_record, fit};
 use super::Session;
+
+/// Share of the budget from which on rates are confirmed, whether or not the search is done.
+const SEARCHES: f64 = 0.6;
+
+/// A rate, and who asked for it.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Searches(u64),
+    Confirms(u64),
+}
+
+impl Next {
+    fn rate(self) -> u64 {
+        match self {
+            Self::Searches(rate) | Self::Confirms(rate) => rate,
+        }
+    }
+}
 
 impl Session<'_> {
     /// Visits rates until the limit is known well enough or the budget is spent.
@@ -32,17 +49,18 @@ impl Session<'_> {
         // What an earlier session has measured.
         let path = self.file.path().to_owned();
         let record = iolab_runfile::read(&path)?;
-        for (rate, kept) in visits(levels, &record, iolab_runfile::read_latency(&path)?)? {
-            search.recall(rate, kept);
-        }
+        let latencies = iolab_runfile::read_latency(&path)?;
+        let recall = |rate, kept| search.recall(rate, kept);
+        let mut visits = Visits::of_run(levels, &record, latencies, recall)?;
         let first = record.samples.iter().map(|sample| sample.block + 1).max();
         for block in first.unwrap_or(0).. {
             if block > 0 && self.phase.repetition.is_spent() {
                 return Ok(Ended::Budget);
             }
-            let Step::Visit(rate) = search.step() else {
+            let Some(next) = self.next_rate(&mut search, &visits) else {
                 break;
             };
+            let rate = next.rate();
             let place = Place {
                 cell: self.cell_of(rate, executor)?,
                 block,
@@ -53,10 +71,29 @@ impl Session<'_> {
             self.trial(place, executor, stop)?;
             let seen = self.seen.take();
             if let Some((sample, times)) = seen.filter(|_| block > 0) {
-                search.visited(keeps(levels.all(), &sample, times));
+                let kept = visits.add(rate, sample, times);
+                match next {
+                    Next::Searches(_) => search.visited(kept),
+                    Next::Confirms(_) => search.recall(rate, kept),
+                }
             }
         }
         Ok(Ended::Precision)
+    }
+
+    /// The next rate: those that the search asks for, then those at which the levels are to be shown to hold and to fail. A
+    /// search that is not done leaves them a share of the budget, and takes what they leave.
+    fn next_rate(&self, search: &mut Search, visits: &Visits) -> Option<Next> {
+        let budget = self.plan.experiment().design.budget;
+        let is_late = self.phase.repetition.spent() >= budget.mul_f64(SEARCHES);
+        let confirm = |search: &mut Search| search.confirm(&|rate| visits.shown(rate));
+        if is_late && let Some(rate) = confirm(search) {
+            return Some(Next::Confirms(rate));
+        }
+        match search.step() {
+            Step::Visit(rate) => Some(Next::Searches(rate)),
+            Step::Done => confirm(search).map(Next::Confirms),
+        }
     }
 
     /// The cell with this rate, which is added where there is none.

@@ -1,0 +1,404 @@
+//! What speaks against believing a claim, from the evidence of exactly the trials that it rests on.
+//!
+//! A claim says in one of three [`Direction`]s how good storage is. A [`Doubt`] is something in the evidence that makes storage look
+//! better, or worse, than it is by itself; [`Doubt::turns`] tells the directions in which a claim could turn round without it. A
+//! claim that survives without the trials concerned stands. METHODS.md has the rule.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{Cell, RunRecord, Sample, ServedBy, Verdict};
+use iolab_spec::counters::{DeviceStat, FlushCounter, Traffic};
+use iolab_spec::response::Response;
+use iolab_spec::trial::{CacheState, SyncPolicy};
+
+use crate::analysis::{CellDisturbance, usable_cpus};
+use crate::imbalance::Disturber;
+
+/// Share of what control groups allow from which on their limit is what holds a trial back. They count in steps of time, and
+/// not every request at the edges of the timed span is one of it.
+const LIMIT_REACHED: f64 = 0.7;
+
+/// What a claim says of the storage that was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// It is at least as good as it measured: a level holds, a new run is faster, the base of a slower one.
+    AtLeast,
+    /// It is no better than it measured: a level fails, a new run is slower, the base of a faster one.
+    AtMost,
+    /// It is as good as it measured: two sides are equivalent.
+    Equal,
+}
+
+/// What speaks against a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// Nothing makes writes durable.
+    NotSynced(SyncPolicy),
+    /// The bytes may not have come from the storage, or not gone to it: the verdict of the first trial concerned, and whether the
+    /// others have the same words.
+    ServedBy {
+        /// The verdict.
+        served_by: ServedBy,
+        /// Its reason in the first trial.
+        reason: String,
+        /// Whether the reason is the same in all.
+        is_one: bool,
+    },
+    /// A volatile cache that none of so many syncs flushed.
+    NeverFlushed {
+        /// Syncs.
+        syncs: u64,
+    },
+    /// Others took something of the device or of the CPUs; the greatest value of any trial, as [`Disturber::value`] has it.
+    Disturbed {
+        /// What.
+        by: Disturber,
+        /// The greatest value.
+        worst: f64,
+    },
+    /// Workers were preempted so often per second at most, on a kernel that does not tell of pressure.
+    Preempted {
+        /// Times per second.
+        per_second: f64,
+    },
+    /// The machine slept.
+    Suspended,
+}
+
+/// A reason with the trials that it concerns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Doubt {
+    /// The reason.
+    pub reason: Reason,
+    /// Samples that it concerns, by their ids.
+    pub samples: BTreeSet<i64>,
+}
+
+/// A limit of control groups that the trials reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReachedLimit {
+    /// What it bounds.
+    pub what: Traffic,
+    /// The bound.
+    pub per_second: u64,
+}
+
+/// What speaks for and against the claims that rest on some trials.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Doubts {
+    /// The reasons, each once.
+    pub all: Vec<Doubt>,
+    /// Trials that the claims rest on.
+    pub trials: usize,
+    /// A limit that explains why the storage is no better, however good the disk is.
+    pub limit: Option<ReachedLimit>,
+}
+
+/// A cell with measured trials and the environment that holds for it.
+type Measured<'a> = (&'a Cell, Vec<&'a Sample>, Cow<'a, Environment>);
+
+impl Reason {
+    /// Whether it could turn a claim round.
+    pub fn turns(&self, direction: Direction) -> bool {
+        let looks_better = match self {
+            Self::NotSynced(_) | Self::NeverFlushed { .. } => true,
+            Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
+            Self::Disturbed { .. } | Self::Preempted { .. } => false,
+            // Of storage nothing was measured.
+            Self::ServedBy { .. } | Self::Suspended => return true,
+        };
+        match direction {
+            Direction::AtLeast => looks_better,
+            Direction::AtMost => !looks_better,
+            Direction::Equal => true,
+        }
+    }
+
+    /// Its name in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotSynced(_) => "not_synced",
+            Self::ServedBy { .. } => "served_by",
+            Self::NeverFlushed { .. } => "never_flushed",
+            Self::Disturbed { by, .. } => by.name(),
+            Self::Preempted { .. } => "preempted",
+            Self::Suspended => "suspended",
+        }
+    }
+}
+
+impl Doubts {
+    /// Of the trials of one cell.
+    pub fn of_cell<'a>(
+        cell: &'a Cell,
+        samples: impl IntoIterator<Item = &'a Sample>,
+        environment: &'a Environment,
+    ) -> Self {
+        Self::of(&[(
+            cell,
+            samples.into_iter().collect(),
+            Cow::Borrowed(environment),
+        )])
+    }
+
+    /// Of the measured trials of a run that `rests_on` picks.
+    pub fn of_run(record: &RunRecord, rests_on: impl Fn(&Sample) -> bool) -> Self {
+        let measured = record.measured().map(|(cell, samples)| {
+            let samples = samples.into_iter().filter(|sample| rests_on(sample));
+            (cell, samples.collect(), record.environment_of(cell))
+        });
+        Self::of(&measured.collect::<Vec<_>>())
+    }
+
+    fn of(cells: &[Measured<'_>]) -> Self {
+        let mut found = Self {
+            all: Vec::new(),
+            trials: cells.iter().map(|(_, samples, _)| samples.len()).sum(),
+            limit: limit(cells),
+        };
+        for (cell, samples, _) in cells {
+            found.add_all(samples, not_synced(cell));
+            for sample in samples.iter().filter(|s| is_open(cell, &s.verdict)) {
+                found.add(sample, served(&sample.verdict));
+            }
+        }
+        let unflushed = never_flushed(cells);
+        let all = unflushed.iter().flat_map(|samples| samples.iter());
+        let syncs = all.fold(0_u64, |sum, sample| sum.saturating_add(sample.syncs));
+        for samples in unflushed.iter().filter(|_| syncs > 0) {
+            found.add_all(samples, Some(Reason::NeverFlushed { syncs }));
+        }
+        for (cell, samples, environment) in cells {
+            let cpus = usable_cpus(environment);
+            for sample in samples {
+                for reason in disturbances(cell, sample, cpus) {
+                    found.add(sample, reason);
+                }
+            }
+        }
+        found
+    }
+
+    fn add_all(&mut self, samples: &[&Sample], reason: Option<Reason>) {
+        let Some(reason) = reason else { return };
+        for sample in samples {
+            self.add(sample, reason.clone());
+        }
+    }
+
+    /// Notes a reason of a trial with those of its kind.
+    fn add(&mut self, sample: &Sample, reason: Reason) {
+        for known in &mut self.all {
+            if known.reason.joins(&reason) {
+                known.samples.insert(sample.id);
+                return;
+            }
+        }
+        self.all.push(Doubt {
+            reason,
+            samples: BTreeSet::from([sample.id]),
+        });
+    }
+
+    /// What could turn a claim round. A limit that the trials reached explains why storage is no better, so that nothing else has
+    /// to.
+    pub fn against(&self, direction: Direction) -> Vec<&Doubt> {
+        let explained = self.limit.is_some();
+        let turns = |doubt: &&Doubt| {
+            let is_slowed = matches!(
+                doubt.reason,
+                Reason::Disturbed { .. } | Reason::Preempted { .. }
+            );
+            doubt.reason.turns(direction) && !(explained && is_slowed)
+        };
+        self.all.iter().filter(turns).collect()
+    }
+
+    /// Whether a claim stands, and what turns it round where it does not. It stands where nothing could turn it, and where the other
+    /// trials show it by themselves: `without` says so of all trials but these.
+    pub fn turning(
+        &self,
+        direction: Direction,
+        without: impl FnOnce(&BTreeSet<i64>) -> bool,
+    ) -> Vec<&Doubt> {
+        let against = self.against(direction);
+        let concerned: BTreeSet<i64> = against
+            .iter()
+            .flat_map(|doubt| doubt.samples.iter().copied())
+            .collect();
+        match !against.is_empty() && concerned.len() < self.trials && without(&concerned) {
+            true => Vec::new(),
+            false => against,
+        }
+    }
+}
+
+impl Reason {
+    /// Takes another trial's reason of the same kind in; whether it is of that kind.
+    fn joins(&mut self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::ServedBy {
+                    served_by,
+                    reason,
+                    is_one,
+                },
+                Self::ServedBy {
+                    served_by: by,
+                    reason: its,
+                    ..
+                },
+            ) => {
+                let same = served_by == by;
+                *is_one &= !same || reason == its;
+                same
+            }
+            (
+                Self::Disturbed { by, worst },
+                Self::Disturbed {
+                    by: other,
+                    worst: w,
+                },
+            ) => {
+                let same = by == other;
+                *worst = if same { worst.max(*w) } else { *worst };
+                same
+            }
+            (Self::Preempted { per_second }, Self::Preempted { per_second: other }) => {
+                *per_second = per_second.max(*other);
+                true
+            }
+            (own, other) => own == other,
+        }
+    }
+}
+
+fn not_synced(cell: &Cell) -> Option<Reason> {
+    let trial = cell.trial();
+    let unsynced = trial.writes() && !trial.sync.is_per_write();
+    unsynced.then_some(Reason::NotSynced(trial.sync))
+}
+
+/// Whether a trial's bytes may not have been carried by the storage.
+fn is_open(cell: &Cell, verdict: &Verdict) -> bool {
+    let trial = cell.trial();
+    match verdict.served_by {
+        ServedBy::Device | ServedBy::Model => false,
+        // What a log has written may be in the page cache and on the device.
+        ServedBy::Mixed => trial.reads() || !trial.sync.follows_writes(),
+        ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole | ServedBy::Unknown => true,
+    }
+}
+
+fn served(verdict: &Verdict) -> Reason {
+    Reason::ServedBy {
+        served_by: verdict.served_by,
+        reason: verdict.reason.clone(),
+        is_one: true,
+    }
+}
+
+/// The trials of the cells in which no sync flushed the volatile cache that the device announces; none where flushes are not
+/// counted.
+fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> {
+    let flushes = |sample: &Sample, environment: &Environment| {
+        let counter = environment.get(&KEYS.device_flush_counter)?;
+        let counters = &sample.counters;
+        let stat: DeviceStat = match counter.parse().ok()? {
+            FlushCounter::Device => counters.device?,
+            FlushCounter::Disks => counters.bottom?.stat,
+        };
+        Some(stat.flush_ios)
+    };
+    let never = |(cell, samples, environment): &&Measured<'_>| {
+        let cache = environment.get(&KEYS.device_write_cache);
+        cell.trial().sync.follows_writes()
+            && cache.is_some_and(|cache| cache == "write back")
+            && samples.iter().all(|s| flushes(s, environment) == Some(0))
+    };
+    let never = cells.iter().filter(never);
+    never.map(|(_, samples, _)| samples).collect()
+}
+
+/// What others did around one trial. A model computes its times, whatever the machine does.
+fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> {
+    if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
+        return Vec::new();
+    }
+    let around = CellDisturbance::of(cell, &[sample], cpus, Response::Latency);
+    let traffic = around.others.filter(|_| around.has_other_traffic());
+    let found = [
+        (Disturber::OtherTraffic, traffic),
+        (Disturber::CpuPressure, around.cpu_wait()),
+        (Disturber::Steal, around.stolen()),
+        (Disturber::Quota, around.held_by_quota()),
+    ];
+    let disturbed = found
+        .into_iter()
+        .filter_map(|(by, value)| value.map(|worst| Reason::Disturbed { by, worst }));
+    let preempted = around
+        .preempted()
+        .map(|per_second| Reason::Preempted { per_second });
+    let suspended = (around.suspended_ns > 0).then_some(Reason::Suspended);
+    disturbed.chain(preempted).chain(suspended).collect()
+}
+
+/// The limit of control groups that all the trials together came nearest to, where they reached it.
+fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
+    let reached = |what: Traffic| {
+        let mut bound = None;
+        let (mut used, mut elapsed) = (0.0, 0.0);
+        for (cell, samples, environment) in cells {
+            let cpus = usable_cpus(environment);
+            let per_second = environment.get(KEYS.device_limit(what))?;
+            bound = Some(bound.map_or(per_second, |least: u64| least.min(per_second)));
+            for sample in samples {
+                used += traffic(what, cell, sample, cpus)?;
+                elapsed += sample.elapsed_ns as f64 / 1e9;
+            }
+        }
+        let per_second = bound?;
+        let share = used / elapsed / per_second as f64;
+        (share >= LIMIT_REACHED).then_some((share, ReachedLimit { what, per_second }))
+    };
+    let all = Traffic::ALL.iter().filter_map(|what| reached(*what));
+    let most = all.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    most.map(|(_, limit)| limit)
+}
+
+/// How much of a kind of traffic with the device was iolab's own in a trial: what the device counted where nothing else used it,
+/// else what certainly reached it; `None` where neither is known.
+fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Option<f64> {
+    let around = CellDisturbance::of(cell, &[sample], cpus, Response::Latency);
+    let own = |counted: fn(&DeviceStat) -> u64| {
+        let device = sample.counters.device.as_ref()?;
+        (!around.has_other_traffic()).then(|| counted(device) as f64)
+    };
+    let trial = cell.trial();
+    let is_direct = trial.cache == CacheState::Direct;
+    // A write that is made durable by itself is one of the device, too.
+    let writes_through = is_direct || trial.sync.is_per_write() && trial.sync_every == 1;
+    let (reads, writes) = (&sample.reads, &sample.writes);
+    match what {
+        Traffic::ReadBytes => {
+            own(|stat| stat.read_bytes).or(is_direct.then_some(reads.bytes as f64))
+        }
+        Traffic::WriteBytes => {
+            own(|stat| stat.write_bytes).or(writes_through.then_some(writes.bytes as f64))
+        }
+        Traffic::Reads => own(|stat| stat.read_ios.saturating_add(stat.read_merges))
+            .or(is_direct.then_some(reads.requests as f64)),
+        // A flush is a write of no bytes.
+        Traffic::Writes => own(|stat| {
+            stat.write_ios
+                .saturating_add(stat.write_merges)
+                .saturating_add(stat.flush_ios)
+        })
+        .or(writes_through.then_some(writes.requests as f64)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

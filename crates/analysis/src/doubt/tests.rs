@@ -1,0 +1,279 @@
+//! Each reason once where it speaks and once where it does not, and the directions in which it turns a claim.
+
+use super::*;
+use iolab_record::{Bottom, Counters, Direction as Way};
+use iolab_spec::counters::ProcessIo;
+use iolab_spec::settings::{CellSpec, Setting};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn cell(sets: &[(&str, &str)]) -> Cell {
+    let mut spec = CellSpec::default();
+    for (name, value) in sets {
+        let setting = Setting::find(name).expect("a setting");
+        setting.set(&mut spec, value).expect("a value");
+    }
+    Cell {
+        spec,
+        ..Cell::default()
+    }
+}
+
+/// A log whose writes are each followed by a sync.
+fn log() -> Cell {
+    cell(&[("read_percent", "0"), ("sync", "fdatasync")])
+}
+
+fn environment(facts: &[(&str, &str)]) -> Environment {
+    let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    facts.iter().map(own).collect()
+}
+
+/// A second of 100 writes of 4 KiB with as many syncs, undisturbed on a device.
+fn sample(id: i64) -> Sample {
+    let bytes = 100 << 12;
+    let io = ProcessIo {
+        write_bytes: bytes,
+        ..ProcessIo::default()
+    };
+    let stat = DeviceStat {
+        write_ios: 100,
+        write_bytes: bytes,
+        flush_ios: 100,
+        ..DeviceStat::default()
+    };
+    Sample {
+        id,
+        ok: true,
+        elapsed_ns: SECOND,
+        writes: Way {
+            requests: 100,
+            bytes,
+            ..Way::default()
+        },
+        syncs: 100,
+        counters: Counters {
+            device: Some(stat),
+            process_io: Some(io),
+            ..Counters::default()
+        },
+        verdict: verdict(ServedBy::Device, ""),
+        ..Sample::default()
+    }
+}
+
+fn verdict(served_by: ServedBy, reason: &str) -> Verdict {
+    Verdict {
+        served_by,
+        device_fraction: None,
+        reason: reason.to_owned(),
+    }
+}
+
+fn samples(change: impl Fn(&mut Sample)) -> Vec<Sample> {
+    let mut all: Vec<Sample> = (1..=8).map(sample).collect();
+    all.iter_mut().for_each(change);
+    all
+}
+
+fn of(cell: &Cell, samples: &[Sample]) -> Doubts {
+    Doubts::of_cell(cell, samples, &environment(&[("cpu_usable_count", "2")]))
+}
+
+/// Names of the reasons that could turn a claim.
+fn against(doubts: &Doubts, direction: Direction) -> Vec<&'static str> {
+    let against = doubts.against(direction).into_iter();
+    against.map(|doubt| doubt.reason.name()).collect()
+}
+
+fn both(doubts: &Doubts) -> (Vec<&'static str>, Vec<&'static str>) {
+    let against = |direction| against(doubts, direction);
+    (against(Direction::AtLeast), against(Direction::AtMost))
+}
+
+#[test]
+fn quiet_trials_on_a_device_leave_no_doubt() {
+    let found = of(&log(), &samples(|_| ()));
+    assert_eq!((found.all.len(), found.limit), (0, None), "{found:?}");
+}
+
+#[test]
+fn what_may_come_from_memory_speaks_against_good_alone() {
+    for served_by in [ServedBy::PageCache, ServedBy::Hole, ServedBy::Unknown] {
+        let found = of(
+            &log(),
+            &samples(|s| s.verdict = verdict(served_by, "because")),
+        );
+        assert_eq!(both(&found), (vec!["served_by"], vec![]), "{served_by}");
+        assert_eq!(against(&found, Direction::Equal), ["served_by"]);
+    }
+    // Of storage nothing was measured.
+    let found = of(
+        &log(),
+        &samples(|s| s.verdict = verdict(ServedBy::NotStorage, "x")),
+    );
+    assert_eq!(both(&found), (vec!["served_by"], vec!["served_by"]));
+    // What a log has written may be in the page cache and on the device; of reads the rest came from memory.
+    let mixed = samples(|s| s.verdict = verdict(ServedBy::Mixed, "x"));
+    assert_eq!(of(&log(), &mixed).all, []);
+    assert_eq!(both(&of(&cell(&[]), &mixed)).0, ["served_by"]);
+    for sync in ["none", "end"] {
+        let never = cell(&[("read_percent", "0"), ("sync", sync), ("cache", "direct")]);
+        let found = of(&never, &samples(|_| ()));
+        assert_eq!(both(&found), (vec!["not_synced"], vec![]), "{sync}");
+    }
+}
+
+#[test]
+fn a_kind_of_verdict_is_one_doubt_whatever_its_numbers() {
+    let mut all = samples(|_| ());
+    all[1].verdict = verdict(ServedBy::Unknown, "17 %");
+    all[4].verdict = verdict(ServedBy::Unknown, "42 %");
+    let found = of(&log(), &all);
+    let [Doubt { reason, samples }] = &found.all[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!(*samples, BTreeSet::from([2, 5]));
+    let Reason::ServedBy { reason, is_one, .. } = reason else {
+        panic!("{reason:?}");
+    };
+    assert_eq!((reason.as_str(), *is_one), ("17 %", false));
+}
+
+#[test]
+fn a_volatile_cache_has_to_be_flushed_where_that_is_counted() {
+    let unflushed = samples(|s| {
+        let stat = s.counters.device.as_mut().expect("there");
+        stat.flush_ios = 0;
+        s.counters.bottom = Some(Bottom {
+            stat: DeviceStat::default(),
+            in_file: false,
+        });
+    });
+    let cache = ("device_write_cache", "write back");
+    for (facts, doubted) in [
+        (&[cache, ("device_flush_counter", "device")][..], true),
+        (&[cache, ("device_flush_counter", "disks")], true),
+        (&[cache, ("device_flush_counter", "moon")], false),
+        (&[cache], false),
+        (&[("device_flush_counter", "device")], false),
+    ] {
+        let found = Doubts::of_cell(&log(), &unflushed, &environment(facts));
+        let reasons: Vec<&Reason> = found.all.iter().map(|doubt| &doubt.reason).collect();
+        match doubted {
+            true => assert_eq!(reasons, [&Reason::NeverFlushed { syncs: 800 }]),
+            false => assert!(reasons.is_empty(), "{facts:?}: {reasons:?}"),
+        }
+    }
+    // The counters of a loop device over memory have them, and the disks below are none.
+    let flushed = samples(|s| {
+        s.counters.bottom = Some(Bottom {
+            stat: DeviceStat::default(),
+            in_file: true,
+        });
+    });
+    let facts = environment(&[cache, ("device_flush_counter", "device")]);
+    assert_eq!(Doubts::of_cell(&log(), &flushed, &facts).all, []);
+}
+
+/// A change of a trial by others, and the name of the doubt that it makes.
+type Disturbing = (fn(&mut Sample), &'static str);
+
+const DISTURBING: [Disturbing; 5] = [
+    (
+        |s| s.counters.device.as_mut().expect("there").read_bytes += 100 << 20,
+        "other_traffic",
+    ),
+    (
+        |s| s.counters.pressure.cpu_stall_ns = Some(SECOND * 9 / 10),
+        "cpu_stall",
+    ),
+    (
+        |s| s.counters.pressure.throttled_ns = Some(SECOND / 10),
+        "cpu_quota_wait",
+    ),
+    (|s| s.counters.pressure.steal_ns = Some(SECOND / 2), "steal"),
+    (
+        |s| s.counters.usage.involuntary_switches = 5000,
+        "preempted",
+    ),
+];
+
+#[test]
+fn a_disturbance_speaks_against_bad_alone() {
+    for (disturb, name) in DISTURBING {
+        let found = of(&log(), &samples(disturb));
+        assert_eq!(both(&found), (vec![], vec![name]));
+        assert_eq!(against(&found, Direction::Equal), [name]);
+        // The time of a model is its own.
+        let modelled = samples(|s| {
+            disturb(s);
+            s.verdict = verdict(ServedBy::Model, "computed");
+        });
+        assert_eq!(of(&log(), &modelled).all, [], "{name}");
+    }
+    let slept = samples(|s| s.counters.pressure.suspended_ns = Some(SECOND));
+    let found = of(&log(), &slept);
+    assert_eq!(both(&found), (vec!["suspended"], vec!["suspended"]));
+}
+
+#[test]
+fn a_claim_stands_that_the_other_trials_show() {
+    let mut all = samples(|_| ());
+    let (disturb, _) = DISTURBING[1];
+    all[..3].iter_mut().for_each(disturb);
+    let found = of(&log(), &all);
+    let turned = |shows: bool| {
+        let turning = found.turning(Direction::AtMost, |concerned| {
+            assert_eq!(*concerned, BTreeSet::from([1, 2, 3]));
+            shows
+        });
+        turning.len()
+    };
+    assert_eq!((turned(true), turned(false)), (0, 1));
+    // The other direction asks nobody.
+    assert!(
+        found
+            .turning(Direction::AtLeast, |_| panic!("asked"))
+            .is_empty()
+    );
+    // Where every trial is concerned none is left to ask.
+    let found = of(&log(), &samples(disturb));
+    assert_eq!(
+        found.turning(Direction::AtMost, |_| panic!("asked")).len(),
+        1
+    );
+}
+
+#[test]
+fn a_limit_that_was_reached_explains_what_is_slow() {
+    let limited = |wiops: &str, samples: &[Sample]| {
+        let facts = environment(&[("device_limit_write_iops", wiops)]);
+        Doubts::of_cell(&log(), samples, &facts)
+    };
+    // 100 writes and as many flushes.
+    let all = samples(|_| ());
+    let reached = ReachedLimit {
+        what: Traffic::Writes,
+        per_second: 200,
+    };
+    assert_eq!(limited("200", &all).limit, Some(reached));
+    assert_eq!(limited("400", &all).limit, None);
+    // Disturbances beside it explain nothing that the limit does not, and origins stay as they are.
+    let busy = samples(|s| {
+        (DISTURBING[1].0)(s);
+        s.verdict = verdict(ServedBy::Unknown, "x");
+    });
+    assert_eq!(both(&limited("200", &busy)), (vec!["served_by"], vec![]));
+    assert_eq!(both(&limited("400", &busy)).1, ["cpu_stall"]);
+    // With others on the device its counters say nothing: what certainly were writes of iolab's count.
+    let shared = samples(DISTURBING[0].0);
+    assert_eq!(limited("200", &shared).limit, None);
+    assert!(limited("110", &shared).limit.is_some());
+    // A limit on bytes, of a device whose counters cannot be read.
+    let unseen = samples(|s| s.counters.device = None);
+    let facts = environment(&[("device_limit_write_bps", "409600")]);
+    assert!(Doubts::of_cell(&log(), &unseen, &facts).limit.is_some());
+    let buffered = cell(&[("read_percent", "0"), ("sync", "none"), ("cache", "cold")]);
+    assert_eq!(Doubts::of_cell(&buffered, &unseen, &facts).limit, None);
+}

@@ -1,0 +1,131 @@
+//! What speaks against an answer, in words and for programs.
+
+use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::imbalance::Disturber;
+use iolab_record::ServedBy;
+use iolab_spec::quantity::{counted, format_percent, significant};
+use serde_json::{Value, json};
+
+/// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.
+pub fn words(doubt: &Doubt, all: &Doubts) -> String {
+    let trials = format!(
+        "in {} of {}",
+        doubt.samples.len(),
+        counted(all.trials as u64, "trial")
+    );
+    match &doubt.reason {
+        Reason::NotSynced(sync) => {
+            format!("nothing makes the writes durable (sync={sync}): they may stay in a cache")
+        }
+        Reason::ServedBy {
+            served_by,
+            reason,
+            is_one,
+        } => {
+            let which = if *is_one { ":" } else { "; the first:" };
+            match *is_one && doubt.samples.len() == all.trials {
+                true => format!("served by {served_by}: {reason}"),
+                false => format!("served by {served_by} {trials}{which} {reason}"),
+            }
+        }
+        Reason::NeverFlushed { syncs } => {
+            format!("the device has a volatile write cache, and none of {syncs} syncs flushed it")
+        }
+        Reason::Disturbed { by, worst } => {
+            let worst = format_percent(*worst);
+            match by {
+                Disturber::OtherTraffic => format!(
+                    "{trials} other programs used the device: up to {worst} of the bytes that it carried were not iolab's"
+                ),
+                Disturber::CpuPressure => {
+                    format!("{trials} programs waited for a CPU, up to {worst} of the time")
+                }
+                Disturber::Quota => format!(
+                    "{trials} the CPU quota of the control group stopped iolab, for up to {worst} of the time of all CPUs"
+                ),
+                other => format!("{trials} {}, up to {worst}", other.words()),
+            }
+        }
+        Reason::Preempted { per_second } => format!(
+            "{trials} other programs took the CPU from iolab, up to {} times per second",
+            significant(*per_second)
+        ),
+        Reason::Suspended => format!("{trials} the machine was suspended"),
+    }
+}
+
+/// The doubt as sentences: what it is, what follows, and what to do about it.
+pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
+    let reason = &doubt.reason;
+    let turns = |direction| reason.turns(direction);
+    let follows = match (turns(Direction::AtLeast), turns(Direction::AtMost)) {
+        (true, false) => "; the storage itself may be slower than measured",
+        (false, true) => "; the storage itself may be faster than measured",
+        _ => "",
+    };
+    let remedy = remedy(reason).map_or_else(String::new, |remedy| format!(" {remedy}."));
+    format!("{}{follows}.{remedy}", words(doubt, all))
+}
+
+/// What to do about it, as a sentence without its full stop; `None` where nothing is known to help.
+fn remedy(reason: &Reason) -> Option<String> {
+    let text = match reason {
+        Reason::Disturbed { by, .. } => by.remedy(),
+        Reason::Preempted { .. } => Disturber::CpuPressure.remedy(),
+        Reason::Suspended => "keep the machine awake (systemd-inhibit), then repeat the run",
+        Reason::ServedBy {
+            served_by: ServedBy::Unknown,
+            ..
+        } => "'iolab doctor TARGET' shows what iolab can see of it",
+        Reason::NotSynced(_) | Reason::ServedBy { .. } | Reason::NeverFlushed { .. } => {
+            return None;
+        }
+    };
+    let mut letters = text.chars();
+    let first = letters.next()?.to_uppercase();
+    Some(first.chain(letters).collect())
+}
+
+/// What to do about a limit.
+pub const RAISE_LIMIT: &str = "raise the limit: another disk does not help";
+
+/// The limit as a clause, with what follows.
+pub fn limit(limit: &ReachedLimit) -> String {
+    format!(
+        "this container is limited to {} (I/O limit of its control group), and the load reached that; {RAISE_LIMIT}",
+        limit.what.format(limit.per_second)
+    )
+}
+
+/// The limit for programs; docs/OUTPUT.md names the fields.
+pub fn limit_json(limit: &ReachedLimit) -> Value {
+    json!({
+        "what": limit.what.name(),
+        "per_second": limit.per_second,
+        "text": format!("this container is limited to {}", limit.what.format(limit.per_second)),
+    })
+}
+
+/// Doubts for programs; docs/OUTPUT.md names the fields.
+pub fn json(doubts: &Doubts) -> Vec<Value> {
+    let one = |doubt: &Doubt| {
+        let turns = |direction, answer| doubt.reason.turns(direction).then_some(answer);
+        let against = [
+            turns(Direction::AtLeast, "yes"),
+            turns(Direction::AtMost, "no"),
+        ];
+        json!({
+            "doubt": doubt.reason.name(),
+            "text": words(doubt, doubts),
+            "against": against.into_iter().flatten().collect::<Vec<_>>(),
+            "trials": doubt.samples.len(),
+            "of_trials": doubts.trials,
+            "worst": match doubt.reason {
+                Reason::Disturbed { worst, .. } => Some(worst),
+                _ => None,
+            },
+            "remedy": remedy(&doubt.reason),
+        })
+    };
+    doubts.all.iter().map(one).collect()
+}
