@@ -101,6 +101,7 @@ fn size_in_words(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::Allocate;
 
     #[test]
     fn requests_have_size_durability_and_concurrency() {
