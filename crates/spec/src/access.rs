@@ -109,7 +109,7 @@ mod tests {
             read_percent: 0,
             bs: 2300,
             sync: SyncPolicy::Fdatasync,
-            allocate: Allocate::Preallocated,
+            allocate: Some(Allocate::Preallocated),
             ..TrialSpec::default()
         };
         let partitions = TrialSpec {
