@@ -34,8 +34,9 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
 }
 
 /// SQLite opens lazily: only a first look at the file shows whether it can be read.
-fn look(connection: Connection) -> rusqlite::Result<Connection> {
+fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
     guard::restrain(&connection)?;
+    guard::distrust(&mut connection)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
