@@ -1,9 +1,9 @@
 //! What iolab makes of a job file, option by option.
 
+use iolab_spec::foreign::{Effect, in_job};
 use iolab_spec::settings::{CellSpec, Setting};
 
 use super::jobs::Job;
-use super::table::{self, Effect};
 
 /// An option with what iolab makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<Told> {
 }
 
 fn means(name: &str, cell: &CellSpec) -> String {
-    match table::find(name).map(|known| known.effect) {
+    match in_job(name).map(|known| known.effect) {
         Some(Effect::Decides(settings)) => {
             let settings = settings.iter().filter_map(|name| Setting::find(name));
             let values = settings.map(|setting| format!("{}={}", setting.name, setting.get(cell)));
