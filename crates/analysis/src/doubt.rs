@@ -166,7 +166,7 @@ impl Doubts {
         }
         let unflushed = never_flushed(cells);
         let all = unflushed.iter().flat_map(|samples| samples.iter());
-        let syncs = all.fold(0_u64, |sum, sample| sum.saturating_add(sample.syncs));
+        let syncs = all.fold(0_u64, |sum, sample| sum.saturating_add(sample.operations.sync.requests));
         for samples in unflushed.iter().filter(|_| syncs > 0) {
             found.add_all(samples, Some(Reason::NeverFlushed { syncs }));
         }
@@ -380,7 +380,7 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Op
     let is_direct = trial.cache == CacheState::Direct;
     // A write that is made durable by itself is one of the device, too.
     let writes_through = is_direct || trial.sync.is_per_write() && trial.sync_every == 1;
-    let (reads, writes) = (&sample.reads, &sample.writes);
+    let (reads, writes) = (&sample.operations.read, &sample.operations.write);
     match what {
         Traffic::ReadBytes => {
             own(|stat| stat.read_bytes).or(is_direct.then_some(reads.bytes as f64))

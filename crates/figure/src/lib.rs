@@ -9,7 +9,8 @@
 //! `<svg>`. [`style`] gives the colours as custom properties.
 //!
 //! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to
-//! a scene, `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `card.rs` the picture for previews of links.
+//! a scene, `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `card.rs` the picture for previews of links,
+//! `sparkline.rs` a run without axes.
 
 pub mod card;
 mod data;
@@ -25,6 +26,7 @@ mod png;
 mod scale;
 mod scene;
 mod shapes;
+pub mod sparkline;
 mod svg;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ use iolab_stats::Summary;
 
 use crate::answer::{self, answer_field};
 use crate::clients;
-use crate::rows::{Column, Field, Format, RowWriter, ValueKind, columns_of, field, text};
+use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
 
 /// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
 ///
@@ -76,11 +76,8 @@ pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
 /// # Errors
 /// When the output cannot be written.
 pub fn samples(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
-    // One row of each run shows all its columns, but not what the values of each are.
-    let columns = match format {
-        Format::Parquet => columns_of(runs.iter().flat_map(sample_rows)),
-        _ => columns_of(runs.iter().filter_map(|run| sample_rows(run).next())),
-    };
+    // One row of each run shows all its columns.
+    let columns = columns_of(runs.iter().filter_map(|run| sample_rows(run).next()));
     let mut writer = RowWriter::new(to, format, columns)?;
     for row in runs.iter().flat_map(sample_rows) {
         writer.row(&row)?;
@@ -220,18 +217,18 @@ pub fn buckets<E: From<io::Error>>(
     to: &mut dyn Write,
 ) -> Result<(), E> {
     let columns = [
-        ("run", ValueKind::Text),
-        ("file", ValueKind::Text),
-        ("host", ValueKind::Text),
-        ("run_started_utc", ValueKind::Text),
-        ("experiment", ValueKind::Text),
-        ("sample", ValueKind::Integer),
-        ("direction", ValueKind::Text),
-        ("low_ns", ValueKind::Integer),
-        ("high_ns", ValueKind::Integer),
-        ("count", ValueKind::Integer),
+        "run",
+        "file",
+        "host",
+        "run_started_utc",
+        "experiment",
+        "sample",
+        "direction",
+        "low_ns",
+        "high_ns",
+        "count",
     ];
-    let columns = columns.map(|(name, kind)| Column::new(name, kind));
+    let columns = columns.map(str::to_owned);
     let mut writer = RowWriter::new(to, format, columns.to_vec())?;
     for row in rows {
         let row = row?;

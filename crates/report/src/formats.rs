@@ -57,8 +57,6 @@ formats! {
     Json = "json", "An array of objects", Writer::Rows(Format::Json);
     JsonLines = "jsonl", "JSON Lines: an object a line, for jq, logs and databases",
         Writer::Rows(Format::JsonLines);
-    Parquet = "parquet", "Apache Parquet: typed columns, for pandas, DuckDB, R",
-        Writer::Rows(Format::Parquet);
     Gbench = "gbench", "Google Benchmark's JSON, for its tools/compare.py",
         Writer::Runs(gbench::runs);
     Benchstat = "benchstat", "The Go benchmark format, for benchstat",

@@ -1,4 +1,10 @@
-//! A run file may be a stranger's: nothing in it is executed, and no more of it is taken in than memory bears.
+//! A run file may be a stranger's: nothing in it is executed, and no more of it is taken in than memory bears. All of that holds
+//! at run time, whatever parts the SQLite has that iolab was built with: three checks stand behind each other.
+//!
+//! 1. [`restrain`]: neither triggers nor views run, and a definition may not call functions with effects.
+//! 2. [`distrust`]: a statement is not compiled when it needs more than a run file does. Virtual tables cannot be made, and those
+//!    that keep their content in other tables (FTS, R-trees) cannot be opened.
+//! 3. [`check_plain`]: a file that holds anything but plain tables is refused before any of its tables is read.
 //!
 //! After "Defense Against The Dark Arts" of SQLite's documentation (<https://sqlite.org/security.html>).
 
@@ -7,6 +13,7 @@ use std::path::Path;
 use iolab_spec::{Error, Result};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 
 use super::fault::{damaged, fault};
@@ -29,32 +36,98 @@ pub(super) fn restrain(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;")
 }
 
+/// Pragmas that this crate uses.
+const PRAGMAS: [&str; 11] = [
+    "application_id",
+    "cell_size_check",
+    "foreign_keys",
+    "journal_mode",
+    "page_count",
+    "page_size",
+    "quick_check",
+    "synchronous",
+    "table_xinfo",
+    "user_version",
+    "wal_checkpoint",
+];
+
+/// Functions that its statements call; `LIKE` is one.
+const FUNCTIONS: [&str; 2] = ["count", "like"];
+
+/// Has SQLite ask about each step of a statement before it runs on a file that was there already, and allows what a run file needs: to read
+/// and write its tables, and the pragmas and functions of this crate. Everything else fails with "not authorized": other
+/// tables, virtual ones with what they keep their content in among them; all that views and triggers do; attached files;
+/// changes of definitions.
+pub(super) fn distrust(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.authorizer(Some(|step: AuthContext<'_>| match is_needed(&step) {
+        true => Authorization::Allow,
+        false => Authorization::Deny,
+    }))
+}
+
+/// Takes [`distrust`] back.
+pub(super) fn trust(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)
+}
+
+fn is_needed(step: &AuthContext<'_>) -> bool {
+    // What is done for a view or a trigger bears its name.
+    if step.accessor.is_some() {
+        return false;
+    }
+    match step.action {
+        AuthAction::Select | AuthAction::Transaction { .. } => true,
+        AuthAction::Read { table_name, .. } => {
+            schema::is_ours(table_name) || ["sqlite_schema", "sqlite_master"].contains(&table_name)
+        }
+        AuthAction::Insert { table_name }
+        | AuthAction::Update { table_name, .. }
+        | AuthAction::Delete { table_name } => schema::is_ours(table_name),
+        AuthAction::Pragma { pragma_name, .. } => PRAGMAS.contains(&pragma_name),
+        AuthAction::Function { function_name } => FUNCTIONS.contains(&function_name),
+        _ => false,
+    }
+}
+
 /// Refuses a file that holds anything but plain tables and indexes: a view, a trigger, a virtual table and a generated
 /// column are SQL that reading or writing the file would run.
 ///
 /// # Errors
 /// Of kind refused: it holds one, with its name.
 pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
+    let wrong = |error| fault(path, &error);
     // The text decides what SQLite makes of an entry; the type beside it may lie. SQLite stores the first words so.
     let active = "SELECT name FROM sqlite_schema WHERE NOT
         (type = 'table' AND sql LIKE 'CREATE TABLE %'
-         OR type = 'index' AND (sql IS NULL OR sql LIKE 'CREATE INDEX %' OR sql LIKE 'CREATE UNIQUE INDEX %'))";
-    let generated = "SELECT kept.name || '.' || held.name
-        FROM sqlite_schema AS kept, pragma_table_xinfo(kept.name) AS held
-        WHERE kept.type = 'table' AND held.hidden <> 0";
-    for sql in [active, generated] {
-        let found = connection
-            .prepare(sql)
-            .and_then(|mut statement| {
-                let mut rows = statement.query([])?;
-                rows.next()?.map(|row| row.get::<_, String>(0)).transpose()
+         OR type = 'index' AND (sql IS NULL OR sql LIKE 'CREATE INDEX %' OR sql LIKE 'CREATE UNIQUE INDEX %')) LIMIT 1";
+    if let Some(name) = names(connection, active).map_err(wrong)?.first() {
+        return Err(not_plain(path, name));
+    }
+    for table in names(
+        connection,
+        "SELECT name FROM sqlite_schema WHERE type = 'table'",
+    )
+    .map_err(wrong)?
+    {
+        let mut generated = None;
+        connection
+            .pragma(None, "table_xinfo", &table, |column| {
+                if column.get::<_, i64>("hidden")? != 0 {
+                    generated = Some(column.get::<_, String>("name")?);
+                }
+                Ok(())
             })
-            .map_err(|error| fault(path, &error))?;
-        if let Some(name) = found {
-            return Err(not_plain(path, &name));
+            .map_err(wrong)?;
+        if let Some(column) = generated {
+            return Err(not_plain(path, &format!("{table}.{column}")));
         }
     }
     Ok(())
+}
+
+fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Refuses to write a file whose tables are not exactly ours: what stands in a definition (checks, defaults) is run by

@@ -117,7 +117,8 @@ impl RunFile {
             .write(true)
             .open(path)
             .map_err(|error| file_fault(path, "write", &error))?;
-        let opened = Self::locked(path, file)?;
+        let mut opened = Self::locked(path, file)?;
+        guard::distrust(&mut opened.connection).map_err(|error| fault(path, &error))?;
         let version = check_identity(&opened.connection, path)?;
         Ok((opened, version))
     }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
 use iolab_plan::named_file;
+use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
 use iolab_spec::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
@@ -35,8 +35,9 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
 }
 
 /// SQLite opens lazily: only a first look at the file shows whether it can be read.
-fn look(connection: Connection) -> rusqlite::Result<Connection> {
+fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
     guard::restrain(&connection)?;
+    guard::distrust(&mut connection)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }

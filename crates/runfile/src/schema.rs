@@ -15,10 +15,13 @@ pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
 /// Most rows of a table that are read; a million samples take above 1 GB of memory.
 pub(super) const ROWS_MAX: usize = 1_000_000;
 
-/// Creates all tables. Checks guard against mistakes of the writer; a reader trusts none of them.
-pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
-    let mut sql = String::new();
-    for create in [
+/// The name of each table with what creates it. Checks guard against mistakes of the writer; a reader trusts none of them.
+static TABLES: LazyLock<[(&str, String); 16]> = LazyLock::new(|| {
+    let (sample, mut create_sample) = create(&SAMPLE, "");
+    create_sample.push_str(
+        "CREATE UNIQUE INDEX sample_once ON sample (cell_id, block, visit) WHERE ok = 1;\n",
+    );
+    [
         create(&RUN, ""),
         create(&TARGET, ""),
         create(&RANK, ""),
@@ -28,30 +31,35 @@ pub(super) static CREATE: LazyLock<String> = LazyLock::new(|| {
         create(&QUESTION_LEVEL, ""),
         create(&CELL, ""),
         create(&CELL_GROUP, " WITHOUT ROWID"),
-        create(&SAMPLE, ""),
-        "CREATE UNIQUE INDEX sample_once ON sample (cell_id, block, visit) WHERE ok = 1;\n"
-            .to_owned(),
+        (sample, create_sample),
         create(&GROUP_SAMPLE, " WITHOUT ROWID"),
         create(&CLIENT_SAMPLE, " WITHOUT ROWID"),
         create(&PART, " WITHOUT ROWID"),
         create(&LATENCY, " WITHOUT ROWID"),
         create(&SERIES, " WITHOUT ROWID"),
         create(&EVENT, ""),
-    ] {
-        sql.push_str(&create);
-    }
-    sql
+    ]
 });
 
-fn create<T>(table: &Table<T>, options: &str) -> String {
+/// Creates all tables.
+pub(super) static CREATE: LazyLock<String> =
+    LazyLock::new(|| TABLES.iter().map(|(_, create)| create.as_str()).collect());
+
+/// Whether a run file has a table of this name.
+pub(super) fn is_ours(name: &str) -> bool {
+    TABLES.iter().any(|(table, _)| *table == name)
+}
+
+fn create<T>(table: &Table<T>, options: &str) -> (&'static str, String) {
     let columns = table.stored().map(declaration);
     let constraints = table.constraints.iter().map(|text| (*text).to_owned());
     let lines: Vec<String> = columns.chain(constraints).collect();
-    format!(
+    let create = format!(
         "CREATE TABLE {} (\n    {}\n){options};\n",
         table.name,
         lines.join(",\n    ")
-    )
+    );
+    (table.name, create)
 }
 
 fn declaration<T>(column: &Column<T>) -> String {

@@ -20,6 +20,8 @@ use iolab_record::{RunRecord, SCHEMA_VERSION};
 /// When it cannot be written; it is as it was then.
 pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunRecord) -> Result<()> {
     let wrong = |error| fault(path, &error);
+    // What was in the file is in the record. The definitions that it has after this are checked at the end.
+    guard::trust(connection).map_err(wrong)?;
     // Renaming a table would make other tables refer to the renamed one.
     connection
         .execute_batch("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON;")
@@ -48,6 +50,7 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
     transaction.commit().map_err(wrong)?;
     connection
         .execute_batch("PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ON;")
+        .and_then(|()| guard::distrust(connection))
         .map_err(wrong)
 }
 

@@ -4,11 +4,12 @@
 //! completion. [`Playback`] is that computation, without a clock; a timer thread carries it out. [`Tally`] says how late
 //! the answers were.
 //!
-//! Files to begin with: `timer.rs` answers on time, `disk.rs` the file system.
+//! Files to begin with: `timer.rs` answers on time, `disk.rs` takes requests, `one_file.rs` the file system.
 
 mod content;
 mod disk;
 mod ledger;
+pub mod one_file;
 mod place;
 mod playback;
 mod serving;

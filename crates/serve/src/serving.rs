@@ -16,6 +16,7 @@ use iolab_spec::Result;
 use crate::content::Content;
 use crate::disk::{Answer, Disk, FILE, Shared};
 use crate::ledger::{Entry, Ledger};
+use crate::one_file::OneFile;
 use crate::place::{Mounted, Place};
 use crate::playback::{Due, Playback};
 use crate::speed::Speed;
@@ -109,7 +110,7 @@ impl Serving {
         let _ = rustix::process::setpriority_process(None, PRIORITY);
         let ledger = options.ledger.map(Ledger::new).transpose();
         let ledger = ledger.map_err(|error| cannot("cannot begin the ledger", error))?;
-        let mounted = place.mount(disk)?;
+        let mounted = place.mount(OneFile(disk))?;
         let (its, guard) = (Arc::clone(&shared), Guard(bell("cannot serve")?));
         let timer = thread::Builder::new()
             .name("timer".to_owned())

@@ -1,4 +1,4 @@
-//! Options of other tools that are no settings of iolab, each with iolab's way to the same, or that there is none.
+//! Options of other tools: iolab's way to the same, or that there is none; and what those of a fio job file do to a cell.
 
 use crate::Error;
 use crate::names::unknown;
@@ -13,415 +13,399 @@ pub enum Answer {
     None(&'static str),
 }
 
+/// What an option of a fio job does to the cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It decides these settings.
+    Decides(&'static [&'static str]),
+    /// It asks something of the run; what.
+    Asks(&'static str),
+    /// It names where the job works.
+    Target,
+    /// It changes nothing that is measured, or iolab always does it; the reason.
+    Idle(&'static str),
+}
+
+/// How an option of a fio job is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InJob {
+    /// Whether it has a meaning without a value.
+    pub is_flag: bool,
+    /// The values that it may have, where iolab can do no other; empty where it takes any or its reader says.
+    pub only: &'static [&'static str],
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// Options that do the same.
+#[derive(Debug)]
+pub struct Named {
+    /// Their names, without hyphens in front and with blanks between.
+    names: &'static str,
+    in_job: Option<InJob>,
+}
+
 /// Options with the same answer.
 #[derive(Debug)]
 pub struct Foreign {
-    /// Their names, without hyphens in front and with blanks between.
-    names: &'static str,
-    /// What holds for all of them.
-    pub answer: Answer,
+    /// What holds for all of them; `None` where iolab has settings of their names.
+    pub answer: Option<Answer>,
+    options: &'static [Named],
 }
 
 impl Foreign {
     /// Their names, without hyphens in front.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.options.iter().flat_map(Named::names)
+    }
+}
+
+impl Named {
+    fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.names.split_whitespace()
     }
-}
 
-const fn way(names: &'static str, way: &'static str) -> Foreign {
-    Foreign {
-        names,
-        answer: Answer::Way(way),
+    const fn does(self, effect: Effect, is_flag: bool, only: &'static [&'static str]) -> Self {
+        Self {
+            names: self.names,
+            in_job: Some(InJob {
+                is_flag,
+                only,
+                effect,
+            }),
+        }
+    }
+
+    const fn decides(self, settings: &'static [&'static str]) -> Self {
+        self.does(Effect::Decides(settings), false, &[])
+    }
+
+    const fn flag(self, settings: &'static [&'static str]) -> Self {
+        self.does(Effect::Decides(settings), true, &[])
+    }
+
+    const fn target(self) -> Self {
+        self.does(Effect::Target, false, &[])
+    }
+
+    const fn asks(self, what: &'static str) -> Self {
+        self.does(Effect::Asks(what), false, &[])
+    }
+
+    const fn idle(self, why: &'static str) -> Self {
+        self.does(Effect::Idle(why), true, &[])
+    }
+
+    const fn only(self, values: &'static [&'static str], why: &'static str) -> Self {
+        self.does(Effect::Idle(why), true, values)
     }
 }
 
-const fn none(names: &'static str, why: &'static str) -> Foreign {
-    Foreign {
+const fn named(names: &'static str) -> Named {
+    Named {
         names,
-        answer: Answer::None(why),
+        in_job: None,
     }
+}
+
+const fn way(way: &'static str, options: &'static [Named]) -> Foreign {
+    Foreign {
+        answer: Some(Answer::Way(way)),
+        options,
+    }
+}
+
+const fn none(why: &'static str, options: &'static [Named]) -> Foreign {
+    Foreign {
+        answer: Some(Answer::None(why)),
+        options,
+    }
+}
+
+const LOGGED: &str = "each trial is kept over time: iolab export --series";
+const LATENCIES: &str = "all latencies are kept: iolab export --histogram";
+const SCRATCH: &str = "iolab makes its scratch file before the trials and removes it after them";
+const WHOLE: &str = "a cell is always reported as a whole";
+const OUTSIDE: &str = "iolab counts outside the timed loop";
+const HELD: &str = "a rate that is not held is flagged, and ends no trial";
+
+const fn unanswered(options: &'static [Named]) -> Foreign {
+    Foreign {
+        answer: None,
+        options,
+    }
+}
+
+/// Rows of an answer and the options that have it, each with what it does in a job.
+macro_rules! foreign {
+    ($($kind:ident $($answer:literal)?: $($names:literal $(=> $does:ident($($with:expr),*))?),+;)+) => {
+        &[$($kind($($answer,)? &[$(named($names)$(.$does($($with),*))?),+])),+]
+    };
 }
 
 /// All of them, by topic. Most are fio's; some are of vdbench, diskspd, elbencho, hyperfine, ioping, dd and sysbench.
-pub static FOREIGN: &[Foreign] = &[
+pub static FOREIGN: &[Foreign] = foreign! {
     // What a request is.
-    way(
-        "rw readwrite",
-        "--set workload=RR (or WR, RS, WS), or --set pattern=rand --set read_percent=70",
-    ),
-    way(
-        "rwmixwrite rdpct read_pct write_pct readpercent",
-        "--set read_percent=70",
-    ),
-    way(
-        "blocksize block_size xfersize record_size reclen recsize",
-        "--set bs=4k",
-    ),
-    way("bssplit", "--set bs_mix=4k:60,64k:30,1M:10"),
-    none(
-        "bsrange blocksize_range bs_unaligned blocksize_unaligned bs_is_seq_rand",
-        "requests have one I/O size, or several with shares: --set bs_mix=4k:50,64k:50; --set bs=4k,64k,1M measures several sizes in cells of their own",
-    ),
-    none(
-        "ba blockalign offset_align",
-        "blocks are aligned to their own size from --set offset on",
-    ),
-    way(
-        "random_distribution",
-        "--set pattern=rand, rand-replace, zipf:1.1 or zones:50/5:30/15:20/80",
-    ),
-    way("norandommap", "--set pattern=rand-replace"),
-    none(
-        "percentage_random seekpct rw_sequencer random_sequence_stride sprandom spr_op \
-         spr_num_regions spr_cs",
-        "a cell is sequential, strided, reverse or random; --set pattern=seq,rand compares them",
-    ),
-    none(
-        "softrandommap random_generator",
-        "pattern=rand visits each block once per pass without a map in memory, whatever the size",
-    ),
-    none(
-        "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch num_range trimwrite",
-        "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30",
-    ),
-    none(
-        "write_hint dataplacement fdp fdp_pli fdp_pli_select plids plid_select dp_scheme",
-        "data placement cannot be chosen",
-    ),
-    none(
-        "writefua readfua write_mode read_mode verify_mode sg_write_mode stream_id",
-        "requests carry no such flag",
-    ),
-    way("uncached", "--set dontcache=true"),
-    none(
-        "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk",
-        "iolab issues requests of the block layer, not commands of a protocol",
-    ),
+    way "--set workload=RR (or WR, RS, WS), or --set pattern=rand --set read_percent=70":
+        "rw readwrite" => decides(&["pattern", "read_percent", "skip", "trim_percent"]);
+    way "--set read_percent=70": "rwmixwrite" => decides(&["read_percent"]), "rdpct read_pct write_pct readpercent";
+    way "--set bs=4k": "blocksize" => decides(&["bs", "bs_mix"]), "block_size xfersize record_size reclen recsize";
+    way "--set bs_mix=4k:60,64k:30,1M:10": "bssplit" => decides(&["bs", "bs_mix"]);
+    none "requests have one I/O size, or several with shares: --set bs_mix=4k:50,64k:50; --set bs=4k,64k,1M measures \
+        several sizes in cells of their own":
+        "bsrange blocksize_range" => decides(&["bs", "bs_mix"]),
+        "bs_unaligned blocksize_unaligned bs_is_seq_rand";
+    none "blocks are aligned to their own size from --set offset on":
+        "ba blockalign" => decides(&["bs", "bs_mix"]),
+        "offset_align";
+    way "--set pattern=rand, rand-replace, zipf:1.1 or zones:50/5:30/15:20/80":
+        "random_distribution" => decides(&["pattern"]);
+    way "--set pattern=rand-replace": "norandommap" => flag(&["pattern"]);
+    none "a cell is sequential, strided, reverse or random; --set pattern=seq,rand compares them":
+        "percentage_random seekpct rw_sequencer random_sequence_stride sprandom spr_op spr_num_regions spr_cs";
+    none "pattern=rand visits each block once per pass without a map in memory, whatever the size":
+        "softrandommap random_generator" => idle("iolab's random order needs no map in memory");
+    none "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30":
+        "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch num_range trimwrite";
+    none "data placement cannot be chosen":
+        "write_hint dataplacement fdp fdp_pli fdp_pli_select plids plid_select dp_scheme";
+    none "requests carry no such flag": "writefua readfua write_mode read_mode verify_mode sg_write_mode stream_id";
+    way "--set dontcache=true": "uncached" => flag(&["dontcache"]);
+    none "iolab issues requests of the block layer, not commands of a protocol":
+        "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk";
     // How much, where.
-    way("filesize file_size working_set", "--size 1G (region)"),
-    way("io_size io_limit", "--set bytes=10G"),
-    way("number_ios count", "--set requests=10000"),
-    way(
-        "loops numruns passes",
-        "--set bytes=N times the region; trials are repeated anyway",
-    ),
-    way(
-        "offset_increment",
-        "--set layout=shared: each thread has a share of the region",
-    ),
-    none(
-        "nrfiles nr_files openfiles file_service_type files filename_format unique_filename \
-         opendir",
-        "a trial uses one file, or one per thread (--set layout=private)",
-    ),
-    way(
-        "filename directory lun dir",
-        "give it as TARGET: iolab run EXPERIMENT TARGET",
-    ),
-    none(
-        "filetype lockfile",
-        "TARGET decides: a directory, a file or a block device",
-    ),
-    way(
-        "file_append",
-        "--set fresh=true with a workload that only writes",
-    ),
-    none(
-        "fill_device fill_fs",
-        "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region",
-    ),
-    way(
-        "zoneskip zonerange zonesize",
-        "--set pattern=strided --set skip_every=256M --set skip=2G; zoned devices are not supported",
-    ),
-    none(
-        "zonemode zonecapacity read_beyond_wp max_open_zones \
-         job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency \
-         recover_zbd_write_error write_zone_remainders",
-        "zoned devices are not supported",
-    ),
+    way "--size 1G (region)": "filesize" => decides(&["region", "bytes"]), "file_size working_set";
+    way "--set bytes=10G": "io_size io_limit" => decides(&["bytes"]);
+    way "--set requests=10000": "number_ios" => decides(&["requests"]), "count";
+    way "--set bytes=N times the region; trials are repeated anyway": "loops" => decides(&["bytes"]), "numruns passes";
+    way "--set layout=shared: each thread has a share of the region":
+        "offset_increment" => decides(&["layout", "region"]);
+    none "a trial uses one file, or one per thread (--set layout=private)":
+        "nrfiles" => only(&["1"], "a trial uses one file"),
+        "nr_files files filename_format unique_filename opendir",
+        "openfiles file_service_type" => idle(SCRATCH);
+    way "give it as TARGET: iolab run EXPERIMENT TARGET": "filename directory" => target(), "lun dir";
+    none "TARGET decides: a directory, a file or a block device": "filetype lockfile";
+    way "--set fresh=true with a workload that only writes": "file_append";
+    none "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region":
+        "fill_device fill_fs";
+    way "--set pattern=strided --set skip_every=256M --set skip=2G; zoned devices are not supported":
+        "zoneskip zonerange zonesize" => decides(&["pattern", "skip_every", "skip"]);
+    none "zoned devices are not supported":
+        "zonemode" => decides(&["pattern", "skip_every", "skip"]),
+        "zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold \
+            zone_reset_frequency recover_zbd_write_error write_zone_remainders";
     // Through which path.
-    way(
-        "direct",
-        "--direct (cache=direct); --buffered for the page cache",
-    ),
-    way("buffered", "--buffered (cache=cold), or --set cache=hot"),
-    way(
-        "invalidate",
-        "--set cache=cold drops the page cache before each trial",
-    ),
-    way("pre_read", "--set cache=hot"),
-    way(
-        "fadvise_hint",
-        "--set fadvise=sequential, random or noreuse",
-    ),
-    way("hipri hipri_percentage", "--set iopoll=true"),
-    way("sqthread_poll", "--set sqpoll=true"),
-    none(
-        "sqthread_poll_cpu",
-        "the kernel chooses the CPU of its polling thread",
-    ),
-    way("fixedbufs registerfiles", "--set registered=true"),
-    none(
-        "nonvectored libaio_vectored userspace_reap force_async serialize_overlap",
-        "iolab chooses how it uses a backend; 'iolab list --settings' names what can be set",
-    ),
-    way(
-        "iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min",
-        "--set batch=one, 50% or all",
-    ),
-    none(
-        "iodepth_batch_complete_max iodepth_low",
-        "only the fewest completions to wait for can be set: --set batch=50%",
-    ),
-    way(
-        "io_submit_mode",
-        "--rate 1000: with a rate requests do not wait for earlier ones",
-    ),
+    way "--direct (cache=direct); --buffered for the page cache": "direct" => flag(&["cache"]);
+    way "--buffered (cache=cold), or --set cache=hot": "buffered" => flag(&["cache"]);
+    way "--set cache=cold drops the page cache before each trial": "invalidate" => flag(&["cache"]);
+    way "--set cache=hot": "pre_read" => flag(&["cache"]);
+    way "--set fadvise=sequential, random or noreuse": "fadvise_hint" => decides(&["fadvise"]);
+    way "--set iopoll=true": "hipri" => flag(&["iopoll"]), "hipri_percentage";
+    way "--set sqpoll=true": "sqthread_poll" => flag(&["sqpoll"]);
+    none "the kernel chooses the CPU of its polling thread": "sqthread_poll_cpu";
+    way "--set registered=true": "fixedbufs registerfiles" => flag(&["registered"]);
+    none "iolab chooses how it uses a backend; 'iolab list --settings' names what can be set":
+        "nonvectored libaio_vectored userspace_reap force_async serialize_overlap";
+    way "--set batch=one, 50% or all":
+        "iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min" => decides(&["batch"]);
+    none "only the fewest completions to wait for can be set: --set batch=50%":
+        "iodepth_batch_complete_max iodepth_low";
+    way "--rate 1000: with a rate requests do not wait for earlier ones":
+        "io_submit_mode" => idle("at a given rate requests do not wait for earlier ones");
     // Durability.
-    way("end_fsync fsync_on_close end_syncfs conv", "--set sync=end"),
-    none(
-        "write_barrier sync_file_range",
-        "--set sync=end, each, osync and odsync are the ways to make data durable",
-    ),
+    way "--set sync=end": "end_fsync fsync_on_close" => flag(&["sync"]), "end_syncfs conv";
+    none "--set sync=end, each, osync and odsync are the ways to make data durable": "write_barrier sync_file_range";
     // Data and memory.
-    way("zero_buffers", "--set content=zero"),
-    way(
-        "refill_buffers scramble_buffers",
-        "--set content=unique, the default",
-    ),
-    none(
-        "buffer_pattern buffer_compress_chunk dedupe_mode dedupe_working_set_percentage \
-         dedupe_global",
-        "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: --set compressible=50 --set dedup=30",
-    ),
-    way(
-        "compressratio dedupratio",
-        "--set compressible=50 for a ratio of 2, --set dedup=50",
-    ),
-    way("mem iomem hugepage-size", "--set buffer_memory=contiguous"),
-    none("mem_align iomem_align", "buffers are aligned to pages"),
-    none(
-        "lockmem",
-        "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...",
-    ),
+    way "--set content=zero": "zero_buffers" => flag(&["content"]);
+    way "--set content=unique, the default": "refill_buffers scramble_buffers" => flag(&["content"]);
+    none "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: \
+        --set compressible=50 --set dedup=30":
+        "buffer_pattern dedupe_working_set_percentage dedupe_global",
+        "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB"),
+        "dedupe_mode" => only(&["repeat"], "data repeats that of one block");
+    way "--set compressible=50 for a ratio of 2, --set dedup=50": "compressratio dedupratio";
+    way "--set buffer_memory=contiguous":
+        "mem iomem" => only(&["malloc", "mmap"], "buffers are small pages that were touched"),
+        "hugepage-size";
+    none "buffers are aligned to pages": "mem_align iomem_align";
+    none "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...": "lockmem";
     // Files and their space.
-    none(
-        "fallocate overwrite create_serialize create_fsync create_on_open create_only \
-         allow_file_create unlink unlink_each_loop",
-        "iolab fills its scratch file before the trials and removes it after them; --fresh writes to a new file in each trial",
-    ),
-    way(
-        "allow_mounted_write",
-        "--destroy-data, which is refused for what is mounted",
-    ),
+    none "iolab fills its scratch file before the trials and removes it after them; --fresh writes to a new file in \
+        each trial":
+        "fallocate overwrite create_serialize create_fsync create_on_open allow_file_create unlink unlink_each_loop"
+            => idle(SCRATCH),
+        "create_only";
+    way "--destroy-data, which is refused for what is mounted": "allow_mounted_write";
     // Time and load.
-    way(
-        "timeout elapsed test-duration duration",
-        "--time 30s is the length of a trial",
-    ),
-    way("time_based", "--set bytes=none --time 30s"),
-    way(
-        "ramp_time ramp_size warmup warm_up",
-        "the first trial of every cell is a warm-up that no number rests on; --precondition writes first",
-    ),
-    none(
-        "job_start_clock_id",
-        "all groups start at one barrier; the setting start_delay of a group delays it against the others",
-    ),
-    way("thinktime_iotime", "--set bursts=100ms/900ms"),
-    none(
-        "thinktime_spin thinktime_blocks_type thinkcycles rate_ignore_thinktime",
-        "a thread sleeps in a pause, which begins once its requests have completed: --set thinktime=1ms",
-    ),
-    way(
-        "rate_process iorate interval_rate",
-        "--rate 1000 (requests per second), --set arrivals=poisson",
-    ),
-    none(
-        "rate_min ratemin rate_iops_min rate_cycle",
-        "no trial fails for being slow; 'iolab compare' judges against an earlier run",
-    ),
-    way(
-        "slo sla latency_target latency_window latency_percentile latency_run max_latency",
-        "iolab run load-latency --slo 'p99<1ms' finds the greatest rate at which a level holds, and with --rate whether it holds there; iolab fit WHAT judges storage against the levels of a purpose",
-    ),
-    way(
-        "steadystate ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp \
-         steadystate_check_interval ss_interval",
-        "--precondition steady",
-    ),
-    way(
-        "exitall exit_what",
-        "the setting ends_trial of a group ends all groups of its trial with this one",
-    ),
-    none(
-        "flow_id flow_sleep wait_for new_group exitall_on_error",
-        "a trial ends when all groups that have a bound are over; groups whose setting flow is a weight share one flow of requests",
-    ),
-    way(
-        "stonewall wait_for_previous",
-        "cells run one after the other, in random order",
-    ),
-    way(
-        "runs repeat iterations min-runs",
-        "--set trials_min=10, or --precision 2%",
-    ),
+    way "--time 30s is the length of a trial": "timeout" => decides(&["time"]), "elapsed test-duration duration";
+    way "--set bytes=none --time 30s": "time_based" => flag(&["time", "bytes"]);
+    way "the first trial of every cell is a warm-up that no number rests on; --precondition writes first":
+        "ramp_time" => idle("the first trial of every cell is a warm-up"),
+        "ramp_size warmup warm_up";
+    none "all groups start at one barrier; the setting start_delay of a group delays it against the others":
+        "job_start_clock_id";
+    way "--set bursts=100ms/900ms": "thinktime_iotime" => decides(&["thinktime", "thinktime_every", "bursts"]);
+    none "a thread sleeps in a pause, which begins once its requests have completed: --set thinktime=1ms":
+        "thinktime_spin" => decides(&["thinktime", "thinktime_every", "bursts"]),
+        "thinktime_blocks_type"
+            => only(&["complete", "issue"], "a pause begins once the requests before it have completed"),
+        "thinkcycles rate_ignore_thinktime";
+    way "--rate 1000 (requests per second), --set arrivals=poisson":
+        "rate_process" => decides(&["arrivals"]),
+        "iorate interval_rate";
+    none "no trial fails for being slow; 'iolab compare' judges against an earlier run":
+        "rate_min",
+        "ratemin rate_iops_min rate_cycle" => idle(HELD);
+    way "iolab run load-latency --slo 'p99<1ms' finds the greatest rate at which a level holds, and with --rate \
+        whether it holds there; iolab fit WHAT judges storage against the levels of a purpose":
+        "slo sla max_latency",
+        "latency_target latency_window latency_percentile"
+            => asks("the run says at which depths, from 1 to iodepth, this level of latency holds (depth, time, hold)"),
+        "latency_run" => idle("trials are repeated anyway");
+    way "--precondition steady":
+        "steadystate ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp steadystate_check_interval \
+            ss_interval";
+    way "the setting ends_trial of a group ends all groups of its trial with this one":
+        "exitall exit_what" => flag(&["ends_trial"]);
+    none "a trial ends when all groups that have a bound are over; groups whose setting flow is a weight share one \
+        flow of requests":
+        "flow_id" => idle("jobs that run side by side share one flow of requests"),
+        "flow_sleep" => idle("a group that is ahead of its share looks again every 100 us"),
+        "wait_for" => idle("cells run one after the other"),
+        "new_group" => idle(WHOLE),
+        "exitall_on_error" => idle("a trial ends at its first error");
+    way "cells run one after the other, in random order":
+        "stonewall wait_for_previous" => idle("cells run one after the other");
+    way "--set trials_min=10, or --precision 2%": "runs repeat iterations min-runs";
     // Threads and processors.
-    way(
-        "thread threads-per-queue forthreads nthreads workers",
-        "--threads 8",
-    ),
-    way("cpumask cpu_affinity affinity", "--set cpus=0-3,8"),
-    way(
-        "cpus_allowed_policy",
-        "--set placement=packed (split), spread or float (shared)",
-    ),
-    way(
-        "numa_cpu_nodes numa_mem_policy numa",
-        "--set memory_node=0 for the memory, --set cpus=0-3 for the CPUs of a node",
-    ),
-    way("nice", "nice -n 10 iolab run EXPERIMENT"),
-    way(
-        "prio prioclass ionice",
-        "--set ioprio=be:4 (rt:0 to rt:7, be:0 to be:7, idle)",
-    ),
-    none("priohint", "requests carry no hint of their duration"),
-    none(
-        "cmdprio cmdprio_percentage cmdprio_class cmdprio_hint cmdprio_bssplit log_prio",
-        "all requests of a run have the same priority",
-    ),
-    way(
-        "cgroup cgroup_weight cgroup_nodelete",
-        "systemd-run --scope -p IOWeight=50 iolab run EXPERIMENT",
-    ),
-    way("uid gid", "sudo -u USER iolab run EXPERIMENT"),
-    way(
-        "ioscheduler",
-        "echo none | sudo tee /sys/block/DEVICE/queue/scheduler; the run file records the scheduler",
-    ),
-    none(
-        "cpuload cpuchunks cpumode exit_on_io_done",
-        "iolab makes no load but I/O",
-    ),
-    way(
-        "exec_prerun exec_postrun prepare cleanup setup",
-        "run the program before or after iolab",
-    ),
-    way(
-        "program arguments grace_time std_redirect",
-        "--set command=\"PROGRAM {file}\" times a program",
-    ),
+    way "--threads 8":
+        "thread" => only(&["0", "1"], "iolab's workers are threads"),
+        "threads-per-queue forthreads nthreads workers";
+    way "--set cpus=0-3,8": "cpumask cpu_affinity affinity";
+    way "--set placement=packed (split), spread or float (shared)": "cpus_allowed_policy" => decides(&["placement"]);
+    way "--set memory_node=0 for the memory, --set cpus=0-3 for the CPUs of a node":
+        "numa_cpu_nodes numa",
+        "numa_mem_policy" => decides(&["memory_node"]);
+    way "nice -n 10 iolab run EXPERIMENT": "nice";
+    way "--set ioprio=be:4 (rt:0 to rt:7, be:0 to be:7, idle)": "prio prioclass" => decides(&["ioprio"]), "ionice";
+    none "requests carry no hint of their duration": "priohint";
+    none "all requests of a run have the same priority":
+        "cmdprio cmdprio_percentage cmdprio_class cmdprio_hint cmdprio_bssplit log_prio";
+    way "systemd-run --scope -p IOWeight=50 iolab run EXPERIMENT": "cgroup cgroup_weight cgroup_nodelete";
+    way "sudo -u USER iolab run EXPERIMENT": "uid gid";
+    way "echo none | sudo tee /sys/block/DEVICE/queue/scheduler; the run file records the scheduler": "ioscheduler";
+    none "iolab makes no load but I/O": "cpuload cpuchunks cpumode exit_on_io_done";
+    way "run the program before or after iolab": "exec_prerun exec_postrun prepare cleanup setup";
+    way "--set command=\"PROGRAM {file}\" times a program": "program arguments grace_time std_redirect";
     // Verification.
-    way(
-        "verify_only do_verify verify_fatal verify_dump verify_async verify_async_cpus \
-         verify_policy",
-        "--verify reads back and checks what each trial has written",
-    ),
-    none(
+    way "--verify reads back and checks what each trial has written":
+        "verify_only verify_async_cpus verify_policy",
+        "do_verify" => flag(&["verify"]),
+        "verify_fatal verify_dump verify_async"
+            => idle("all that was written is checked after each trial, and every fault is reported");
+    none "--verify reads back all that a trial has written, after the trial, with iolab's own checksums":
         "verify_backlog verify_backlog_batch verify_interval verify_offset verify_pattern \
-         verify_pattern_interval verify_state_save verify_state_load verify_write_sequence \
-         verify_header_seed experimental_verify",
-        "--verify reads back all that a trial has written, after the trial, with iolab's own checksums",
-    ),
-    none(
-        "continue_on_error ignore_error",
-        "a trial ends at its first error; the run goes on and reports it",
-    ),
-    way(
-        "error_dump",
-        "errors are in the run file: iolab export FILE --format csv",
-    ),
+            verify_pattern_interval verify_state_save verify_state_load verify_write_sequence verify_header_seed \
+            experimental_verify";
+    none "a trial ends at its first error; the run goes on and reports it": "continue_on_error ignore_error";
+    way "errors are in the run file: iolab export FILE --format csv": "error_dump";
     // Traces.
-    none(
+    none "iolab replays no traces on storage; 'iolab model check' replays one on a modelled disk":
         "write_iolog read_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
-         merge_blktrace_iters replay_no_stall replay_time_scale replay_redirect replay_align \
-         replay_scale replay_skip",
-        "iolab replays no traces on storage; 'iolab model check' replays one on a modelled disk",
-    ),
+            merge_blktrace_iters replay_no_stall replay_time_scale replay_redirect replay_align replay_scale \
+            replay_skip";
     // Numbers and how they are shown.
-    way("gtod_reduce", "--set latency=false"),
-    way(
-        "disable_lat disable_clat disable_slat",
-        "--set latency=false",
-    ),
-    none(
-        "disable_bw disable_bw_measurement stats disk_util",
-        "iolab always keeps its counters; they are read outside the timed loop",
-    ),
-    none(
-        "clocksource gtod_cpu",
-        "iolab calibrates the time stamp counter and says which clock it used",
-    ),
-    way(
-        "clat_percentiles lat_percentiles slat_percentiles percentile_list block_error_percentiles",
-        "all latencies are kept: iolab export FILE --format csv --histogram",
-    ),
-    none(
-        "group_reporting per_job_logs unified_rw_reporting significant_figures unit_base kb_base",
-        "a cell is always reported as a whole; throughput is in MB/s, sizes are binary",
-    ),
-    way(
-        "write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec \
-         log_hist_coarseness log_window_value log_max_value log_offset log_entries log_compression \
-         log_compression_cpus log_store_compressed log_unix_epoch log_alternate_epoch \
-         log_alternate_epoch_clock_id log_issue_time bwavgtime iopsavgtime bandwidth-log",
-        "each trial is kept over time: iolab export FILE --format csv --series",
-    ),
-    way("randseed random_seed", "--seed 42"),
-    none(
-        "randrepeat allrandrepeat",
-        "the same --seed gives the same offsets; each trial of a run has its own",
-    ),
-    way(
-        "output-format export-json export-csv json export-markdown",
-        "iolab table FILE --format json, iolab export FILE --format csv",
-    ),
-    way(
-        "minimal terse terse-version",
-        "iolab table FILE --format csv",
-    ),
-    none(
-        "eta eta-newline eta-interval status-interval",
-        "progress is shown on a terminal, and as lines elsewhere",
-    ),
-    way(
-        "client server remote-config hostname hostsfile",
-        "mpirun -n 4 iolab run EXPERIMENT (several hosts are one run under MPI: docs/CLUSTER.md)",
-    ),
-    none(
-        "profile device-names load read-req-num-512-blocks large-block-op-kbytes prep",
-        "fio's profiles have no counterpart; 'iolab list' shows the built-in experiments",
-    ),
-    way("parse-only showcmd", "iolab run EXPERIMENT --dry-run"),
-    none(
-        "idle-prof trigger trigger-file trigger-timeout trigger-remote",
-        "iolab has nothing like it",
-    ),
+    way "--set latency=false": "gtod_reduce" => flag(&["latency"]);
+    way "--set latency=false": "disable_lat" => flag(&["latency"]), "disable_clat disable_slat" => idle(OUTSIDE);
+    none "iolab always keeps its counters; they are read outside the timed loop":
+        "disable_bw disable_bw_measurement disk_util" => idle(OUTSIDE),
+        "stats" => idle(WHOLE);
+    none "iolab calibrates the time stamp counter and says which clock it used":
+        "clocksource" => idle("iolab calibrates its clock and records which it is"),
+        "gtod_cpu";
+    way "all latencies are kept: iolab export FILE --format csv --histogram":
+        "clat_percentiles lat_percentiles slat_percentiles percentile_list" => idle(LATENCIES),
+        "block_error_percentiles";
+    none "a cell is always reported as a whole; throughput is in MB/s, sizes are binary":
+        "group_reporting per_job_logs unified_rw_reporting significant_figures unit_base" => idle(WHOLE),
+        "kb_base" => only(&["1024"], "sizes are binary");
+    way "each trial is kept over time: iolab export FILE --format csv --series":
+        "write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec log_hist_coarseness \
+            log_window_value log_max_value log_offset log_entries log_compression log_store_compressed \
+            log_unix_epoch log_alternate_epoch log_issue_time" => idle(LOGGED),
+        "log_compression_cpus log_alternate_epoch_clock_id bandwidth-log",
+        "bwavgtime iopsavgtime" => idle(OUTSIDE);
+    way "--seed 42": "randseed" => idle("--seed gives the offsets; the same seed gives the same"), "random_seed";
+    none "the same --seed gives the same offsets; each trial of a run has its own":
+        "randrepeat allrandrepeat" => idle("--seed gives the offsets; the same seed gives the same");
+    way "iolab table FILE --format json, iolab export FILE --format csv":
+        "output-format export-json export-csv json export-markdown";
+    way "iolab table FILE --format csv": "minimal terse terse-version";
+    none "progress is shown on a terminal, and as lines elsewhere": "eta eta-newline eta-interval status-interval";
+    way "mpirun -n 4 iolab run EXPERIMENT (several hosts are one run under MPI: docs/CLUSTER.md)":
+        "client server remote-config hostname hostsfile";
+    none "fio's profiles have no counterpart; 'iolab list' shows the built-in experiments":
+        "profile device-names load read-req-num-512-blocks large-block-op-kbytes prep";
+    way "iolab run EXPERIMENT --dry-run": "parse-only showcmd";
+    none "iolab has nothing like it": "idle-prof trigger trigger-file trigger-timeout trigger-remote";
     // Engines of their own.
-    none(
-        "donorname inplace clustername rbdname clientname conf busy_poll touch_objects \
-         rbd_encryption_format rbd_encryption_passphrase pool cont object_class chunk_size \
-         skip_bad hdfsdirectory namenode port interface ttl nodelay protocol proto listen pingpong \
-         window_size mss verb bindname stat_type uri nfs_url gpu_dev_ids cuda_io rocm_io volume \
-         brick http_host http_user http_pass https http_mode http_s3_region http_s3_key \
-         http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
-         http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose \
-         http_object_mode libblkio_driver libblkio_path libblkio_pre_connect_props \
-         libblkio_num_entries libblkio_queue_size libblkio_pre_start_props libblkio_vectored \
-         libblkio_write_zeroes_on_trim libblkio_wait_mode libblkio_force_enable_completion_eventfd \
-         xnvme_async xnvme_sync xnvme_admin xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec",
-        "it belongs to an engine of fio that iolab does not have; 'iolab list --settings' names the backends",
-    ),
-];
+    none "it belongs to an engine of fio that iolab does not have; 'iolab list --settings' names the backends":
+        "donorname inplace clustername rbdname clientname conf busy_poll touch_objects rbd_encryption_format \
+            rbd_encryption_passphrase pool cont object_class chunk_size skip_bad hdfsdirectory namenode port \
+            interface ttl nodelay protocol proto listen pingpong window_size mss verb bindname stat_type uri \
+            nfs_url gpu_dev_ids cuda_io rocm_io volume brick http_host http_user http_pass https http_mode \
+            http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
+            http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose \
+            http_object_mode libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries \
+            libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim \
+            libblkio_wait_mode libblkio_force_enable_completion_eventfd xnvme_async xnvme_sync xnvme_admin \
+            xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec";
+    // What a job of fio names as iolab does, and what says nothing of a cell.
+    unanswered:
+        "rwmixread" => decides(&["read_percent"]),
+        "bs" => decides(&["bs", "bs_mix"]),
+        "thinktime thinktime_blocks" => decides(&["thinktime", "thinktime_every", "bursts"]),
+        "atomic" => flag(&["atomic"]),
+        "buffer_compress_percentage" => decides(&["compressible"]),
+        "dedupe_percentage" => decides(&["dedup"]),
+        "cpus_allowed" => decides(&["cpus"]),
+        "size" => decides(&["region", "bytes"]),
+        "offset" => decides(&["offset"]),
+        "numjobs" => decides(&["threads", "layout"]),
+        "iodepth" => decides(&["depth"]),
+        "ioengine" => decides(&["backend"]),
+        "sync fsync fdatasync" => decides(&["sync", "sync_every"]),
+        "runtime" => decides(&["time"]),
+        "rate rate_iops" => decides(&["rate"]),
+        "ratecycle" => idle(HELD),
+        "startdelay start_delay" => decides(&["start_delay"]),
+        "verify" => decides(&["verify"]),
+        "name description" => idle("a text"),
+        "threads" => only(&["0", "1"], "iolab's workers are threads"),
+        "flow" => decides(&["flow"]);
+};
 
 /// The answer for an option of another tool, hyphens and underlines being the same.
 pub fn answer(name: &str) -> Option<Answer> {
     let plain = |name: &str| name.replace('-', "_").to_lowercase();
     let wanted = plain(name);
     let known = |foreign: &&Foreign| foreign.names().any(|known| plain(known) == wanted);
-    FOREIGN.iter().find(known).map(|foreign| foreign.answer)
+    FOREIGN.iter().find(known)?.answer
+}
+
+/// How an option of a fio job is read; `None` where iolab does not understand it.
+pub fn in_job(name: &str) -> Option<InJob> {
+    let mut all = FOREIGN.iter().flat_map(|foreign| foreign.options);
+    all.find(|option| option.names().any(|known| known == name))?
+        .in_job
+}
+
+/// Every option of a fio job that is understood.
+pub fn names_in_jobs() -> impl Iterator<Item = &'static str> {
+    let all = FOREIGN.iter().flat_map(|foreign| foreign.options);
+    let understood = all.filter(|option| option.in_job.is_some());
+    understood.flat_map(Named::names)
 }
 
 impl Answer {
@@ -466,8 +450,24 @@ mod tests {
         for foreign in FOREIGN {
             for name in foreign.names() {
                 assert!(!seen.contains(&name), "{name} has two answers");
-                assert_eq!(Setting::find(name), None, "{name} is a setting");
+                let answered = foreign.answer.is_some();
+                assert!(
+                    !(answered && Setting::find(name).is_some()),
+                    "{name} is a setting"
+                );
                 seen.push(name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_of_a_job_decides_settings_that_there_are() {
+        for name in names_in_jobs() {
+            let effect = in_job(name).expect("understood").effect;
+            if let Effect::Decides(settings) = effect {
+                for setting in settings {
+                    assert!(Setting::find(setting).is_some(), "{setting}");
+                }
             }
         }
     }

@@ -131,13 +131,7 @@ pub(crate) fn sd_of_sorted(x: &[f64]) -> Option<f64> {
 /// The coefficient of variation, `sd / |mean|`, without unit.
 ///
 /// It says something only of data on a ratio scale (times, throughputs), where 0 means none.
-/// Source: Pearson, Phil. Trans. R. Soc. A 187 (1896). `None` below two values, when a value is
-/// not finite, when the mean is 0, or when the ratio overflows.
-pub fn cv(data: &[f64]) -> Option<f64> {
-    let x = sorted(data)?;
-    cv_of(mean_of_sorted(&x)?, sd_of_sorted(&x)?)
-}
-
+/// Source: Pearson, Phil. Trans. R. Soc. A 187 (1896). `None` when the mean is 0, or when the ratio overflows.
 pub(crate) fn cv_of(mean: f64, sd: f64) -> Option<f64> {
     Some(sd / mean.abs()).filter(|ratio| ratio.is_finite())
 }

@@ -47,23 +47,6 @@ pub fn holm_weighted(p: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
     Some(adjusted)
 }
 
-/// The adjustment of Benjamini and Hochberg: findings below `alpha` hold, on average, a share
-/// of at most `alpha` of false ones, when the tests are independent or positively dependent.
-///
-/// `adjusted_(i) = min(1, min over j >= i of m p_(j) / j)`. Source: Benjamini and Hochberg,
-/// "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995). Answers in the order
-/// given; an empty family has an empty answer. `None` when a p-value is not between 0 and 1.
-pub fn benjamini_hochberg(p: &[f64]) -> Option<Vec<f64>> {
-    let order = ascending(p)?;
-    let mut adjusted = vec![0.0; p.len()];
-    let mut least: f64 = 1.0;
-    for (rank, &i) in order.iter().enumerate().rev() {
-        least = least.min(p[i] * (p.len() as f64 / (rank + 1) as f64));
-        adjusted[i] = least;
-    }
-    Some(adjusted)
-}
-
 /// The indexes of the p-values, the least first.
 fn ascending(p: &[f64]) -> Option<Vec<usize>> {
     if p.iter().any(|p| !(0.0..=1.0).contains(p)) {

@@ -8,7 +8,6 @@
 
 mod autocorrelation;
 mod binomial;
-mod bootstrap;
 mod changepoint;
 mod contrast;
 mod correlation;
@@ -29,7 +28,6 @@ mod rank;
 mod rank_sum;
 mod ratio;
 mod runs;
-mod shift;
 mod steady;
 mod summary;
 mod t_distribution;
@@ -39,30 +37,27 @@ mod threshold;
 mod trend;
 
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
-pub use bootstrap::bca_interval;
 pub use changepoint::{changepoint_penalty, changepoints};
 pub use contrast::{Contrast, contrast};
 pub use dependent::{
     tost_log_dependent, trimmed_test_dependent, trimmed_within_dependent, welch_dependent,
 };
-pub use describe::{cv, mad, mean, median, quartiles, sd};
+pub use describe::{mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
-pub use family::{benjamini_hochberg, holm, holm_weighted};
+pub use family::{holm, holm_weighted};
 pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
 pub use lasting::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, two_modes};
-pub use normal::{cdf as normal_cdf, quantile as normal_quantile};
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use power::{power_of_t_test, trials_for_difference, trials_for_equivalence};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
 pub use ratio::{Ratio, ratio_of_means, ratio_of_medians};
 pub use runs::{RunsTest, runs_test};
-pub use shift::{Shift, hodges_lehmann};
 pub use steady::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, steady_state};
 pub use summary::{CONFIDENCE, Summary, summary};
 pub use t_test::{TTest, student, welch};
-pub use tail::{quantile_interval, quantile_ranks, share_bounds};
+pub use tail::{quantile_ranks, share_bounds};
 pub use threshold::{Outcomes, Threshold};
 pub use trend::{Trend, mann_kendall};

@@ -12,12 +12,12 @@ pub(crate) fn upper_tail(z: f64) -> f64 {
 }
 
 /// `P(Z <= z)`.
-pub fn cdf(z: f64) -> f64 {
+pub(crate) fn cdf(z: f64) -> f64 {
     upper_tail(-z)
 }
 
 /// The `z` with `P(Z <= z) = p`; infinite for 0 and 1, NaN outside.
-pub fn quantile(p: f64) -> f64 {
+pub(crate) fn quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }

@@ -3,30 +3,9 @@
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use crate::binomial::lower_tail;
-use crate::describe::sorted;
-use crate::interval::Interval;
 
 /// Above so many values a count is not exact as `f64`.
 const N_MAX: u64 = 1 << 53;
-
-/// The exact order-statistic interval of the quantile `q`.
-///
-/// It runs between the ranks of [`quantile_ranks`], for independent values of one
-/// continuous distribution of any shape; with ties the coverage is at least the stated one.
-/// At `q = 0.5` it is the interval of the median.
-///
-/// `None` where [`quantile_ranks`] is, and when a value is not finite.
-pub fn quantile_interval(data: &[f64], q: f64, confidence: f64) -> Option<Interval> {
-    let sorted = sorted(data)?;
-    let (low, high, confidence) = quantile_ranks(sorted.len() as u64, q, confidence)?;
-    let ranks = (usize::try_from(low).ok()?, usize::try_from(high).ok()?);
-    Some(Interval {
-        low: *sorted.get(ranks.0 - 1)?,
-        high: *sorted.get(ranks.1 - 1)?,
-        confidence,
-        ranks: Some(ranks),
-    })
-}
 
 /// The ranks, from 1, between whose order statistics the quantile `q` lies, and the confidence.
 ///
@@ -104,9 +83,9 @@ mod tests {
         for n in 0..400 {
             for confidence in [0.5, 0.9, 0.95, 0.96875, 0.999] {
                 let median = median_interval(&data[..n], confidence);
-                let quantile = quantile_interval(&data[..n], 0.5, confidence);
-                let place = |i: Interval| (i.low, i.high, i.ranks);
-                assert_eq!(median.map(place), quantile.map(place), "{n} {confidence}");
+                let quantile = quantile_ranks(n as u64, 0.5, confidence);
+                let quantile = quantile.map(|(low, high, _)| (low as usize, high as usize));
+                assert_eq!(median.and_then(|i| i.ranks), quantile, "{n} {confidence}");
             }
         }
     }
@@ -149,9 +128,5 @@ mod tests {
             assert_eq!(quantile_ranks(1000, x, 0.95), None, "{x}");
             assert_eq!(quantile_ranks(1000, 0.5, x), None, "{x}");
         }
-        assert_eq!(quantile_interval(&[], 0.5, 0.95), None);
-        assert_eq!(quantile_interval(&[f64::NAN; 9], 0.5, 0.95), None);
-        let equal = quantile_interval(&[3.0; 9], 0.5, 0.95).unwrap();
-        assert_eq!((equal.low, equal.high), (3.0, 3.0));
     }
 }

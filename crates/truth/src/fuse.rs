@@ -5,16 +5,14 @@ pub mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use fuser::{BackgroundSession, FileAttr, FileType, INodeNo, MountOption, Session};
+use fuser::{BackgroundSession, MountOption, Session};
+use iolab_serve::one_file::OneFile;
 
 use crate::files::fill_with_noise;
 use crate::keeper::Keeper;
 use crate::system::{Made, missing, warn};
-
-/// Block size that files are said to have.
-const BLOCK: u32 = 4096;
 
 /// Where in the course of things a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,27 +88,6 @@ impl Default for Behaviour {
             cached: false,
             harm: None,
         }
-    }
-}
-
-/// What `stat` tells of a file of this process's user.
-fn attributes(ino: INodeNo, kind: FileType, perm: u16, size: u64) -> FileAttr {
-    FileAttr {
-        ino,
-        size,
-        blocks: size.div_ceil(512),
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind,
-        perm,
-        nlink: 1,
-        uid: rustix::process::geteuid().as_raw(),
-        gid: rustix::process::getegid().as_raw(),
-        rdev: 0,
-        blksize: BLOCK,
-        flags: 0,
     }
 }
 
@@ -289,7 +266,7 @@ impl Mounted {
             HANDS
         });
         let server = server::Server::new(Arc::clone(&self.shared));
-        let session = Session::new(server, &self.at, &config)
+        let session = Session::new(OneFile(server), &self.at, &config)
             .and_then(Session::spawn)
             .map_err(missing("cannot mount FUSE"))?;
         self.session = Some(session);

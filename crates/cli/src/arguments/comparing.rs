@@ -175,8 +175,6 @@ pub(crate) enum HistoryFormat {
     Json,
     /// One row per run and cell
     Csv,
-    /// The same as Apache Parquet
-    Parquet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

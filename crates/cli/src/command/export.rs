@@ -1,7 +1,7 @@
 //! `iolab export`: samples, their intervals and latency buckets for other programs, and what other tools read.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -103,11 +103,6 @@ fn check(options: &Export) -> Result<()> {
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));
-    }
-    let to_terminal = options.output.is_none() && io::stdout().is_terminal();
-    if options.format == ExportFormat::Parquet && to_terminal {
-        let error = Error::usage("Parquet output is binary");
-        return Err(error.hint("write it to a file with -o"));
     }
     Ok(())
 }

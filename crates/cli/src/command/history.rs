@@ -1,6 +1,6 @@
 //! `iolab history`: experiments over time.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 
 use iolab_analysis::history::History;
 use iolab_analysis::runs::kin::Kinship;
@@ -16,12 +16,6 @@ use crate::output;
 
 /// Writes the lines of a folder to stdout or to a new file.
 pub(crate) fn history(options: &arguments::History) -> Outcome {
-    let to_terminal = options.output.is_none() && io::stdout().is_terminal();
-    if options.format == HistoryFormat::Parquet && to_terminal {
-        return Err(Error::usage("Parquet output is binary")
-            .hint("write it to a file with -o")
-            .into());
-    }
     let runs = runs_of_folder(&options.folder, options.metric.as_ref())?;
     let kinship = Kinship {
         any_host: options.any_host,
@@ -50,7 +44,6 @@ pub(crate) fn history(options: &arguments::History) -> Outcome {
         HistoryFormat::Svg => to.write_all(figure.unwrap_or_default().as_bytes())?,
         HistoryFormat::Json => report::json(&history, &mut to)?,
         HistoryFormat::Csv => report::rows(&history, Format::Csv, &mut to)?,
-        HistoryFormat::Parquet => report::rows(&history, Format::Parquet, &mut to)?,
     }
     Ok(to.flush()?)
 }

@@ -106,16 +106,6 @@ fn a_folder_of_runs_has_a_history_in_every_format() {
     assert!(done.stdout.starts_with("<svg"), "{}", done.stdout);
     let done = run(folder, &["history", "runs", "--format", "html"]).expect(0);
     assert!(done.stdout.contains("</svg>"), "{}", done.stdout);
-    run(
-        folder,
-        &["history", "runs", "--format", "parquet", "-o", "h.parquet"],
-    )
-    .expect(0);
-    assert!(
-        std::fs::read(folder.join("h.parquet"))
-            .unwrap()
-            .starts_with(b"PAR1")
-    );
 }
 
 #[test]

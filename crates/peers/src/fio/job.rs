@@ -5,7 +5,6 @@ mod level;
 mod lines;
 mod mistakes;
 mod side_by_side;
-mod table;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::values::{Column, Rows, text_of};
+use crate::values::Rows;
 
 /// See [`super::Format::Csv`].
 pub(super) struct CsvRows<W: Write>(csv::Writer<W>);
 
 impl<W: Write> CsvRows<W> {
     /// Writes the header.
-    pub(super) fn new(to: W, columns: &[Column]) -> io::Result<Self> {
+    pub(super) fn new(to: W, columns: &[String]) -> io::Result<Self> {
         let mut csv = csv::Writer::from_writer(to);
-        let header = columns.iter().map(|column| cell(&column.name));
+        let header = columns.iter().map(|column| cell(column));
         csv.write_record(header).map_err(io_error)?;
         Ok(Self(csv))
     }
@@ -41,8 +41,9 @@ fn io_error(error: csv::Error) -> io::Error {
 /// A value as a cell of CSV; a missing one is empty.
 fn csv_cell(value: Option<&Value>) -> String {
     match value {
+        None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => cell(text),
-        other => text_of(other),
+        Some(other) => other.to_string(),
     }
 }
 

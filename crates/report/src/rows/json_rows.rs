@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::values::{Column, Rows};
+use crate::values::Rows;
 
 /// What stands around the objects.
 pub(super) struct Frame {
@@ -27,11 +27,11 @@ pub(super) struct JsonRows<W: Write> {
 }
 
 impl<W: Write> JsonRows<W> {
-    pub(super) fn new(to: W, columns: &[Column], frame: Frame) -> Self {
+    pub(super) fn new(to: W, columns: &[String], frame: Frame) -> Self {
         Self {
             to,
             frame,
-            names: columns.iter().map(|column| column.name.clone()).collect(),
+            names: columns.to_vec(),
             is_empty: true,
         }
     }

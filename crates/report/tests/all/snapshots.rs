@@ -1,8 +1,5 @@
 //! Tables, charts and exports of made-up runs, looked at before they were accepted.
 
-use std::collections::BTreeMap;
-
-use bytes::Bytes;
 use hdrhistogram::Histogram;
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::analyse;
@@ -16,7 +13,6 @@ use iolab_report::{benchstat, gbench, prometheus, table};
 use iolab_spec::group::GroupSpec;
 use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
 
@@ -334,29 +330,6 @@ fn the_row_of_all_groups_names_the_targets_of_those_that_run() {
         "{csv}"
     );
     assert!(csv.contains(",/b,block-device,"), "{csv}");
-}
-
-#[test]
-fn parquet_has_the_columns_of_csv_with_their_types() {
-    let mut bytes = Vec::new();
-    let record = two_cells();
-    let run = (RunName::of("a.iolab", &record), &record, None);
-    export::samples(&[run], Format::Parquet, &mut bytes).unwrap();
-    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
-    let metadata = reader.metadata().file_metadata();
-    assert_eq!(metadata.num_rows(), 7);
-    let columns = metadata.schema_descr().columns();
-    let names: Vec<&str> = columns.iter().map(|c| c.name()).collect();
-    let csv = samples_text(&[two_cells()], Format::Csv);
-    assert_eq!(names.join(","), csv.lines().next().unwrap());
-    let types = columns
-        .iter()
-        .map(|c| (c.name(), c.physical_type().to_string()));
-    let types: BTreeMap<_, _> = types.collect();
-    assert_eq!(types["ok"], "BOOLEAN");
-    assert_eq!(types["elapsed_ns"], "INT64");
-    assert_eq!(types["throughput_mb_s"], "DOUBLE");
-    assert_eq!(types["level_bs"], "BYTE_ARRAY");
 }
 
 #[test]

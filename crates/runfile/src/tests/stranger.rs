@@ -37,11 +37,31 @@ fn whatever_would_run_is_refused_by_name() {
             "\"late\"",
         ),
         (
-            // Made elsewhere: this build of SQLite has no such module.
+            // Made elsewhere: no SQLite that is built with iolab has such a module.
             "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema VALUES \
-             ('table', 'words', 'words', 0, 'CREATE VIRTUAL TABLE words USING fts5(word)')"
+             ('table', 'words', 'words', 0, 'CREATE VIRTUAL TABLE words USING unheard_of(word)')"
                 .to_owned(),
             "\"words\"",
+        ),
+        (
+            "CREATE VIRTUAL TABLE words USING fts5(word); INSERT INTO words VALUES ('a b c')".to_owned(),
+            "\"words\"",
+        ),
+        (
+            "CREATE VIRTUAL TABLE words USING fts4(word)".to_owned(),
+            "\"words\"",
+        ),
+        (
+            "CREATE VIRTUAL TABLE boxes USING rtree(id, low, high); INSERT INTO boxes VALUES (1, 2, 3)".to_owned(),
+            "\"boxes\"",
+        ),
+        (
+            "CREATE VIRTUAL TABLE pages USING dbstat".to_owned(),
+            "\"pages\"",
+        ),
+        (
+            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING rtree(id, low, high)".to_owned(),
+            "\"event\"",
         ),
         (
             "ALTER TABLE event ADD COLUMN big AS (hex(zeroblob(400000000)))".to_owned(),
@@ -57,6 +77,114 @@ fn whatever_would_run_is_refused_by_name() {
     {
         refused(&bench, &format!("{number}"), sql, part);
     }
+}
+
+/// A file as a reader sees it that would not look for virtual tables, views and triggers.
+fn unlooked_at(path: &Path) -> Connection {
+    let mut connection = Connection::open(path).unwrap();
+    guard::restrain(&connection).unwrap();
+    guard::distrust(&mut connection).unwrap();
+    connection
+}
+
+/// Why a statement does not run to its end.
+fn failure(connection: &Connection, sql: &str) -> Option<String> {
+    let run = || {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    };
+    run().err().map(|error: rusqlite::Error| error.to_string())
+}
+
+#[test]
+fn a_statement_that_a_run_file_does_not_need_is_not_compiled() {
+    let bench = Fixture::new();
+    let connection = unlooked_at(&bench.finished("a"));
+    for needed in [
+        "SELECT * FROM sample",
+        "SELECT count(*) FROM sqlite_schema WHERE name LIKE 's%'",
+        "UPDATE run SET target = target",
+        "DELETE FROM event",
+        "PRAGMA quick_check(1)",
+    ] {
+        assert_eq!(failure(&connection, needed), None, "{needed}");
+    }
+    let elsewhere = bench.path("elsewhere");
+    let attach = format!("ATTACH '{}' AS other", elsewhere.display());
+    let vacuum = format!("VACUUM INTO '{}'", elsewhere.display());
+    for refused in [
+        "SELECT * FROM dbstat",
+        "SELECT * FROM pragma_table_info('sample')",
+        "SELECT * FROM json_each('[1]')",
+        "CREATE VIRTUAL TABLE words USING fts5(word)",
+        "CREATE VIRTUAL TABLE temp.boxes USING rtree(id, low, high)",
+        "CREATE TEMP TABLE mine (a)",
+        "CREATE TABLE mine (a)",
+        "CREATE VIEW mine AS SELECT 1",
+        "CREATE TRIGGER mine AFTER DELETE ON event BEGIN SELECT 1; END",
+        "ALTER TABLE event ADD COLUMN mine",
+        "DROP TABLE event",
+        "DELETE FROM sqlite_schema",
+        "ANALYZE",
+        "PRAGMA writable_schema = ON",
+        "PRAGMA temp_store_directory = '/'",
+        "SELECT load_extension('evil')",
+        "SELECT hex(zeroblob(1000))",
+        "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n",
+        &attach,
+        &vacuum,
+    ] {
+        assert!(failure(&connection, refused).is_some(), "{refused}");
+    }
+    assert!(!elsewhere.exists());
+}
+
+#[test]
+fn virtual_tables_views_and_triggers_do_not_run_even_where_none_is_looked_for() {
+    let bench = Fixture::new();
+    for (number, (sql, query)) in [
+        (
+            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING fts5(id, message);
+             INSERT INTO event VALUES (1, 'a')",
+            "SELECT * FROM event",
+        ),
+        (
+            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING fts4(id, message)",
+            "SELECT * FROM event",
+        ),
+        (
+            "ALTER TABLE event RENAME TO old; CREATE VIRTUAL TABLE event USING rtree(id, low, high)",
+            "SELECT * FROM event",
+        ),
+        (
+            "CREATE VIRTUAL TABLE pages USING dbstat",
+            "SELECT * FROM pages",
+        ),
+        (
+            "ALTER TABLE event RENAME TO old; CREATE VIEW event AS SELECT * FROM old",
+            "SELECT * FROM event",
+        ),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = bench.finished(&format!("{number}"));
+        alter(&path, sql);
+        let connection = unlooked_at(&path);
+        assert!(failure(&connection, query).is_some(), "{sql}");
+    }
+    let path = bench.finished("trigger");
+    alter(
+        &path,
+        "CREATE TRIGGER late AFTER UPDATE ON run BEGIN DELETE FROM sample; END",
+    );
+    let connection = unlooked_at(&path);
+    assert_eq!(failure(&connection, "UPDATE run SET target = 'x'"), None);
+    let samples = "SELECT count(*) FROM sample";
+    let left: i64 = connection.query_row(samples, [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 2);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What must hold of the diagnostics for any data.
 
 use iolab_stats::{
-    autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall, quantile_interval,
-    quantile_ranks, runs_test, two_modes,
+    autocorrelation, effective_sample_size, lag1, ljung_box, mann_kendall, quantile_ranks,
+    runs_test, two_modes,
 };
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn is_share(p: f64) -> bool {
 
 proptest! {
     #[test]
-    fn all_numbers_are_finite(values in anything(), lag in 0..50_usize, q in any::<f64>()) {
+    fn all_numbers_are_finite(values in anything(), lag in 0..50_usize) {
         if let Some(r) = autocorrelation(&values, lag) {
             prop_assert!(r.abs() <= 1.0 + 1e-12, "{}", r);
         }
@@ -69,7 +69,6 @@ proptest! {
             prop_assert!(found.evidence.is_finite() && found.separation.is_finite());
             prop_assert!(found.low_share >= 0.1 && found.low_share <= 0.9);
         }
-        let _ = quantile_interval(&values, q, 0.95);
     }
 
     #[test]

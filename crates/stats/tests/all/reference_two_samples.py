@@ -129,25 +129,6 @@ def mann_whitney(base, new):
     show("a12", u / len(base) / len(new))
 
 
-def hodges_lehmann(base, new):
-    differences = sorted(y - x for x in base for y in new)
-    m, n, total = len(base), len(new), len(base) * len(new)
-    if m + n < 120:
-        counts, all_ways = u_counts(m, n), comb(m + n, m)
-        rank = 0
-        while 1 - 2 * mp.mpf(sum(counts[: rank + 1])) / all_ways >= mp.mpf("0.95"):
-            rank += 1
-        achieved = 1 - 2 * mp.mpf(sum(counts[:rank])) / all_ways
-    else:
-        spread = np.sqrt(m * n * (m + n + 1) / 12)
-        rank = int(np.floor(total / 2 + 0.5 - stats.norm.ppf(0.975) * spread))
-        achieved = 1 - 2 * stats.norm.cdf((rank - 0.5 - total / 2) / spread)
-    show("hodges-lehmann", np.median(differences))
-    show("  ranks", str(rank), str(total + 1 - rank), achieved)
-    if rank:
-        show("  interval", differences[rank - 1], differences[total - rank])
-
-
 def ratios(base, new):
     if min(len(base), len(new)) >= 6:
         variance = 0
@@ -182,7 +163,6 @@ for name, (base, new) in PAIRS.items():
     print(name, len(base), len(new))
     t_tests(base, new)
     mann_whitney(base, new)
-    hodges_lehmann(base, new)
     if min(base + new) > 0:
         ratios(base, new)
         equivalence(base, new, 0.05, 0.05)

@@ -1,25 +1,15 @@
 //! The requests of the kernel, answered as the behaviour says.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
-};
+use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
+use iolab_serve::one_file::Served;
 
-use super::{Answers, RequestContext, Shared, attributes};
+use super::{Answers, RequestContext, Shared};
 
-/// Attributes hold as long as any test lasts, so that asking for them takes no part in what is timed.
-const FOREVER: Duration = Duration::from_secs(3600);
-const DATA: INodeNo = INodeNo(2);
-/// Asynchronous requests that the kernel passes on at a time.
-const DEPTH: u16 = 1024;
 /// Sleeping is not precise to less than this; the rest of a delay is waited for awake.
 const AWAKE: Duration = Duration::from_micros(200);
 /// By how much a request may be held for too long before it counts as late, beside a twentieth.
@@ -98,15 +88,6 @@ impl Server {
         }
     }
 
-    fn attributes(&self, ino: INodeNo) -> Option<FileAttr> {
-        let (kind, perm, size) = match ino {
-            INodeNo::ROOT => (FileType::Directory, 0o755, 0),
-            DATA => (FileType::RegularFile, 0o644, self.shared.behaviour.bytes),
-            _ => return None,
-        };
-        Some(attributes(ino, kind, perm, size))
-    }
-
     fn context(&self, handle: FileHandle) -> RequestContext {
         let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
         let open = opens.entry(handle.0).or_default();
@@ -148,76 +129,25 @@ impl Server {
     }
 }
 
-impl Filesystem for Server {
-    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without it, or beyond that depth, io_uring's submissions wait for answers: requests leave late, and one by one.
-        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
-        let _ = config.set_max_background(DEPTH);
-        let _ = config.set_congestion_threshold(DEPTH);
-        Ok(())
+impl Served for Server {
+    const NAME: &'static str = "data";
+    const DEPTH: u16 = 1024;
+    const MODES: (u16, u16) = (0o755, 0o644);
+
+    fn bytes(&self) -> u64 {
+        self.shared.behaviour.bytes
     }
 
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.attributes(DATA) {
-            Some(attributes) if parent == INodeNo::ROOT && name == "data" => {
-                reply.entry(&FOREVER, &attributes, Generation(0));
-            }
-            _ => reply.error(Errno::ENOENT),
-        }
-    }
-
-    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.attributes(ino) {
-            Some(attributes) => reply.attr(&FOREVER, &attributes),
-            None => reply.error(Errno::ENOENT),
-        }
-    }
-
-    fn setattr(
-        &self,
-        request: &Request,
-        ino: INodeNo,
-        _mode: Option<u32>,
-        _uid: Option<u32>,
-        _gid: Option<u32>,
-        _size: Option<u64>,
-        _atime: Option<TimeOrNow>,
-        _mtime: Option<TimeOrNow>,
-        _ctime: Option<std::time::SystemTime>,
-        handle: Option<FileHandle>,
-        _crtime: Option<std::time::SystemTime>,
-        _chgtime: Option<std::time::SystemTime>,
-        _bkuptime: Option<std::time::SystemTime>,
-        _flags: Option<BsdFileFlags>,
-        reply: ReplyAttr,
-    ) {
-        // Times may be set, to no effect.
-        self.getattr(request, ino, handle, reply);
-    }
-
-    fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        if ino != DATA {
-            return reply.error(Errno::ENOENT);
-        }
+    fn open(&self) -> (FileHandle, FopenFlags) {
         let handle = self.handles.fetch_add(1, Ordering::Relaxed);
         let flags = match self.shared.behaviour.cached {
             true => FopenFlags::empty(),
             false => FopenFlags::FOPEN_DIRECT_IO,
         };
-        reply.opened(FileHandle(handle), flags);
+        (FileHandle(handle), flags)
     }
 
-    fn read(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        handle: FileHandle,
-        offset: u64,
-        size: u32,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyData,
-    ) {
+    fn read(&self, _: u32, handle: FileHandle, offset: u64, size: u32, reply: ReplyData) {
         let held = Held::new(&self.shared);
         let context = self.context(handle);
         let delay = (self.shared.behaviour.delay)(context);
@@ -236,18 +166,7 @@ impl Filesystem for Server {
         reply.data(&store.visible[from..from + size]);
     }
 
-    fn write(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        handle: FileHandle,
-        offset: u64,
-        data: &[u8],
-        _: WriteFlags,
-        _: OpenFlags,
-        _: Option<LockOwner>,
-        reply: ReplyWrite,
-    ) {
+    fn write(&self, handle: FileHandle, offset: u64, data: &[u8], reply: ReplyWrite) {
         let held = Held::new(&self.shared);
         let context = self.context(handle);
         let delay = (self.shared.behaviour.delay)(context);
@@ -276,11 +195,7 @@ impl Filesystem for Server {
         reply.written(data.len() as u32);
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.ok();
-    }
-
-    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsync(&self, reply: ReplyEmpty) {
         let arrived = Instant::now();
         let mut store = self
             .shared

@@ -15,7 +15,9 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 
-use super::{BLOCK, UNMOUNT};
+use iolab_serve::one_file::{self, BLOCK};
+
+use super::UNMOUNT;
 use crate::keeper::Keeper;
 use crate::system::{Made, missing};
 
@@ -94,7 +96,7 @@ fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
         None => (FileType::Directory, 0o755),
         Some(_) => (FileType::RegularFile, 0o600),
     };
-    super::attributes(INodeNo(number), kind, perm, size)
+    one_file::attributes(INodeNo(number), kind, perm, size)
 }
 
 impl Client {

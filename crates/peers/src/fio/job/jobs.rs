@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use iolab_spec::foreign::{Answer, answer};
+use iolab_spec::foreign::{Answer, Effect, answer, in_job, names_in_jobs};
 use iolab_spec::names::nearest;
 use iolab_spec::{Error, Result};
 
 use super::super::options::{Options, is_set, short};
 use super::lines::{self, Around, Hidden, Place, Said};
 use super::mistakes::Mistakes;
-use super::table::{self, Effect};
 
 /// Most jobs of a file.
 const JOBS_MAX: usize = 1000;
@@ -82,7 +81,7 @@ impl Job {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let matters = |(name, _): &(&String, &String)| {
             name.as_str() != "numjobs"
-                && table::find(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
+                && in_job(name).is_none_or(|known| !matches!(known.effect, Effect::Idle(_)))
         };
         if is_set(&self.options, "offset_increment") {
             return false;
@@ -163,7 +162,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
 /// The value of an option that is understood, or switched off.
 fn checked(name: &str, value: Option<String>) -> Result<String> {
     let shown = short(name);
-    let Some(known) = table::find(name) else {
+    let Some(known) = in_job(name) else {
         let is_off = value
             .as_deref()
             .is_some_and(|value| ["0", "none"].contains(&value));
@@ -197,8 +196,7 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
 }
 
 fn unknown_option(name: &str) -> Error {
-    let known = table::KNOWN.iter().flat_map(|known| known.names);
-    let known: Vec<&str> = known.copied().collect();
+    let known: Vec<&str> = names_in_jobs().collect();
     let error = Error::usage(format!("'{name}' is not an option that iolab knows"));
     match nearest(name, &known).as_slice() {
         [] => error

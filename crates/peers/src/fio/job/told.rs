@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use iolab_spec::foreign::{Effect, in_job};
 use iolab_spec::settings::{CellSpec, Setting};
 
 use super::jobs::Job;
 use super::lines::Place;
-use super::table::{self, Effect};
 
 /// An option with what iolab makes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<Told> {
 }
 
 fn means(name: &str, cell: &CellSpec) -> String {
-    match table::find(name).map(|known| known.effect) {
+    match in_job(name).map(|known| known.effect) {
         Some(Effect::Decides(settings)) => {
             let settings = settings.iter().filter_map(|name| Setting::find(name));
             let values = settings.map(|setting| format!("{}={}", setting.name, setting.get(cell)));

@@ -1,9 +1,7 @@
 //! Two samples, families and planning against SciPy, statsmodels, mpmath and published values.
 //!
-//! `reference_two_samples.py`, `reference_power.py`, `reference_contrast.py` and `reference_bootstrap.py` beside this
-//! folder made the numbers.
+//! `reference_two_samples.py`, `reference_power.py` and `reference_contrast.py` beside this folder made the numbers.
 
-mod bootstrap;
 mod contrast;
 mod data;
 mod degenerate;
@@ -13,5 +11,4 @@ mod power;
 mod properties;
 mod rank;
 mod ratio;
-mod shift;
 mod t_test;

@@ -1,0 +1,162 @@
+//! The outline of a run as a small picture without axes: its shape, to stand beside words.
+
+use iolab_analysis::outline::{Outline, OutlinePoint};
+
+use super::palette::Marker;
+use super::scale::{Scale, least_and_most, spans_decades};
+use super::scene::{Item, Paint, Scene};
+use super::svg;
+
+/// Width and height, points.
+const SIZE: (f64, f64) = (200.0, 84.0);
+/// Room around the curves, points.
+const EDGE: f64 = 6.0;
+/// Most curves that stay apart.
+const CURVES_MAX: usize = 6;
+
+/// The picture as SVG. `id` begins its ids, which must differ between the figures of one page.
+pub fn svg(outline: &Outline, id: &str, title: &str, description: &str) -> String {
+    let words = svg::Words {
+        id,
+        title,
+        description,
+        unit: outline.response.unit(),
+    };
+    svg::write(&scene(outline), &words)
+}
+
+fn scene(outline: &Outline) -> Scene {
+    let (width, height) = SIZE;
+    let place = Place::of(outline);
+    let bottom = height - 1.0;
+    let mut items = vec![line(vec![(0.0, bottom), (width, bottom)], 1.0, Paint::Grid)];
+    for (number, curve) in outline.curves.iter().take(CURVES_MAX).enumerate() {
+        items.push(Item::Open {
+            class: "series",
+            series: Some(number),
+            data: Vec::new(),
+            words: curve.name.clone(),
+        });
+        let at = |(level, point): &(usize, OutlinePoint)| (place.x(*level), place.y(point.value));
+        for measured in &curve.points {
+            let (x, y) = at(measured);
+            let point = &measured.1;
+            let interval = point.interval;
+            items.extend(interval.map(|(low, high)| {
+                line(
+                    vec![(x, place.y(low)), (x, place.y(high))],
+                    1.0,
+                    Paint::Series,
+                )
+            }));
+            items.push(Item::Mark {
+                x,
+                y,
+                radius: 2.4,
+                marker: Marker::Circle,
+                hollow: !point.device,
+            });
+        }
+        let points = curve.points.iter().map(at).collect();
+        items.push(line(points, 1.6, Paint::Series));
+        items.push(Item::Close);
+    }
+    Scene {
+        width,
+        height,
+        items,
+    }
+}
+
+fn line(points: Vec<(f64, f64)>, width: f64, paint: Paint) -> Item {
+    Item::Path {
+        class: "",
+        points,
+        width,
+        dash: "",
+        paint,
+    }
+}
+
+/// From levels and values to places.
+struct Place {
+    levels: usize,
+    values: Scale,
+}
+
+impl Place {
+    fn of(outline: &Outline) -> Self {
+        let points = outline.curves.iter().flat_map(|curve| &curve.points);
+        let values: Vec<f64> = points.map(|(_, point)| point.value).collect();
+        let (least, most) = least_and_most(&values);
+        Self {
+            levels: outline.levels.len(),
+            values: match spans_decades(&values, outline.response) {
+                true => Scale::Log {
+                    low: least,
+                    high: most,
+                },
+                false => Scale::Linear {
+                    low: 0.0,
+                    high: most,
+                },
+            },
+        }
+    }
+
+    fn x(&self, level: usize) -> f64 {
+        let steps = self.levels.saturating_sub(1).max(1) as f64;
+        EDGE + (SIZE.0 - 2.0 * EDGE) * level as f64 / steps
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let share = self.values.share(value).unwrap_or(0.0).clamp(0.0, 1.0);
+        SIZE.1 - EDGE - (SIZE.1 - 2.0 * EDGE) * share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_analysis::analysis::Response;
+    use iolab_analysis::outline::OutlineCurve;
+
+    use super::*;
+
+    #[test]
+    fn points_lie_between_the_edges_and_are_hollow_without_the_device() {
+        let point = |value, device| OutlinePoint {
+            value,
+            interval: Some((value / 2.0, value * 1e9)),
+            device,
+        };
+        let outline = Outline {
+            factor: "bs".to_owned(),
+            levels: ["4KiB", "8KiB", "16KiB"].map(str::to_owned).to_vec(),
+            response: Response::Throughput,
+            curves: vec![OutlineCurve {
+                name: String::new(),
+                points: vec![
+                    (0, point(0.0, true)),
+                    (1, point(1.0, false)),
+                    (2, point(5e3, true)),
+                ],
+            }],
+        };
+        let scene = scene(&outline);
+        let marks = scene.items.iter().filter_map(|item| match item {
+            Item::Mark { x, y, hollow, .. } => Some((*x, *y, *hollow)),
+            _ => None,
+        });
+        let marks: Vec<(f64, f64, bool)> = marks.collect();
+        // On a log axis zero has no place: it lies at the bottom, where the least value is.
+        let expected = [(6.0, 78.0, false), (100.0, 78.0, true), (194.0, 6.0, false)];
+        assert_eq!(marks, expected);
+        for item in &scene.items {
+            if let Item::Path { points, .. } = item {
+                assert!(points.iter().all(|(_, y)| (0.0..=84.0).contains(y)));
+            }
+        }
+        let svg = svg(&outline, "a", "<b>", "c");
+        assert!(svg.contains("<title id=\"a-title\">&lt;b&gt;</title>"));
+    }
+}
