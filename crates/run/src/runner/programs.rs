@@ -232,8 +232,6 @@ mod tests {
     fn what_a_program_cannot_have_is_refused_before_anything_is_made() {
         for (sets, part) in [
             (&["cache=direct"][..], "cache is direct"),
-            (&["region=0"], "0 bytes"),
-            (&["bs=0"], "bs is 0"),
             (&["command=cat /dev/null"], "neither {file} nor {size}"),
             (&["command=cat {file}", "bs=1,2"], "no {bs}"),
             (
