@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_observe::clock::Clock;
 use iolab_observe::program::{self, Arguments, Program};
 use iolab_spec::outcome::Outcome;
-use iolab_spec::trial::{BS_MAX, CacheState, TrialSpec};
+use iolab_spec::trial::{CacheState, TrialSpec};
 use iolab_spec::{Error, Result};
 use iolab_target::{Folder, Target};
 
@@ -19,7 +19,6 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_spec::command::{Placeholder, Template};
 use iolab_spec::linkage::Linkage;
 use iolab_spec::settings::CellSpec;
-use iolab_spec::units::format_size;
 
 /// Programs ready to be run, and a file for each size. Dropping it removes the files and what was built.
 #[derive(Debug)]
@@ -172,7 +171,7 @@ fn commands(cells: &[PlannedCell]) -> Result<Vec<(Template, PathBuf)>> {
     Ok(found)
 }
 
-/// Checks what a program's file and cache can be.
+/// Checks what a program's cache can be.
 fn check(cell: &CellSpec) -> Result<()> {
     let spec = &cell.trial;
     if spec.cache == CacheState::Direct {
@@ -180,14 +179,6 @@ fn check(cell: &CellSpec) -> Result<()> {
             "cache is direct, but iolab cannot change how a program opens its file",
         )
         .hint("set cache=hot (read before each trial) or cache=cold (dropped before each)"));
-    }
-    if spec.region == 0 {
-        return Err(Error::usage("a file of 0 bytes leaves nothing to read")
-            .hint("give region (--size) a value above zero"));
-    }
-    if spec.bs == 0 || spec.bs > BS_MAX {
-        return Err(Error::usage(format!("bs is {}", format_size(spec.bs)))
-            .hint("choose a buffer from 1 byte to 2 GiB minus 4 KiB"));
     }
     Ok(())
 }
@@ -237,8 +228,6 @@ mod tests {
     fn what_a_program_cannot_have_is_refused_before_anything_is_made() {
         for (sets, part) in [
             (&["cache=direct"][..], "cache is direct"),
-            (&["region=0"], "0 bytes"),
-            (&["bs=0"], "bs is 0"),
             (&["command=cat /dev/null"], "neither {file} nor {size}"),
             (&["command=cat {file}", "bs=1,2"], "no {bs}"),
             (
