@@ -100,7 +100,7 @@ pub(crate) enum Command {
     Import(Import),
     /// Draw run files as a figure: SVG, PDF or PNG
     Plot(Plot),
-    /// Finish an interrupted run
+    /// Finish an interrupted run, and answer what it was asked
     Resume(Resume),
     /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
     Compare(Compare),

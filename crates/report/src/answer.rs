@@ -15,6 +15,7 @@ use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
 use crate::rows::{Field, field, text};
 use crate::slo::{Searched, at_rates, cell_columns, cell_remarks};
+use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
 const RATES: &str = "The rates nearest to the limit.";
@@ -112,6 +113,24 @@ impl<'a> Answers<'a> {
             Given::Fit(fitness) => Some(fitness.json()),
             Given::Run(_) => None,
         })
+    }
+
+    /// The answers themselves as paragraphs of Markdown; empty where nothing was asked.
+    pub fn markdown(&self) -> String {
+        self.paragraphs(markdown::line)
+    }
+
+    /// The answers themselves as paragraphs of LaTeX; empty where nothing was asked.
+    pub fn latex(&self) -> String {
+        self.paragraphs(latex::escaped)
+    }
+
+    fn paragraphs(&self, escaped: impl Fn(&str) -> String) -> String {
+        let shown = self.shown().into_iter();
+        let sentences = shown.flat_map(|shown| shown.sentences);
+        sentences
+            .map(|sentence| escaped(&plain(&sentence)) + "\n\n")
+            .collect()
     }
 
     /// As documents show them.

@@ -1,5 +1,7 @@
 //! Quantiles and means of values that come in clusters: the requests of several trials.
 
+use std::borrow::Cow;
+
 use crate::describe::quantile_of_sorted;
 use crate::interval::is_confidence;
 use crate::normal;
@@ -9,6 +11,10 @@ use crate::tail::lower_rank;
 
 /// Fewest clusters that tell how much they differ, as for the interval of a median.
 pub const CLUSTERS_MIN: usize = 6;
+
+/// Most clusters that are drawn one by one. Of more, neighbours are drawn together, in groups of equal size: the interval hardly
+/// changes, and the work does not grow.
+const CLUSTERS_MAX: usize = 1000;
 
 /// Where a quantity of pooled values lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,6 +109,23 @@ fn expanded(drawn: &[f64], clusters: usize, confidence: f64) -> Option<(f64, f64
     })
 }
 
+/// The values of neighbouring clusters as those of one.
+fn joined<'a>(clusters: &[&'a [(f64, u64)]]) -> Cow<'a, [(f64, u64)]> {
+    if let [only] = clusters {
+        return Cow::Borrowed(only);
+    }
+    let mut all = clusters.concat();
+    all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    all.dedup_by(|(value, n), (kept, count)| {
+        let is_same = value == kept;
+        if is_same {
+            *count = count.saturating_add(*n);
+        }
+        is_same
+    });
+    Cow::Owned(all)
+}
+
 /// Clusters over the values that occur in any of them.
 struct Table {
     values: Vec<f64>,
@@ -124,16 +147,22 @@ impl Row {
 
 impl Table {
     fn new(clusters: &[&[(f64, u64)]]) -> Self {
-        let filled = || clusters.iter().filter(|c| c.iter().any(|(_, n)| *n > 0));
-        let mut values: Vec<f64> = filled().flat_map(|c| c.iter().map(|(v, _)| *v)).collect();
+        let filled = clusters.iter().filter(|c| c.iter().any(|(_, n)| *n > 0));
+        let filled: Vec<&[(f64, u64)]> = filled.copied().collect();
+        let together = filled.len().div_ceil(CLUSTERS_MAX).max(1);
+        let joined: Vec<Cow<'_, [(f64, u64)]>> = filled.chunks(together).map(joined).collect();
+        let mut values: Vec<f64> = joined
+            .iter()
+            .flat_map(|c| c.iter().map(|(v, _)| *v))
+            .collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
-        let row = |cluster: &&[(f64, u64)]| {
+        let row = |cluster: &Cow<'_, [(f64, u64)]>| {
             let mut left = cluster.iter().peekable();
-            let mut count = 0;
+            let mut count = 0_u64;
             let cumulative = values.iter().map(|value| {
                 while let Some((_, n)) = left.next_if(|(v, _)| v <= value) {
-                    count += n;
+                    count = count.saturating_add(*n);
                 }
                 count
             });
@@ -142,22 +171,23 @@ impl Table {
                 sum: cluster.iter().map(|(v, n)| v * *n as f64).sum(),
             }
         };
-        let rows = filled().map(row).collect();
+        let rows = joined.iter().map(row).collect();
         Self { values, rows }
     }
 
     /// Values in all clusters, each taken so often.
     fn total(&self, weights: &[u64]) -> u64 {
         let rows = self.rows.iter().zip(weights);
-        rows.map(|(row, weight)| row.total() * weight).sum()
+        let totals = rows.map(|(row, weight)| row.total().saturating_mul(*weight));
+        totals.fold(0, u64::saturating_add)
     }
 
     /// The value of this rank, from 1.
     fn at_rank(&self, weights: &[u64], rank: u64) -> f64 {
         let up_to = |place: usize| -> u64 {
             let rows = self.rows.iter().zip(weights);
-            rows.map(|(row, weight)| row.cumulative[place] * weight)
-                .sum()
+            let counts = rows.map(|(row, weight)| row.cumulative[place].saturating_mul(*weight));
+            counts.fold(0, u64::saturating_add)
         };
         let (mut low, mut high) = (0, self.values.len() - 1);
         while low < high {

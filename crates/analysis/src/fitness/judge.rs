@@ -35,7 +35,19 @@ pub struct Evidence<'a> {
 #[derive(Debug, Clone)]
 struct Trial<'a> {
     sample: &'a Sample,
-    times: Vec<(LatencyOf, LatencyHistogram)>,
+    times: Times,
+}
+
+/// How often each time occurred in a trial, ns ascending, by what it is of: a small part of the memory that its histograms take.
+pub type Times = Vec<(LatencyOf, Vec<(u64, u64)>)>;
+
+/// How often each time of a histogram occurred. As quantiles of a histogram are reported: the greatest time of a bin.
+pub fn counted(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
+    let bins = histogram.iter_recorded().map(|bin| {
+        let ns = histogram.highest_equivalent(bin.value_iterated_to());
+        (ns, bin.count_at_value())
+    });
+    bins.collect()
 }
 
 /// A lasting change of what a level bounds.
@@ -99,10 +111,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// These trials, in the order of time; the seed is that of the resampling.
-    pub(crate) fn of_trials(
-        trials: &'a [(Sample, Vec<(LatencyOf, LatencyHistogram)>)],
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn of_trials(trials: &'a [(Sample, Times)], seed: u64) -> Self {
         let trials = trials.iter().map(|(sample, times)| Trial {
             sample,
             times: times.clone(),
@@ -114,12 +123,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// The trials with their times.
-    pub(crate) fn trials(
-        &self,
-    ) -> impl Iterator<Item = (&'a Sample, &[(LatencyOf, LatencyHistogram)])> {
-        self.trials
-            .iter()
-            .map(|trial| (trial.sample, trial.times.as_slice()))
+    pub(crate) fn trials(&self) -> impl Iterator<Item = (&'a Sample, &Times)> {
+        self.trials.iter().map(|trial| (trial.sample, &trial.times))
     }
 
     /// The same without some trials, by the ids of their samples.
@@ -142,7 +147,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn values(&self, level: &Level) -> Vec<(f64, f64)> {
         let trials = self.trials.iter().map(|trial| {
             let counts = trial.counts(level.of);
-            let requests: u64 = counts.iter().map(|(_, n)| n).sum();
+            let requests = all_of(&counts);
             (of_trial(level, trial, &counts), requests as f64)
         });
         trials.collect()
@@ -158,12 +163,12 @@ impl<'a> Evidence<'a> {
 /// The times of each sample, by its id.
 pub(crate) fn times_of_samples(
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
-) -> Result<BTreeMap<i64, Vec<(LatencyOf, LatencyHistogram)>>> {
-    let mut times: BTreeMap<i64, Vec<_>> = BTreeMap::new();
+) -> Result<BTreeMap<i64, Times>> {
+    let mut times: BTreeMap<i64, Times> = BTreeMap::new();
     for latency in latencies {
         let latency = latency?;
         let of_sample = times.entry(latency.sample).or_default();
-        of_sample.push((latency.of, latency.histogram));
+        of_sample.push((latency.of, counted(&latency.histogram)));
     }
     Ok(times)
 }
@@ -186,11 +191,10 @@ impl Trial<'_> {
             latency.quantity == quantity && is_of
         };
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-        for (_, histogram) in self.times.iter().filter(|(of, _)| wanted(of)) {
-            for bin in histogram.iter_recorded() {
-                // As quantiles of a histogram are reported: the greatest time of a bin.
-                let ns = histogram.highest_equivalent(bin.value_iterated_to());
-                *counts.entry(ns).or_default() += bin.count_at_value();
+        for (_, times) in self.times.iter().filter(|(of, _)| wanted(of)) {
+            for (ns, count) in times {
+                let all = counts.entry(*ns).or_default();
+                *all = all.saturating_add(*count);
             }
         }
         // What was due and never issued has waited for longer than anything else.
@@ -200,7 +204,8 @@ impl Trial<'_> {
             .map_or(0, |rate_report| rate_report.backlog_end);
         if left_out > 0 && quantity == RequestTime::Response {
             let longest = self.sample.elapsed_ns.max(1);
-            *counts.entry(longest).or_default() += left_out;
+            let all = counts.entry(longest).or_default();
+            *all = all.saturating_add(left_out);
         }
         counts
             .into_iter()
@@ -232,7 +237,7 @@ impl Trial<'_> {
 }
 
 /// Whether a single trial keeps all levels, as it was measured. One without requests keeps none.
-pub fn keeps(levels: &[Level], sample: &Sample, times: Vec<(LatencyOf, LatencyHistogram)>) -> bool {
+pub fn keeps(levels: &[Level], sample: &Sample, times: Times) -> bool {
     let trial = Trial { sample, times };
     levels.iter().all(|level| {
         let value = of_trial(level, &trial, &trial.counts(level.of));
@@ -291,8 +296,8 @@ pub fn judge(level: &Level, evidence: &Evidence<'_>) -> Judged {
     judged.change = changes.last().and_then(|at| {
         let before = &evidence.trials[..*at];
         Some(Change {
-            after_ns: before.iter().map(|t| t.sample.elapsed_ns).sum(),
-            after_bytes: before.iter().map(|t| t.sample.bytes()).sum(),
+            after_ns: sum(before.iter().map(|t| t.sample.elapsed_ns)),
+            after_bytes: sum(before.iter().map(|t| t.sample.bytes())),
             from: median(&values[..*at])?,
             to: median(&values[*at..])?,
         })
@@ -316,14 +321,23 @@ fn severity(answer: Answer) -> u8 {
     }
 }
 
+/// A damaged file may hold any numbers.
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+fn all_of(counts: &[(f64, u64)]) -> u64 {
+    sum(counts.iter().map(|(_, n)| *n))
+}
+
 /// What a level bounds, in one trial; NaN without requests.
 fn of_trial(level: &Level, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f64 {
-    let total: u64 = counts.iter().map(|(_, n)| n).sum();
+    let total = all_of(counts);
     let at = |q: f64| {
         let rank = ((total as f64 * q).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut seen = 0_u64;
         let found = counts.iter().find(|(_, n)| {
-            seen += n;
+            seen = seen.saturating_add(*n);
             seen >= rank
         });
         found.map_or(f64::NAN, |(ns, _)| *ns)
@@ -351,7 +365,7 @@ fn changes(values: &[f64]) -> Vec<usize> {
 /// Judges a level by trials among which nothing changes.
 fn of_part(level: &Level, trials: &[Trial<'_>], counts: &[Vec<(f64, u64)>], seed: u64) -> Judged {
     let clusters: Vec<&[(f64, u64)]> = counts.iter().map(Vec::as_slice).collect();
-    let requests = trials.iter().map(|trial| trial.requests(level.of)).sum();
+    let requests = sum(trials.iter().map(|trial| trial.requests(level.of)));
     let rates = || trials.iter().map(|t| t.rate(level)).collect::<Vec<f64>>();
     let found = match level.quantity {
         Quantity::Quantile(q) => pooled_quantile(&clusters, q, CONFIDENCE, RESAMPLES, seed),
@@ -461,7 +475,7 @@ mod tests {
         };
         Trial {
             sample: Box::leak(Box::new(sample)),
-            times: vec![(LatencyOf::service(Operation::Sync), histogram)],
+            times: vec![(LatencyOf::service(Operation::Sync), counted(&histogram))],
         }
     }
 

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use iolab_record::{LatencyOf, RunRecord, Sample, SampleLatency};
+use iolab_record::{RunRecord, Sample, SampleLatency};
 use iolab_spec::Result;
-use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::level::Levels;
 
-use crate::fitness::{Answer, Evidence, judge, keeps, times_of_samples, together};
-
-/// The times of a trial.
-type Times = Vec<(LatencyOf, LatencyHistogram)>;
+use crate::fitness::{Answer, Evidence, Times, judge, keeps, times_of_samples, together};
 
 /// The measured trials of a search in the order of time, by the rate of each.
 #[derive(Debug, Clone)]

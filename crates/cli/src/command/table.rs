@@ -26,23 +26,25 @@ pub(crate) fn table(options: &Table) -> Outcome {
     let runs: Vec<(RunName, AnalysedRun)> =
         options.files.iter().map(read).collect::<Result<_>>()?;
     let analyses = runs.iter().map(|(_, run)| run.analysis());
+    let files = options.files.iter().map(PathBuf::as_path);
+    let answers = answers(files.zip(runs.iter().map(|(_, run)| run)));
     let mut to = output::open(None)?;
     match options.format {
         TableFormat::Csv => export::cells(&runs, Format::Csv, &mut to)?,
         TableFormat::Json => export::cells(&runs, Format::Json, &mut to)?,
         TableFormat::Latex => {
+            write!(to, "{}", answers.latex())?;
             for analysis in analyses {
                 writeln!(to, "{}", tables::latex(analysis))?;
             }
         }
         TableFormat::Markdown => {
+            write!(to, "{}", answers.markdown())?;
             for analysis in analyses {
                 writeln!(to, "{}", tables::markdown(analysis))?;
             }
         }
         TableFormat::Text => {
-            let files = options.files.iter().map(PathBuf::as_path);
-            let answers = answers(files.zip(runs.iter().map(|(_, run)| run)));
             if answers.answer().is_some() {
                 writeln!(to, "{}", answers.text(output::style().width))?;
             }

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iolab_spec::histogram::LatencyHistogram;
 use iolab_spec::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
 use iolab_spec::{Error, Kind, Result};
 
@@ -23,14 +22,12 @@ use super::sample::{self, Place};
 use super::standing::Standing;
 use super::{Finished, Observer, now_utc, precondition};
 use iolab_analysis::answer::RunAnswer;
-use iolab_analysis::fitness::Answer;
+use iolab_analysis::fitness::{Answer, Times, counted};
 use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_visits, group_seed, trial_seed};
 use iolab_plan::cells::Plan;
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{
-    ClockDomain, Event, EventKind, LatencyOf, RankReport, RunRecord, RunStatus, Sample,
-};
+use iolab_record::{ClockDomain, Event, EventKind, RankReport, RunRecord, RunStatus, Sample};
 use iolab_runfile::RunFile;
 use iolab_spec::series::INTERVAL_NS;
 
@@ -53,7 +50,7 @@ pub(super) struct Session<'a> {
     /// What the trials of the pilot show, of cells whose trials may become shorter.
     profiles: HashMap<usize, Vec<Profile>>,
     /// The last trial of a search, with its times.
-    seen: Option<(Sample, Vec<(LatencyOf, LatencyHistogram)>)>,
+    seen: Option<(Sample, Times)>,
 }
 
 impl<'a> Session<'a> {
@@ -442,7 +439,7 @@ impl<'a> Session<'a> {
         };
         if is_search {
             let times = sample::histograms(&outcome).into_iter();
-            let times = times.map(|(of, histogram)| (of, histogram.clone()));
+            let times = times.map(|(of, histogram)| (of, counted(histogram)));
             self.seen = Some((sample, times.collect()));
         }
         self.observer.trial_done(progress);

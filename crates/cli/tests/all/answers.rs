@@ -1,0 +1,293 @@
+//! An answer is kept with the run: whoever reads the run file gets it, and an interrupted question is answered by resuming it.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Done, entries, folder, iolab, run, sample_count, signal, wait_for_samples};
+
+/// Two workloads of about a second each.
+const REQUIREMENT: &str = r#"name = "mine"
+question = "Good enough?"
+not = "the rest"
+hold = "1s"
+[[workload]]
+name = "log"
+settings = { pattern = "seq", read_percent = 0, bs = 4096, sync = "fdatasync", cache = "cold", region = "1MiB", time = "100ms", backend = "psync" }
+[[workload.level]]
+level = "syncs.p99<10min"
+source = "not documented"
+remedy = "a faster disk"
+[[workload]]
+name = "reads"
+settings = { pattern = "rand", read_percent = 100, bs = 4096, cache = "cold", region = "1MiB", time = "100ms", backend = "psync" }
+[[workload.level]]
+level = "reads.p99<10min"
+source = "not documented"
+remedy = "a faster disk"
+"#;
+const FIT: [&str; 5] = ["fit", "mine.toml", "data", "-o", "out"];
+const FILES: [&str; 2] = ["out/mine-log.iolab", "out/mine-reads.iolab"];
+
+/// A folder with the requirement.
+fn place() -> tempfile::TempDir {
+    let folder = folder();
+    std::fs::write(folder.path().join("mine.toml"), REQUIREMENT).unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    folder
+}
+
+/// Measures until the run file of a workload has so many samples, and interrupts.
+fn interrupted(folder: &Path, workload: &str, samples: i64) -> Done {
+    let child = iolab(folder, &FIT)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_samples(&folder.join(workload), samples);
+    signal(&child, Signal::INT);
+    Done::from(child.wait_with_output().unwrap()).expect(130)
+}
+
+/// The exit code of the answer that a text begins with.
+#[track_caller]
+fn code_of(text: &str) -> i32 {
+    let first = text.lines().next().unwrap_or_default();
+    match first.rsplit(": ").next() {
+        Some("yes") => 0,
+        Some("no") => 4,
+        Some("cannot tell") => 5,
+        _ => panic!("no answer: {text}"),
+    }
+}
+
+/// What the run files hold for queries.
+fn stored(path: &Path) -> Option<String> {
+    let file = Connection::open(path).unwrap();
+    file.query_row("SELECT answer FROM question", [], |row| row.get(0))
+        .unwrap()
+}
+
+/// How the run of a run file stands.
+fn status(path: &Path) -> String {
+    let file = Connection::open(path).unwrap();
+    file.query_row("SELECT status FROM run", [], |row| row.get(0))
+        .unwrap()
+}
+
+#[test]
+fn a_fit_is_answered_wherever_its_run_files_are_read() {
+    let place = place();
+    let folder = place.path();
+    let fit = run(folder, &FIT);
+    assert_eq!(fit.code, Some(code_of(&fit.stdout)), "{}", fit.stderr);
+    for (command, code) in [("table", Some(0)), ("resume", fit.code)] {
+        let again = run(folder, &[&[command], &FILES[..]].concat());
+        assert_eq!(again.code, code, "{command}: {}", again.stderr);
+        assert!(again.stdout.starts_with(&fit.stdout), "{}", again.stdout);
+    }
+    let all = run(
+        folder,
+        &[&["export", "--format", "json", "--answers"], &FILES[..]].concat(),
+    );
+    let all: Vec<Value> = serde_json::from_str(&all.expect(0).stdout).unwrap();
+    let of = |name: &str| {
+        all.iter()
+            .map(|row| row[name].as_str().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("requirement"), ["mine", "mine"]);
+    assert_eq!(of("workload"), ["log", "reads"]);
+    assert_eq!(of("level"), ["syncs.p99<10min", "reads.p99<10min"]);
+    for (file, answer) in FILES.iter().zip(of("answer")) {
+        assert_eq!(stored(&folder.join(file)).as_deref(), Some(answer));
+        let rows = run(folder, &["table", "--format", "json", file]).expect(0);
+        let rows: Vec<Value> = serde_json::from_str(&rows.stdout).unwrap();
+        assert!(rows.iter().all(|row| row["answer"] == answer), "{rows:?}");
+    }
+    let sentence = fit.stdout.lines().next().unwrap().replace('/', "");
+    for format in ["html", "markdown", "latex"] {
+        let arguments = [&["report", "--format", format, "-o", format], &FILES[..]].concat();
+        let page = run(folder, &arguments).expect(0).stdout;
+        let page = std::fs::read_to_string(folder.join(page.trim())).unwrap();
+        // Formats escape what they must in the path of the target.
+        let answer = sentence.rsplit(": ").next().unwrap();
+        assert!(page.contains("mine on"), "{format}");
+        assert!(
+            page.contains(&format!(": {answer}.")),
+            "{format}: {sentence}"
+        );
+        assert!(page.contains("Not covered: the rest"), "{format}");
+    }
+}
+
+#[test]
+fn an_interrupted_fit_ends_as_it_would_have() {
+    for resumes in [&[&FILES[..]][..], &[&FILES[..1], &FILES[1..]]] {
+        let place = place();
+        let folder = place.path();
+        let done = interrupted(folder, FILES[0], 3);
+        let remedy = format!("iolab resume {} {}", FILES[0], FILES[1]);
+        assert!(done.stderr.contains(&remedy), "{}", done.stderr);
+        assert_eq!(done.stdout, "");
+        assert_eq!(sample_count(&folder.join(FILES[1])), Some(0));
+        assert_eq!(stored(&folder.join(FILES[0])), None);
+        let shown = run(folder, &["table", FILES[0]]).expect(0).stdout;
+        assert_eq!(code_of(&shown), 5, "{shown}");
+        assert!(shown.contains("log: the run is not complete"), "{shown}");
+        assert!(
+            shown.contains("reads: its run file is not given"),
+            "{shown}"
+        );
+        let (last, before) = resumes.split_last().unwrap();
+        for some in before {
+            let half = run(folder, &[&["resume"], *some].concat()).expect(5);
+            assert!(
+                half.stdout.contains("reads: the run is not complete"),
+                "{}",
+                half.stdout
+            );
+        }
+        let whole = run(folder, &[&["resume"], *last].concat());
+        assert_eq!(whole.code, Some(code_of(&whole.stdout)), "{}", whole.stdout);
+        let begun = "\nGood enough?\n\nworkload";
+        assert!(whole.stdout.contains(begun), "{}", whole.stdout);
+        for incomplete in ["not complete", "not given"] {
+            assert!(!whole.stdout.contains(incomplete), "{}", whole.stdout);
+        }
+        for file in FILES {
+            assert_eq!(status(&folder.join(file)), "done");
+            assert!(stored(&folder.join(file)).is_some());
+        }
+        assert_eq!(entries(&folder.join("data")), [""; 0]);
+    }
+}
+
+#[test]
+fn service_levels_are_answered_wherever_the_run_file_is_read() {
+    const COMMON: [&str; 8] = [
+        "run",
+        "load-latency",
+        "model:sata-ssd",
+        "--seed",
+        "9",
+        "--time",
+        "100ms",
+        "-o",
+    ];
+    let folder = folder();
+    for (file, more, kind, code, answer) in [
+        ("search.iolab", &["--slo", "p99<2ms"][..], "limit", 0, "yes"),
+        (
+            "no.iolab",
+            &["--rate", "1000", "--slo", "p99<1us"],
+            "cells",
+            4,
+            "no",
+        ),
+        (
+            "open.iolab",
+            &["--slo", "p99<1ns", "--budget", "2s"],
+            "limit",
+            5,
+            "cannot tell",
+        ),
+    ] {
+        let path = folder.path();
+        let first = run(path, &[&COMMON[..], &[file], more].concat()).expect(code);
+        let again = run(path, &["resume", file]).expect(code);
+        assert_eq!(again.stdout, first.stdout);
+        let table = run(path, &["table", file]).expect(0);
+        assert!(table.stdout.starts_with(&first.stdout), "{}", table.stdout);
+        assert_eq!(stored(&path.join(file)).as_deref(), Some(answer));
+        let all = run(path, &["export", "--format", "json", "--answers", file]).expect(0);
+        let all: Vec<Value> = serde_json::from_str(&all.stdout).unwrap();
+        assert_eq!(
+            (all.len(), &all[0]["kind"], &all[0]["answer"]),
+            (1, &kind.into(), &answer.into())
+        );
+    }
+    let plain = run(
+        folder.path(),
+        &[&COMMON[..], &["plain.iolab", "--rate", "1000"]].concat(),
+    );
+    plain.expect(0);
+    let none = run(
+        folder.path(),
+        &["export", "--format", "json", "--answers", "plain.iolab"],
+    );
+    assert!(none.expect(2).stderr.contains("no run was asked"));
+}
+
+#[test]
+fn a_question_of_a_stranger_decides_nothing_and_is_shown_as_text() {
+    let place = place();
+    let folder = place.path();
+    interrupted(folder, FILES[0], 2);
+    let evil =
+        "\u{1b}[2Jrm \u{202e}<script>alert(1)</script> \\input{/etc/passwd} $(id)\r\n\u{9b}31m";
+    let file = Connection::open(folder.join(FILES[0])).unwrap();
+    file.execute(
+        "UPDATE question SET not_covered = ?1, fit_id = ?1, limits = json_array(?1), hold_ns = ?2,
+        requirement = 'read-random', workloads = '[\"other\", \"log\"]', answer = 'no'",
+        (evil, 1_i64 << 60),
+    )
+    .unwrap();
+    file.execute(
+        "UPDATE question_level SET source = ?1, wording = ?1, remedy = ?1, level = 'syncs.p99<1ns'",
+        [evil],
+    )
+    .unwrap();
+    file.execute("UPDATE experiment SET question = ?1", [evil])
+        .unwrap();
+    drop(file);
+    // Beside it lies the run of what the question names.
+    std::fs::rename(
+        folder.join(FILES[1]),
+        folder.join("out/read-random-other.iolab"),
+    )
+    .unwrap();
+    let other = std::fs::read(folder.join("out/read-random-other.iolab")).unwrap();
+    let harmless = |text: &str| {
+        let bad = text
+            .chars()
+            .find(|c| c.is_control() && *c != '\n' || *c == '\u{202e}');
+        assert_eq!(bad, None, "{text:?}");
+    };
+    let resumed = run(folder, &["resume", FILES[0]]).expect(4);
+    harmless(&resumed.stdout);
+    harmless(&resumed.stderr);
+    assert_eq!(status(&folder.join(FILES[0])), "done");
+    let names = ["mine-log.iolab", "read-random-other.iolab"];
+    assert_eq!(entries(&folder.join("out")), names);
+    assert_eq!(
+        std::fs::read(folder.join("out/read-random-other.iolab")).unwrap(),
+        other
+    );
+    for format in ["text", "markdown", "latex", "csv", "json"] {
+        let table = run(folder, &["table", "--format", format, FILES[0]]).expect(0);
+        harmless(&table.stdout);
+    }
+    let answers = run(
+        folder,
+        &["export", "--format", "json", "--answers", FILES[0]],
+    )
+    .expect(0);
+    harmless(&answers.stdout);
+    for format in ["html", "markdown", "latex"] {
+        let page = run(
+            folder,
+            &["report", "--format", format, "-o", format, FILES[0]],
+        )
+        .expect(0);
+        let page = std::fs::read_to_string(folder.join(page.stdout.trim())).unwrap();
+        harmless(&page);
+        let runs = match format {
+            "latex" => "\\input{/etc",
+            _ => "<script>alert",
+        };
+        assert!(!page.contains(runs), "{format}");
+    }
+}
