@@ -23,7 +23,7 @@ pub enum Found {
     /// Whether they hold in every cell.
     Cells(Verdicts),
     /// Up to which rate they hold.
-    Limit(SearchAnswer),
+    Limit(Box<SearchAnswer>),
     /// Whether they hold in a workload of a requirement.
     Workload(CellAnswer),
 }
@@ -43,7 +43,7 @@ impl RunAnswer {
         let levels = question.levels();
         let found = match &question.of {
             Asked::Cells => Found::Cells(Verdicts::of(&levels, record, latencies)?),
-            Asked::Limit => Found::Limit(SearchAnswer::of(&levels, record, latencies)?),
+            Asked::Limit => Found::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?)),
             Asked::Fit(_) => Found::Workload(of_workload(&levels, record, latencies)?),
         };
         Ok(Some(Self {

@@ -101,6 +101,7 @@ fn size_in_words(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::Allocate;
 
     #[test]
     fn requests_have_size_durability_and_concurrency() {
@@ -108,7 +109,7 @@ mod tests {
             read_percent: 0,
             bs: 2300,
             sync: SyncPolicy::Fdatasync,
-            allocate: Allocate::Preallocated,
+            allocate: Some(Allocate::Preallocated),
             ..TrialSpec::default()
         };
         let partitions = TrialSpec {

@@ -136,8 +136,11 @@ fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
     let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
     let fails = rates.iter().find(is(Answer::No)).map(|rate| rate.rate);
     let below = |rate: &&RateAnswer| fails.is_none_or(|fails| rate.rate < fails);
-    let holds = rates.iter().filter(is(Answer::Yes)).filter(below);
-    holds.clone().rfind(|rate| rate.stands()).or(holds.last())
+    let mut holds = rates.iter().filter(is(Answer::Yes)).filter(below);
+    holds
+        .clone()
+        .rfind(|rate| rate.stands())
+        .or_else(|| holds.next_back())
 }
 
 /// The least greater rate that fails; of those without a doubt where there are any.

@@ -19,8 +19,10 @@ the limit, 5 % away from it. The interval includes the differences between trial
 1 s. If the quantity changes for good during the load, the level must hold before and \
 after the change.
 
-The answer is 'cannot tell', with the reason, when the requests did not reach storage \
-(tmpfs, the page cache), or when writes may not be durable.
+The answer is 'cannot tell', with the reason, where the evidence could turn it: a yes on \
+memory, the page cache, an unknown device or writes that may not be durable; a no while \
+other programs used the device or the CPUs. Under an I/O limit of the container a no \
+stands, with that limit as its cause.
 
 Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
 
@@ -152,8 +154,8 @@ pub(crate) struct Run {
     /// to find them with short probes before the run
     #[arg(long, value_name = "LIST")]
     pub(crate) peak: Option<String>,
-    /// Find the highest rate (open loop) at which response times hold these levels: p99<1ms, or
-    /// several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: check whether they hold at that
+    /// Find a rate (open loop) at which response times hold these levels and one at which they
+    /// fail: p99<1ms, or several: p50<200us,p99.9<5ms,syncs.max<50ms. With --rate: check whether they hold at that
     /// rate (exit code 0 yes, 4 no, 5 cannot tell)
     #[arg(long, value_name = "LEVELS", conflicts_with = "refine")]
     pub(crate) slo: Option<String>,

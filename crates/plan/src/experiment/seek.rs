@@ -1,9 +1,12 @@
 //! A search for the greatest rate at which service levels hold.
 
+use std::time::Duration;
+
 use iolab_spec::level::Levels;
 use iolab_spec::settings::Setting;
 use iolab_spec::tool::Tool;
 use iolab_spec::trial::{RATE_MAX, Rate};
+use iolab_spec::units::format_duration;
 use iolab_spec::{Error, Result};
 
 use super::{Change, Experiment};
@@ -14,7 +17,10 @@ const RATE: &str = "rate";
 const START: u64 = 1000;
 /// Least time of a trial of a search: many short trials say more about a rate than few long ones. In shorter ones than a user
 /// takes at a rate, a queue that grows is shorter, and a rate holds that does not hold there.
-const TIME: &str = "500ms";
+const TIME: Duration = Duration::from_millis(500);
+/// The same where the budget does not pay for [`TRIALS`] of these.
+const TIME_MIN: Duration = Duration::from_millis(250);
+const TRIALS: u32 = 100;
 /// Time of an answer about levels, so that all of it takes less than a minute.
 const BUDGET: &str = "50s";
 /// Precision of a trial's median where levels are judged at given rates: as many trials as the budget pays for, since the
@@ -29,11 +35,12 @@ impl Experiment {
     /// Of kind usage, as [`Experiment::seek`], and levels of requests that there are none of.
     pub fn answer(&mut self, levels: &Levels, is_given: &dyn Fn(&str) -> bool) -> Result<()> {
         let at_rates = is_given(RATE);
-        for (name, value) in [("budget", BUDGET), ("time", TIME)] {
-            let is_set = is_given(name) || at_rates && name == "time";
-            if !is_set {
-                self.apply(&Change::of(name, value)?)?;
-            }
+        if !is_given("budget") {
+            self.apply(&Change::of("budget", BUDGET)?)?;
+        }
+        if !is_given("time") && !at_rates {
+            let time = (self.design.budget / TRIALS).clamp(TIME_MIN, TIME);
+            self.apply(&Change::of("time", &format_duration(time))?)?;
         }
         if !at_rates {
             return self.seek(levels.clone());

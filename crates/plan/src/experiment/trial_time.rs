@@ -178,8 +178,8 @@ mod tests {
     fn trials_are_as_long_as_the_quantile_and_the_bound_ask_for() {
         // 50 s pay for 40 trials of 1.25 s.
         for (levels, rate, time) in [
-            ("p99<1ms", 100_000, 0.25),
-            ("p99<1ms", 1000, 0.37),
+            ("p99<1ms", 100_000, 0.5),
+            ("p99<1ms", 1000, 0.5),
             ("p99<1ms", 300, 1.23),
             // As many requests as the quantile has at all.
             ("p99<1ms", 50, 2.0),
