@@ -143,11 +143,12 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fitness::{Times, counted};
     use iolab_record::{LatencyOf, Operation, Sample, ServedBy};
-    use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+    use iolab_spec::histogram::new_latency_histogram;
     use iolab_spec::settings::Setting;
 
-    type Trial = (Sample, Vec<(LatencyOf, LatencyHistogram)>);
+    type Trial = (Sample, Times);
 
     /// A second of 1000 syncs of so many ms on a device.
     fn trial(id: i64, ms: f64) -> Trial {
@@ -163,7 +164,7 @@ mod tests {
         sample.verdict.served_by = ServedBy::Device;
         (
             sample,
-            vec![(LatencyOf::service(Operation::Sync), histogram)],
+            vec![(LatencyOf::service(Operation::Sync), counted(&histogram))],
         )
     }
 
