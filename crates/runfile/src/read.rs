@@ -26,6 +26,8 @@ const TARGETS_MAX: usize = 1000;
 const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
 /// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
 const TEXT_MAX: u64 = 256 << 20;
+/// Most levels that are judged, each once per trial: those of the longest load of the largest requirement, and some more.
+const JUDGED_MAX: usize = 250_000;
 /// Most histograms of a sample: those of one part.
 const HISTOGRAMS_MAX: usize = 15;
 
@@ -49,6 +51,11 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     groups(&tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
     let samples = samples(&tables, &cells)?;
+    let levels = experiment.asked.as_ref().map_or(0, |q| q.needs.len());
+    if samples.len().saturating_mul(levels) > JUDGED_MAX {
+        let what = format!("it asks {levels} levels of {} trials", samples.len());
+        return Err(too_large(path, what));
+    }
     let group_samples = group_samples(&tables, &cells, &samples)?;
     let client_samples = client_samples(&tables, &samples)?;
     let events = tables.all(&EVENT, "id")?;

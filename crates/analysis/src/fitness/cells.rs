@@ -144,6 +144,7 @@ impl Verdicts {
 mod tests {
     use super::super::{Times, counted};
     use super::*;
+    use crate::fitness::{Times, counted};
     use iolab_record::{LatencyOf, Operation, Sample, ServedBy};
     use iolab_spec::histogram::new_latency_histogram;
     use iolab_spec::settings::Setting;

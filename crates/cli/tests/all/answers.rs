@@ -256,7 +256,9 @@ fn a_question_of_a_stranger_decides_nothing_and_is_shown_as_text() {
             .find(|c| c.is_control() && *c != '\n' || *c == '\u{202e}');
         assert_eq!(bad, None, "{text:?}");
     };
-    let resumed = run(folder, &["resume", FILES[0]]).expect(4);
+    let resumed = run(folder, &["resume", FILES[0]]);
+    // Where the disk is disturbed, a no is doubted.
+    assert!(matches!(resumed.code, Some(4 | 5)), "{}", resumed.stderr);
     harmless(&resumed.stdout);
     harmless(&resumed.stderr);
     assert_eq!(status(&folder.join(FILES[0])), "done");
