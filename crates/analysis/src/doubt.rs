@@ -166,7 +166,9 @@ impl Doubts {
         }
         let unflushed = never_flushed(cells);
         let all = unflushed.iter().flat_map(|samples| samples.iter());
-        let syncs = all.fold(0_u64, |sum, sample| sum.saturating_add(sample.operations.sync.requests));
+        let syncs = all.fold(0_u64, |sum, sample| {
+            sum.saturating_add(sample.operations.sync.requests)
+        });
         for samples in unflushed.iter().filter(|_| syncs > 0) {
             found.add_all(samples, Some(Reason::NeverFlushed { syncs }));
         }

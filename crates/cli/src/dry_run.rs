@@ -32,7 +32,7 @@ pub(crate) fn print_with(
     writeln!(to, "Dry run: nothing is touched.\n")?;
     write!(to, "{}", forecast::text(&forecasts, output::style().width))?;
     for text in does {
-        writeln!(to, "{}", output::harmless(text))?;
+        writeln!(to, "{text}")?;
     }
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();

@@ -92,7 +92,7 @@ fn one_rate_alone_may_have_a_tail() {
         let mut record = loaded();
         for sample in &mut record.samples {
             if sample.cell != with_tail {
-                sample.reads.requests = 50;
+                sample.operations.read.requests = 50;
             }
         }
         let figure = figure_of(&[record], &kind(FigureKind::Load)).expect("a figure");

@@ -242,7 +242,10 @@ fn ran(record: &RunRecord) -> String {
 }
 
 fn written_bytes(record: &RunRecord) -> u64 {
-    let written = record.samples.iter().map(|sample| sample.writes.bytes);
+    let written = record
+        .samples
+        .iter()
+        .map(|sample| sample.operations.write.bytes);
     written.fold(0, u64::saturating_add)
 }
 

@@ -1,7 +1,7 @@
 //! Each reason once where it speaks and once where it does not, and the directions in which it turns a claim.
 
 use super::*;
-use iolab_record::{Bottom, Counters, Direction as Way};
+use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
 use iolab_spec::counters::ProcessIo;
 use iolab_spec::settings::{CellSpec, Setting};
 
@@ -46,12 +46,18 @@ fn sample(id: i64) -> Sample {
         id,
         ok: true,
         elapsed_ns: SECOND,
-        writes: Way {
-            requests: 100,
-            bytes,
-            ..Way::default()
+        operations: PerOperation {
+            write: OperationSummary {
+                requests: 100,
+                bytes,
+                ..OperationSummary::default()
+            },
+            sync: OperationSummary {
+                requests: 100,
+                ..OperationSummary::default()
+            },
+            ..PerOperation::default()
         },
-        syncs: 100,
         counters: Counters {
             device: Some(stat),
             process_io: Some(io),

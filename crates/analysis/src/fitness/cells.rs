@@ -142,7 +142,6 @@ impl Verdicts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Times, counted};
     use super::*;
     use crate::fitness::{Times, counted};
     use iolab_record::{LatencyOf, Operation, Sample, ServedBy};
@@ -158,10 +157,10 @@ mod tests {
         let mut sample = Sample {
             id,
             ok: true,
-            syncs: 1000,
             elapsed_ns: 1_000_000_000,
             ..Sample::default()
         };
+        sample.operations.sync.requests = 1000;
         sample.verdict.served_by = ServedBy::Device;
         (
             sample,

@@ -38,11 +38,7 @@ pub(crate) fn export(options: &Export) -> Outcome {
     if let Some(folder) = fio_folder(options) {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
     }
-    let open = match options.format {
-        ExportFormat::Parquet => output::open_raw,
-        _ => output::open,
-    };
-    let mut to = open(options.output.as_deref())?;
+    let mut to = output::open(options.output.as_deref())?;
     match options.format.writer() {
         Writer::Rows(format) => rows(&records, options, format, &mut to)?,
         Writer::Runs(write) => write(&records, &mut to)?,

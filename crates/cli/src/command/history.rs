@@ -33,11 +33,7 @@ pub(crate) fn history(options: &arguments::History) -> Outcome {
         HistoryFormat::Svg => Some(only_line(&history)?),
         _ => None,
     };
-    let open = match options.format {
-        HistoryFormat::Parquet => output::open_raw,
-        _ => output::open,
-    };
-    let mut to = open(options.output.as_deref())?;
+    let mut to = output::open(options.output.as_deref())?;
     match options.format {
         HistoryFormat::Text => text(&history, &mut to)?,
         HistoryFormat::Html => to.write_all(report::html(&history)?.as_bytes())?,

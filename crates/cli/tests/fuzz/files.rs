@@ -13,7 +13,6 @@ use iolab_analysis::runs::kin::Kinship;
 use iolab_analysis::runs::{FiledRun, RunName};
 use iolab_findings::cross_findings;
 use iolab_plan::experiment::Experiment;
-use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
 use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow, SeriesRow};
@@ -102,7 +101,10 @@ fn good_file(own: &[&str], question: &str) -> Vec<u8> {
 /// Does with a file what the commands do that read one.
 fn use_it(path: &Path) {
     if let Ok(record) = iolab_runfile::read(path) {
-        show(&record, path);
+        let unanswered = AnalysedRun::of(record);
+        let answered = iolab_runfile::read_latency(path)
+            .and_then(|latencies| unanswered.clone().answered(latencies));
+        show(&answered.unwrap_or(unanswered));
     }
     if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {
@@ -143,13 +145,10 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// Shows a record as the commands do, with the answers that the latencies of the file at `path` give.
-pub(crate) fn show(record: &RunRecord, path: &Path) {
-    let unanswered = AnalysedRun::of(record.clone());
-    let answered = iolab_runfile::read_latency(path)
-        .and_then(|latencies| unanswered.clone().answered(latencies));
-    let run = answered.unwrap_or(unanswered);
-    let answers = Answers::of([("x".to_owned(), &run), ("y".to_owned(), &run)]);
+/// Shows a run as the commands do.
+pub(crate) fn show(run: &AnalysedRun) {
+    let record = run.record();
+    let answers = Answers::of([("x".to_owned(), run), ("y".to_owned(), run)]);
     let _ = answers.text(80);
     let _ = answers.of_requirements().count();
     let analysis = run.analysis();
@@ -171,10 +170,7 @@ pub(crate) fn show(record: &RunRecord, path: &Path) {
     let exported = [(named.0, record, run.answer())];
     let _ = export::samples(&exported, Format::Csv, &mut sink());
     let _ = export::answers(&exported, Format::Json, &mut sink());
-    let filed = FiledRun {
-        file: "x",
-        run: &run,
-    };
+    let filed = FiledRun { file: "x", run };
     if let Ok(history) = History::of(&[filed], Kinship { any_host: false }) {
         let _ = history::json(&history, &mut sink());
         let _ = history::html(&history);
@@ -186,7 +182,7 @@ pub(crate) fn show(record: &RunRecord, path: &Path) {
         repeats: vec![3],
         within_run: true,
     };
-    let side = RunSide::whole(&run);
+    let side = RunSide::whole(run);
     if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);

@@ -8,8 +8,8 @@ use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::runs::RunName;
 use iolab_figure::{FigureKind, Options, Run, draw};
 use iolab_record::{
-    Direction, EndedBy, Event, EventKind, LatencyOf, LatencySummary, Operation, PartId, RunRecord,
-    Sample, SampleLatency, SampleSeries, ServedBy, Verdict,
+    EndedBy, Event, EventKind, LatencyOf, LatencySummary, Moved, Operation, OperationSummary,
+    PartId, PerOperation, RunRecord, Sample, SampleLatency, SampleSeries, ServedBy, Verdict,
 };
 use iolab_report::export;
 use iolab_report::formats::{ExportFormat, Writer};
@@ -17,7 +17,7 @@ use iolab_report::input::Input;
 use iolab_report::report::Report;
 use iolab_spec::histogram::new_latency_histogram;
 use iolab_spec::response::Response;
-use iolab_spec::series::{Done, Interval, Series};
+use iolab_spec::series::{Interval, Series};
 
 use crate::drive::drive;
 use crate::files::show;
@@ -111,16 +111,16 @@ fn little(mutator: &mut Mutator, sample: &mut Sample) {
             p999_ns: ns,
             max_ns: ns,
         };
-        Direction {
+        OperationSummary {
             requests,
             bytes: requests * pick(mutator, &[0, 512, 1 << 20]),
             latency: pick(mutator, &[None, Some(summary)]),
-            ..Direction::default()
+            ..OperationSummary::default()
         }
     };
-    sample.reads = direction(mutator);
+    sample.operations.read = direction(mutator);
     if mutator.below(3) == 0 {
-        sample.writes = direction(mutator);
+        sample.operations.write = direction(mutator);
     }
     sample.elapsed_ns = pick(mutator, &NANOSECONDS);
     sample.all_active_ns = pick(mutator, &[0, sample.elapsed_ns]);
@@ -144,7 +144,7 @@ fn histograms(mutator: &mut Mutator, record: &RunRecord) -> Vec<SampleLatency> {
     let of = |sample: &&Sample| {
         let mut histogram = new_latency_histogram();
         for value in [1_000, 50_000].into_iter().take(mutator.below(3)) {
-            histogram.saturating_record_n(value, sample.reads.requests.min(10_000));
+            histogram.saturating_record_n(value, sample.operations.read.requests.min(10_000));
         }
         SampleLatency {
             sample: sample.id,
@@ -163,9 +163,12 @@ fn series_of(mutator: &mut Mutator, record: &RunRecord) -> Vec<SampleSeries> {
         let intervals = (0..mutator.below(4) as u64).map(|i| Interval {
             start_ns: i * 1_000,
             length_ns: pick(mutator, &[0, 1_000]),
-            done: Done {
-                read_bytes: pick(mutator, &[0, 4096]),
-                ..Done::default()
+            done: PerOperation {
+                read: Moved {
+                    requests: 1,
+                    bytes: pick(mutator, &[0, 4096]),
+                },
+                ..PerOperation::default()
             },
         });
         all.push(SampleSeries {
@@ -261,7 +264,7 @@ fn figures_of_hardly_anything() {
 #[test]
 fn documents_of_hardly_anything() {
     drive("documents of small runs", Small::new, |small| {
-        small.records.iter().for_each(show);
+        small.analysed().iter().for_each(show);
         let input = |run: AnalysedRun| Input::new("x.iolab".into(), run);
         let inputs: Vec<Input> = small.analysed().into_iter().map(input).collect();
         let report = Report::new(&inputs);
@@ -276,7 +279,8 @@ fn exports_of_hardly_anything() {
     drive("exports of small runs", Small::new, |small| {
         let analysed = small.analysed();
         let names = small.records.iter().map(|record| RunName::of("x", record));
-        let samples: Vec<(RunName, &RunRecord)> = names.clone().zip(&small.records).collect();
+        let named = names.clone().zip(&small.records);
+        let samples: Vec<_> = named.map(|(name, record)| (name, record, None)).collect();
         let cells: Vec<(RunName, AnalysedRun)> = names.zip(analysed.iter().cloned()).collect();
         for format in ExportFormat::ALL {
             let to = &mut sink();
@@ -326,7 +330,7 @@ fn runs_of_very_many_rows() {
                     record.events.extend((0..ROWS).map(event));
                 }
             }
-            show(&record);
+            show(&AnalysedRun::of(record));
         },
     );
 }

@@ -64,6 +64,7 @@ fn laptop() -> Facts {
         space: Some(Space {
             total: 900 * GIB,
             free: 40 * GIB,
+            room: 40 * GIB,
         }),
         device: Some(Device {
             name: "dm-0".to_owned(),

@@ -6,8 +6,8 @@ use iolab_plan::experiment::Experiment;
 use iolab_spec::group::GroupSpec;
 use iolab_spec::settings::{CellSpec, Setting};
 
+use super::JobFile;
 use super::lines::Around;
-use super::{JobFile, table};
 
 #[test]
 fn a_job_file_becomes_an_experiment() {
