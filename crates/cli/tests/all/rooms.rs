@@ -106,17 +106,6 @@ fn what_reads_run_files_reaches_nothing_that_does_io() {
     }
 }
 
-#[test]
-fn no_room_is_too_large_to_know() {
-    for room in declared().into_keys() {
-        let lines: usize = sources(&room).iter().map(|text| text.lines().count()).sum();
-        assert!(lines < LINES_MAX, "{room} has {lines} lines of Rust");
-    }
-}
-
-/// Lines of a room, its tests among them.
-const LINES_MAX: usize = 14_000;
-
 /// Cargo looks for examples in the documentation of a room only where its manifest lets it: looking takes 0.2 s a room.
 #[test]
 fn examples_in_documentation_are_run() {

@@ -238,7 +238,7 @@ fn json_holds_every_finding() {
     assert!(
         empty["remedy"]
             .as_str()
-            .is_some_and(|r| r.starts_with("cp "))
+            .is_some_and(|r| r.starts_with("iolab study "))
     );
     assert_eq!(value["environment"]["memory_bytes"], "17179869184");
 }
