@@ -288,10 +288,9 @@ fn brief(own: &str, scope: Scope) -> String {
     if !does_measure(own) || own.contains(" --dry-run") {
         return own.to_owned();
     }
-    match (scope, own.starts_with("iolab fit ")) {
-        (Scope::Measure, _) => format!("{own}{}", tiny(own)),
-        (Scope::Plan, true) => format!("{} {NOWHERE}", own.replace(" disk", "")),
-        (Scope::Plan, false) => format!("{own}{} --dry-run", tiny(own)),
+    match scope {
+        Scope::Measure => format!("{own}{}", tiny(own)),
+        Scope::Plan => format!("{own}{} --dry-run", tiny(own)),
     }
 }
 
