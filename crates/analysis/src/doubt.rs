@@ -1,7 +1,7 @@
 //! What speaks against believing a claim, from the evidence of exactly the trials that it rests on.
 //!
 //! A claim says in one of three [`Direction`]s how good storage is. A [`Doubt`] is something in the evidence that makes storage look
-//! better, or worse, than it is by itself; [`Doubt::turns`] tells the directions in which a claim could turn round without it. A
+//! better, or worse, than it is by itself; `Doubt::turns` tells the directions in which a claim could turn round without it. A
 //! claim that survives without the trials concerned stands. METHODS.md has the rule.
 
 use std::borrow::Cow;

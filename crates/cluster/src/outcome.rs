@@ -393,7 +393,7 @@ wired! {
     Faults { blocks, first_offset }
 }
 
-/// Values of all operations in the order of [`Operation::ALL`].
+/// Values of all operations in the order of [`iolab_spec::operation::Operation::ALL`].
 impl<T: Wire> Wire for PerOperation<T> {
     fn write(&self, to: &mut Writer) {
         self.iter().for_each(|(_, value)| value.write(to));
