@@ -101,11 +101,12 @@ impl Found {
         if self.measured == Measured::Nothing {
             return None;
         }
-        // To the second: trials last a little longer than they are to.
-        let seconds = Duration::from_nanos(self.found.load_ns)
-            .as_secs_f64()
-            .round();
-        let load = rough_duration(Duration::from_secs_f64(seconds));
+        let load = Duration::from_nanos(self.found.load_ns);
+        let load = match load.as_secs() {
+            0 => format_ns(load.as_nanos() as f64),
+            // To the second: trials last a little longer than they are to.
+            _ => rough_duration(Duration::from_secs_f64(load.as_secs_f64().round())),
+        };
         let written = match self.written_bytes {
             0 => String::new(),
             bytes => format!("; {} written", format_bytes(bytes as f64)),

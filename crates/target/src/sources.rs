@@ -234,7 +234,8 @@ pub fn free(dir: &Path) -> Result<Option<u64>> {
     Ok(sources.room()?.map(|(bytes, _)| bytes))
 }
 
-/// Bytes of a range of a regular file for which writes take new space. Where the file system does not tell, all of them.
+/// Bytes of a range of a regular file for which writes take new space. Where the file system lists no extents, as many as the file
+/// lacks of the blocks of all its bytes.
 fn missing(file: &File, range: Range<u64>) -> u64 {
     if moves_data(file) {
         return range.end - range.start;
@@ -243,7 +244,8 @@ fn missing(file: &File, range: Range<u64>) -> u64 {
     while let Some(rest) = seen.rest(&range) {
         let told = with_extents(file, &rest, |extents| seen.take(extents, &range));
         if told.is_none() {
-            return missing_in_memory(file, &range).unwrap_or(range.end - range.start);
+            let in_memory = missing_in_memory(file, &range);
+            return in_memory.unwrap_or_else(|| missing_by_blocks(file, &range));
         }
     }
     seen.missing
@@ -294,6 +296,19 @@ impl Seen {
 fn takes_space(flags: u32) -> bool {
     let unknown = flags & UNKNOWN != 0 && flags & DELALLOC == 0;
     flags & (SHARED | ENCODED) != 0 || unknown && flags & UNWRITTEN == 0
+}
+
+/// The most that holes of a file can take of a range, from the blocks that it has (`st_blocks`).
+fn missing_by_blocks(file: &File, range: &Range<u64>) -> u64 {
+    let whole = range.end - range.start;
+    let Ok(stat) = rustix::fs::fstat(file) else {
+        return whole;
+    };
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    let length = count(stat.st_size);
+    let holes = length.saturating_sub(count(stat.st_blocks).saturating_mul(512));
+    let beyond = range.end.saturating_sub(length.max(range.start));
+    whole.min(holes.saturating_add(beyond))
 }
 
 /// Holes of a file in memory, which shares nothing with others; `None` for other files.
@@ -356,6 +371,24 @@ mod tests {
             fe_flags: flags,
             ..FiemapExtent::default()
         }
+    }
+
+    #[test]
+    fn blocks_tell_the_most_that_holes_can_take() {
+        let file = tempfile::tempfile().expect("a file");
+        file.write_all_at(&vec![1; MIB as usize], 0)
+            .expect("written");
+        file.sync_all().expect("durable");
+        assert_eq!(missing_by_blocks(&file, &(0..MIB)), 0);
+        assert_eq!(
+            missing_by_blocks(&file, &(0..2 * MIB)),
+            MIB,
+            "beyond its end"
+        );
+        file.set_len(4 * MIB).expect("longer");
+        let missing = missing_by_blocks(&file, &(0..4 * MIB));
+        assert!((2 * MIB..=3 * MIB).contains(&missing), "{missing}");
+        assert!(missing_by_blocks(&file, &(0..MIB)) <= MIB);
     }
 
     fn told(range: Range<u64>, lists: &[&[FiemapExtent]]) -> u64 {

@@ -102,7 +102,6 @@ pub const ALL: &[&Scenario] = &[
     &THROTTLED,
     &NEIGHBOUR,
     &BREAKS,
-    &THIN,
     &USER_SPACE,
     &USER_SPACE_BUFFERED,
     &DELAYED,

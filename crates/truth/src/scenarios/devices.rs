@@ -1,8 +1,8 @@
 //! Devices and file systems that are made for the purpose; all need root.
 
 use super::{Expect, Scenario};
-use crate::device::{loop_over, mounted, small_memory, zram};
-use crate::files::{MIB, hole, noise, text, warm};
+use crate::device::{loop_over, mounted, zram};
+use crate::files::{MIB, noise, text, warm};
 use crate::others::{Limit, Neighbour};
 use crate::scene::{Scene, Turn};
 use crate::system::{Made, needs_root};
@@ -223,29 +223,5 @@ pub const BREAKS: Scenario = Scenario {
         served_by: &[],
         flags: &["page cache", "few trials", "errors"],
         says: &["pread", "Input/output error", "dmesg"],
-    },
-};
-
-/// A device that promises more than it has.
-pub const THIN: Scenario = Scenario {
-    name: "loop device of 32 MiB with room for less than 16 MiB",
-    truth: "writes work until nothing is left below",
-    build: || {
-        needs_root()?;
-        let scene = Scene::new()?;
-        let at = small_memory(&scene, "16m")?;
-        let backing = hole(at.join("backing"), 32 * MIB)?;
-        let device = loop_over(&scene, &backing, false)?;
-        Ok(scene.on(device))
-    },
-    workload: Workload {
-        time_ms: 5000,
-        ..Workload::WRITE
-    },
-    expect: Expect {
-        code: 1,
-        served_by: &[],
-        flags: &["few trials", "errors"],
-        says: &["pwrite", "No space left", "--size"],
     },
 };

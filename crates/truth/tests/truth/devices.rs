@@ -2,7 +2,7 @@
 
 use iolab_truth::scenarios::{
     BREAKS, COMPRESSED_NOISE, COMPRESSED_ZEROS, IGNORES_DIRECT, LIMIT, LOOP_CACHED, LOOP_DIRECT,
-    LOOP_IN_MEMORY, NEIGHBOUR, REFUSES_DIRECT, THIN, THROTTLED,
+    LOOP_IN_MEMORY, NEIGHBOUR, REFUSES_DIRECT, THROTTLED,
 };
 
 use iolab_truth::scene::Turn;
@@ -104,11 +104,4 @@ fn what_was_measured_before_a_device_broke_is_kept() {
         (&false.into(), &1.into()),
         "one request fails, and ends the run"
     );
-}
-
-#[test]
-fn a_device_without_room_below_is_told_as_such() {
-    let Some(done) = perform(&THIN) else { return };
-    let last = done.seen.samples.last().expect("a failed trial is kept");
-    assert_eq!((&last["ok"], &last["errors"]), (&false.into(), &1.into()));
 }
