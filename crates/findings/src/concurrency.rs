@@ -12,13 +12,21 @@ pub(crate) const SERIALISED: Rule = Rule::result(
     "serialised",
     "the requests in flight, by Little's law, and those at the device, by its counters",
 );
+pub(crate) const QUEUED: Rule = Rule::result(
+    "queued",
+    "the IOPS of each cell over those of the cell with one request at a time (the utilisation law)",
+);
 pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
     "exceeds-ceiling",
     "the median of each cell over the ceiling of its kind",
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(concurrency), Says::OfCells(exceeds_ceiling)];
+pub(crate) const SAYS: &[Says] = &[
+    Says::OfCells(concurrency),
+    Says::OfCells(queued),
+    Says::OfCells(exceeds_ceiling),
+];
 
 /// Cells with fewer requests in flight than asked for, and cells whose requests waited for each other before the device.
 pub fn concurrency(analysis: &Analysis) -> Vec<Finding> {
@@ -44,6 +52,30 @@ pub fn concurrency(analysis: &Analysis) -> Vec<Finding> {
         )
     });
     [few, serialised].into_iter().flatten().collect()
+}
+
+/// Where an experiment asks for a time, which grows with the queue: what the requests in flight gained. Of throughput and IOPS the
+/// finding about scaling tells.
+pub fn queued(analysis: &Analysis) -> Vec<Finding> {
+    if !analysis.response.is_time() {
+        return Vec::new();
+    }
+    let gains = analysis.cells.iter().filter_map(|cell| {
+        let concurrency = cell.concurrency?;
+        let asked = concurrency.asked as f64;
+        let served = concurrency.served?;
+        let is_queued = concurrency.shortfall.is_none() && asked > 1.0 && served < 0.5 * asked;
+        is_queued.then_some((cell, concurrency.asked, served))
+    });
+    let worst = gains.min_by(|a, b| (a.2 / a.1 as f64).total_cmp(&(b.2 / b.1 as f64)));
+    let Some((cell, asked, served)) = worst else {
+        return Vec::new();
+    };
+    QUEUED.one(format!(
+        "{asked} requests in flight give {} times the IOPS of one ({}): the storage serves them one after the other, or is at its limit.",
+        significant(served),
+        label(&analysis.factors, &cell.cell.levels),
+    ))
 }
 
 /// What shows how few requests reached the device at once.

@@ -36,7 +36,7 @@ pub mod trust;
 mod verified;
 
 pub use agreement::{agreement, overall, tally};
-pub use concurrency::{concurrency, exceeds_ceiling};
+pub use concurrency::{concurrency, exceeds_ceiling, queued};
 pub use direction::writes_against_reads;
 pub(crate) use direction::{Pair as DirectionPair, pairs as write_read_pairs};
 pub use disturbance::{

@@ -1,9 +1,10 @@
 //! Requests at once, and ceilings, from records made up for it.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
-use iolab_findings::{concurrency, exceeds_ceiling};
+use iolab_findings::{concurrency, exceeds_ceiling, queued};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
 use iolab_spec::group::GroupSpec;
+use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::Rate;
 
@@ -70,6 +71,21 @@ fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
     assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
     assert_eq!(of.shortfall, None);
     assert!(concurrency(&analysis).is_empty());
+}
+
+#[test]
+fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
+    let mut record = grid(&[("1", 35.0), ("4", 35.0)]);
+    assert!(queued(&analyse(&record)).is_empty(), "scaling says it");
+    record.experiment.response = Response::Latency;
+    let text = &queued(&analyse(&record))[0].text;
+    assert!(
+        text.starts_with("4 requests in flight give 1.00 times the IOPS of one (threads=4)"),
+        "{text}"
+    );
+    let mut grown = grid(&[("1", 35.0), ("4", 130.0)]);
+    grown.experiment.response = Response::Latency;
+    assert!(queued(&analyse(&grown)).is_empty());
 }
 
 #[test]

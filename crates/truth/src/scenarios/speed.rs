@@ -80,7 +80,7 @@ pub const SERIAL: Scenario = Scenario {
         ..Workload::LATENCY
     },
     expect: Expect {
-        says: &["is not shown to grow with threads"],
+        says: &["4 requests in flight give"],
         ..Expect::UNKNOWN
     },
 };
