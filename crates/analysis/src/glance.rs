@@ -1,7 +1,7 @@
 //! The few numbers that a decision needs: sequential access in large blocks and random access in small ones, reads and
 //! writes, from whichever runs measured them.
 
-use iolab_spec::trial::{Backend, Pattern, SyncPolicy};
+use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
 use crate::analysis::{Analysis, CellAnalysis};
 

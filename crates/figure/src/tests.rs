@@ -6,7 +6,7 @@ mod synthetic;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::RunRecord;
-use iolab_spec::level::Levels;
+use iolab_workload::level::Levels;
 use synthetic::{add_cell, around, record, size_curve};
 
 use super::scene::{Item, Text};

@@ -43,8 +43,8 @@ pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
 };
-use iolab_spec::quantity::significant;
 use iolab_stats::Ratio;
+use iolab_workload::quantity::significant;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use memory::small_pages;
 pub use optimal::optimal_pattern;
@@ -78,8 +78,8 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::curve::Point;
 use iolab_record::ServedBy;
-use iolab_spec::quantity::format_percent;
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_size;
 
 /// One sentence or two, and the rule that wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use iolab_stats::{CONFIDENCE, ratio_of_medians};
 use super::rule::RATIOS;
 use super::{Finding, Rule, Says, format_ratio};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_spec::settings::{CellSpec, SETTINGS};
-use iolab_spec::trial::{BufferMemory, TrialSpec};
-use iolab_spec::units::format_size;
+use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::{BufferMemory, TrialSpec};
+use iolab_workload::units::format_size;
 
 pub(crate) const SMALL_PAGES: Rule = Rule::result("small-pages", RATIOS);
 

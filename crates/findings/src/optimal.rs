@@ -1,14 +1,14 @@
 //! The optimal pattern: over all runs, the best setting for throughput and for latency, and what the simpler one costs.
 
-use iolab_spec::target::TargetName;
-use iolab_spec::trial::{CacheState, Pattern, SyncPolicy};
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::format_ratio;
 use super::{Finding, Rule};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_spec::quantity::format_percent;
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_size;
 
 pub(crate) const OPTIMAL_PATTERN: Rule = Rule::result(
     "optimal-pattern",

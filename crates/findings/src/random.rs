@@ -1,13 +1,13 @@
 //! What random access costs against sequential: a rule over two runs.
 
-use iolab_spec::trial::Pattern;
 use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians};
+use iolab_workload::trial::Pattern;
 
 use super::format_ratio;
 use super::rule::RATIOS;
 use super::{Finding, Rule, origin};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_spec::units::format_size;
+use iolab_workload::units::format_size;
 
 pub(crate) const RANDOM_AGAINST_SEQUENTIAL: Rule =
     Rule::result("random-against-sequential", RATIOS);

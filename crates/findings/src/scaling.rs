@@ -8,7 +8,7 @@ use super::{Finding, Rule, Says, capitalised, origin};
 use crate::across::SENTENCES_MAX;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::curve::{Curve, Point, by_size};
-use iolab_spec::quantity::{format_percent, significant};
+use iolab_workload::quantity::{format_percent, significant};
 
 /// What makes a workload more parallel.
 const FACTORS: [&str; 4] = ["threads", "depth", "ranks", "hosts"];

@@ -4,8 +4,8 @@ use super::{Finding, Rule, Says, capitalised};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{self, Bend, Bends, MODEL_ERROR_MAX};
 use iolab_analysis::curve::Curve;
-use iolab_spec::quantity::{format_bytes, format_ns, format_percent};
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
+use iolab_workload::units::format_size;
 
 pub(crate) const BENDS: Rule = Rule::result(
     "bends",

@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends;
 use iolab_analysis::curve::{Curve, Point, by_size};
 use iolab_analysis::optimum::optimum;
-use iolab_spec::units::format_size;
+use iolab_workload::units::format_size;
 
 use super::rule::MEDIANS;
 use super::shape::label;

@@ -1,7 +1,7 @@
 //! What durability costs: each sync policy against the least strict one that was measured.
 
-use iolab_spec::trial::SyncPolicy;
 use iolab_stats::{CONFIDENCE, Interval, Ratio, ratio_of_medians};
+use iolab_workload::trial::SyncPolicy;
 
 use super::format_ratio;
 use super::rule::RATIOS;

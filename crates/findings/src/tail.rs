@@ -5,7 +5,7 @@ use iolab_stats::Summary;
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TAIL_REQUESTS_MIN};
 use iolab_plan::cells::label;
-use iolab_spec::quantity::{format_ns, significant};
+use iolab_workload::quantity::{format_ns, significant};
 
 pub(crate) const LATENCY_TAIL: Rule = Rule::result(
     "latency-tail",

@@ -1,7 +1,7 @@
 //! A comparison in many settings, as a table.
 
 use iolab_findings::across::{Across, Setting, Shown};
-use iolab_spec::quantity::significant;
+use iolab_workload::quantity::significant;
 
 use crate::layout::{self, Column, wrapped};
 

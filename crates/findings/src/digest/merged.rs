@@ -15,9 +15,9 @@ use crate::{Finding, Pair, Rule, SyncPair, capitalised, pairs, sync_pairs};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::bends;
 use iolab_analysis::curve::{Curve, Point, by_size};
-use iolab_spec::access;
-use iolab_spec::quantity::{format_ns, significant};
-use iolab_spec::units::format_size;
+use iolab_workload::access;
+use iolab_workload::quantity::{format_ns, significant};
+use iolab_workload::units::format_size;
 
 /// How much of the best throughput a size must reach to be good enough.
 const NEAR: f64 = 0.95;
