@@ -4,8 +4,8 @@ use iolab_stats::Summary;
 
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TAIL_REQUESTS_MIN};
-use iolab_plan::cells::label;
 use iolab_workload::quantity::{format_ns, significant};
+use iolab_workload::settings::cell_label;
 
 pub(crate) const LATENCY_TAIL: Rule = Rule::result(
     "latency-tail",
@@ -50,7 +50,7 @@ fn in_words(analysis: &Analysis, (cell, tail): &(&CellAnalysis, Summary)) -> Str
             significant(i.high)
         )
     });
-    let place = match label(&analysis.factors, &cell.cell.levels) {
+    let place = match cell_label(&analysis.factors, &cell.cell.levels) {
         label if label.is_empty() => label,
         label => format!(" at {label}"),
     };

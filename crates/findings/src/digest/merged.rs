@@ -314,7 +314,7 @@ fn place(analysis: &Analysis, cell: &CellAnalysis) -> String {
         true => String::new(),
         false => format!(
             " at {}",
-            iolab_plan::cells::label(&analysis.factors, &cell.cell.levels)
+            iolab_workload::settings::cell_label(&analysis.factors, &cell.cell.levels)
         ),
     }
 }
