@@ -1,8 +1,7 @@
 //! Models as plain data and as text.
 //!
 //! A [`Definition`] says what a modelled disk is made of, in TOML; [`catalogue`] holds those that come with iolab; [`disksim`]
-//! reads parameter files of DiskSim. `iolab-diskmodel` computes the disks. It is optimised for millions of requests; a definition is
-//! read a few times in a run, and apart from it is compiled in little time.
+//! reads parameter files of DiskSim. [`build`](crate::build()) makes a disk of it.
 //!
 //! Files to begin with: `document.rs` what is read and written, `parts.rs`, `disk.rs` and `ssd.rs` what it is made
 //! of, `check.rs` what values may be, `catalogue.rs` those in `models/*.toml`, `disksim/` parameter files of DiskSim.

@@ -1,7 +1,6 @@
-//! Reads what machine, kernel, file system and device this is. What cannot be read is left out, never invented.
+//! What a run was measured on: machine, kernel, file system and device, as a list of facts. A fact that cannot be read is left out.
 
 use std::ffi::CStr;
-use std::fs;
 use std::path::Path;
 
 use iolab_host::clock::Clock;
@@ -10,11 +9,13 @@ use iolab_storage::meminfo;
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
-use iolab_host::kernel_text::{chosen, memory_bytes, text_of};
+use iolab_host::kernel_text::{number_of, text_of};
+use iolab_host::machine::{firmware_text, io_uring_disabled, is_virtual, processor_field};
+use iolab_host::memory::{memory_available_bytes, memory_bytes, transparent_huge_pages};
 use iolab_host::{cgroup, processor, tlb};
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
-/// Reads everything that can be read now.
+/// Reads the facts of this machine, of `target` and of `clock`.
 pub fn capture(target: &Target, clock: &Clock) -> Environment {
     let mut list = Environment::default();
     list.put(&KEYS.iolab_version, env!("CARGO_PKG_VERSION").to_owned());
@@ -37,7 +38,7 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
     list
 }
 
-/// Reads what is a target's own: its file system and its device.
+/// Reads the facts of a target: its file system and its device.
 pub fn of_target(target: &Target) -> Environment {
     let mut list = Environment::default();
     file_system(&mut list, target);
@@ -47,23 +48,6 @@ pub fn of_target(target: &Target) -> Environment {
         put_limits(&mut list, &device);
     }
     list
-}
-
-fn read(path: impl AsRef<Path>) -> Option<String> {
-    fs::read_to_string(path).ok()
-}
-
-/// The value of the first line `name : value` of `/proc/cpuinfo`.
-fn processor_field(name: &str) -> Option<String> {
-    let text = read("/proc/cpuinfo")?;
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    let (_, value) = lines.find(|(key, _)| key.trim() == name)?;
-    Some(value.trim().to_owned())
-}
-
-/// A file of `/proc` or `/sys` that holds a number.
-fn number_of(path: impl AsRef<Path>) -> Option<u64> {
-    text_of(path)?.parse().ok()
 }
 
 fn machine(list: &mut Environment, cpu: &Path) {
@@ -86,71 +70,6 @@ fn machine(list: &mut Environment, cpu: &Path) {
     list.put(&KEYS.page_bytes, rustix::param::page_size() as u64);
     list.put(&KEYS.huge_page_bytes, meminfo::bytes("Hugepagesize"));
     list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
-}
-
-/// All settings of huge pages, the one in force in brackets.
-fn transparent_huge_pages() -> Option<String> {
-    text_of("/sys/kernel/mm/transparent_hugepage/enabled")
-}
-
-/// When the kernel uses huge pages unasked: the setting in force.
-pub(crate) fn huge_pages_in_force() -> Option<String> {
-    transparent_huge_pages().map(|text| chosen(&text))
-}
-
-/// Whether a hypervisor lies below, as the processor says.
-pub(crate) fn is_virtual() -> Option<bool> {
-    let flags = processor_field("flags")?;
-    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
-}
-
-/// What the firmware calls the machine: a file of `/sys/class/dmi/id`.
-fn firmware_text(file: &str) -> Option<String> {
-    text_of(Path::new("/sys/class/dmi/id").join(file))
-}
-
-/// Maker and product of the machine, as its firmware calls them.
-pub(crate) fn machine_name() -> Option<String> {
-    let product = firmware_text("product_name")?;
-    Some(match firmware_text("sys_vendor") {
-        Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
-        _ => product,
-    })
-}
-
-/// What programs can have of it without swapping, bytes.
-fn memory_available_bytes() -> Option<u64> {
-    meminfo::bytes("MemAvailable")
-}
-
-/// Memory that this process can have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AvailableMemory {
-    /// Without swapping, and without being killed for it; bytes.
-    pub bytes: u64,
-    /// Whether a control group leaves less than the machine has.
-    pub of_group: bool,
-}
-
-impl AvailableMemory {
-    /// Reads it; `None` where the system does not say.
-    pub fn read() -> Option<Self> {
-        let machine = memory_available_bytes();
-        let group = cgroup::Limits::read(Path::new("/proc"), &[]).memory_left_bytes;
-        let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
-        let bytes = if of_group { group } else { machine };
-        bytes.map(|bytes| Self { bytes, of_group })
-    }
-}
-
-impl std::fmt::Display for AvailableMemory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let whose = match self.of_group {
-            true => "that the control group of this process leaves",
-            false => "available",
-        };
-        write!(f, "{} MiB {whose}", self.bytes >> 20)
-    }
 }
 
 fn caches(list: &mut Environment, cpu: &Path) {
@@ -180,14 +99,9 @@ fn kernel(list: &mut Environment) {
     list.put(&KEYS.kernel_release, text(name.release()));
     list.put(&KEYS.kernel_version, text(name.version()));
     list.put(&KEYS.architecture, text(name.machine()));
-    let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+    let uptime = text_of("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
     list.put::<Whole>(&KEYS.uptime_s, uptime);
     list.put(&KEYS.io_uring_disabled, io_uring_disabled());
-}
-
-/// Who may not use io_uring (Documentation/admin-guide/sysctl/kernel.rst): 0 everyone may, 1 a group, 2 no one.
-pub(crate) fn io_uring_disabled() -> Option<u64> {
-    number_of("/proc/sys/kernel/io_uring_disabled")
 }
 
 fn file_system(list: &mut Environment, target: &Target) {

@@ -12,12 +12,11 @@ use rustix::process::{Resource, getrlimit};
 use super::Content;
 use super::facts::{Direct, Facts, Limits, Place, Space};
 use super::probes::Probes;
-use crate::environment;
 use iolab_host::cgroup;
 use iolab_host::device::Device;
-use iolab_host::kernel_text::memory_bytes;
 use iolab_host::load::Load;
 use iolab_host::processor::Processor;
+use iolab_host::{machine, memory};
 use iolab_plan::suite::Suite;
 
 /// Size of the scratch file that things are tried on, bytes, and the least that will do.
@@ -105,11 +104,11 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         device,
         content: Content::of(target),
         clock: Some((clock.source(), clock.cost_ns())),
-        machine: environment::machine_name(),
-        is_virtual: environment::is_virtual(),
-        memory_bytes: memory_bytes(),
+        machine: machine::machine_name(),
+        is_virtual: machine::is_virtual(),
+        memory_bytes: memory::memory_bytes(),
         processor: Processor::read(sys),
-        huge_pages: environment::huge_pages_in_force(),
+        huge_pages: memory::huge_pages_in_force(),
         limits: limits(),
         load: Some(Load::look(proc, &target.stack(), LOOK)),
         ..Facts::default()

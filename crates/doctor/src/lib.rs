@@ -1,5 +1,8 @@
-//! What a target and a machine are, what can be trusted on them, and what to set: facts are gathered, pure rules make
-//! findings of them. What is in effect is reported, never what was asked for.
+//! iolab-doctor: what a target and a machine are, what can be trusted on them, and what to set. Facts are gathered, pure rules
+//! make findings of them. What is in effect is reported, never what was asked for.
+//!
+//! Files to begin with: `environment.rs` what a run is measured on, `gather.rs` the facts, `probes.rs` those that must be
+//! tried, `rules/` one rule a function, `preflight.rs` what is checked right before a run.
 
 mod content;
 pub mod environment;

@@ -15,7 +15,7 @@ use iolab_workload::trial::{Backend, CacheState, Limit, TrialSpec};
 use iolab_workload::units::format_size;
 
 use super::facts::{Attempt, Direct, Transfer};
-use crate::environment::io_uring_disabled;
+use iolab_host::machine::io_uring_disabled;
 
 /// Bytes that direct I/O is tried with: enough that a page or two of others do not matter.
 const DIRECT_BYTES: u64 = 4 << 20;

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use iolab_storage::meminfo;
-
 /// The content of a file of `/proc` or `/sys` without the blanks around it; `None` where it is missing or empty.
 pub fn text_of(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?.trim().to_owned();
@@ -19,9 +17,9 @@ pub fn chosen(text: &str) -> String {
     inside.map_or(text, |(name, _)| name).trim().to_owned()
 }
 
-/// All memory of the machine, bytes.
-pub fn memory_bytes() -> Option<u64> {
-    meminfo::bytes("MemTotal")
+/// A file of `/proc` or `/sys` that holds a number.
+pub fn number_of(path: impl AsRef<Path>) -> Option<u64> {
+    text_of(path)?.parse().ok()
 }
 
 #[cfg(test)]

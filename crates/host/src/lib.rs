@@ -1,8 +1,10 @@
-//! iolab-host: time, and what the kernel and the processor count while a trial runs. Issues no I/O of a trial itself.
+//! iolab-host: the clock, what kernel and processor count while a trial runs, and what they say of the machine and its
+//! devices. Issues no I/O of a trial itself.
 //!
 //! Files to begin with: `clock.rs` stamps, `observation.rs` what is read around the timed span, `counters/` one file
 //! per source, `perf.rs` the processor's counters, `page_cache.rs` filling and dropping pages, `program.rs` a program
-//! that runs as a trial.
+//! that runs as a trial; `device.rs` a block device with those below it, `machine.rs`, `memory.rs` and `processor.rs`
+//! the machine, `cgroup.rs` limits of this process, `load.rs` what other processes do.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
@@ -13,6 +15,8 @@ pub mod device;
 pub mod kernel_text;
 pub mod link;
 pub mod load;
+pub mod machine;
+pub mod memory;
 pub mod observation;
 pub mod page_cache;
 pub mod perf;

@@ -8,7 +8,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial::{Backend, Batch, Layout, TrialSpec};
 
 use super::Place;
-use iolab_doctor::environment::AvailableMemory;
+use iolab_host::memory::AvailableMemory;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_record::Cell;
 use iolab_workload::settings::CellSpec;

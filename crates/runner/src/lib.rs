@@ -1,8 +1,9 @@
-//! iolab-runner: carries a plan out: runner, evidence, import.
+//! iolab-runner: carries a plan out: warm-up block, measured blocks, the end by precision or budget. It takes a run up again
+//! where it was cut off, and imports what other tools measured.
 //!
-//! Files to begin with: `lib.rs` (`session.rs` a run under way, `repetition.rs` the stopping rule,
-//! `execute.rs` the engine behind a trait, `place.rs` what is measured: target, programs or model,
-//! `simulated.rs` models), `evidence.rs` counters to `served_by`.
+//! Files to begin with: `session.rs` a run under way, `repetition.rs` the stopping rule, `execute.rs` the engine behind a trait,
+//! `place.rs` what is measured (target, programs or model), `simulated.rs` models, `evidence.rs` counters to `served_by`,
+//! `ranks.rs` a run by several processes.
 
 mod advance;
 mod begun;

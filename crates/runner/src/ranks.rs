@@ -1,6 +1,6 @@
-//! iolab-runner: one run by several processes (ranks). The root has the others carry out their part of each trial.
+//! One run by several processes (ranks). The root has the others carry out their part of each trial.
 //!
-//! Files to begin with: `lib.rs` what the root orders and the others do, `greeting.rs` who the ranks are, `trial.rs` a
+//! Files to begin with: `ranks.rs` what the root orders and the others do, `greeting.rs` who the ranks are, `trial.rs` a
 //! rank's part in a trial, `hosts.rs` which ranks share a kernel, `words.rs` what keeps ranks from going on, in words.
 
 mod accounts;

@@ -1,4 +1,4 @@
-//! iolab-storage: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
+//! iolab-storage: targets, which trials read or write (scratch file, file, block device): opening, consent, who else uses their bytes.
 //!
 //! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lend.rs` what other
 //! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `sources.rs`

@@ -1,8 +1,8 @@
-//! iolab-workload: the words. What a trial is asked and what it yields, the settings of experiments, sizes and durations
-//! as users write them, and the one error type. Plain data: no I/O, no clock.
+//! iolab-workload: what a trial can be asked and what it yields, the settings of experiments, the offsets and data of requests,
+//! sizes and durations as users write them, and the one error type. Plain data: no I/O, no clock.
 //!
 //! Files to begin with: `trial.rs` what a trial is asked (`trial/check.rs` what it cannot be asked), `group.rs` groups
-//! of a trial, `stripe.rs` one trial over several targets, `outcome.rs` what it yields, `settings.rs` the one table of
+//! of a trial, `stripe.rs` one trial over several targets, `pattern.rs` which bytes requests go to, `outcome.rs` what it yields, `settings.rs` the one table of
 //! settings (`settings/` its rows by topic), `units.rs` and `quantity.rs` sizes and values as people read and write
 //! them, `named.rs` enums with one name per value.
 

@@ -4,8 +4,8 @@
 //! does not depend on the number of blocks. Patterns that visit every block divide the blocks
 //! between the workers: all workers together make one pass. [`RandomBytes`] are the data.
 //!
-//! Files to begin with: `lib.rs` the offsets of a worker (`permutation.rs` a random order without a list), which
-//! requests read, how many fall to a worker; the random data of files and buffers.
+//! Here are the offsets of a worker (`permutation.rs`: a random order without a list), which requests read, how many fall
+//! to a worker, and the random data of files and buffers.
 
 mod permutation;
 
