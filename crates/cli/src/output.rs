@@ -6,17 +6,17 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_findings::Finding;
 use iolab_findings::across::across;
 use iolab_findings::interpretation::Interpretation;
 use iolab_plan::named_file;
-use iolab_report::across as settings;
+use iolab_report::across_settings as settings;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
-use iolab_report::durable;
+use iolab_report::durable_write;
 use iolab_report::equivalence;
 use iolab_report::input::Input;
 use iolab_report::layout::{self, paragraph, wrapped};
@@ -24,7 +24,7 @@ use iolab_report::overview::Overview;
 use iolab_report::panels;
 use iolab_report::preparation as prepare;
 use iolab_report::table;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::exit::Outcome;
@@ -92,7 +92,11 @@ pub(crate) fn report(
     to: &mut dyn Write,
 ) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
-    writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
+    writeln!(
+        to,
+        "{}",
+        wrapped(&escape_control(&analysis.question), style.width)
+    )?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for pair in program_pairs(analysis) {
@@ -124,10 +128,14 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
 /// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
 fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
-    if durable::asks(input) {
-        return Ok(write!(to, "{}", durable::text(input, &style))?);
+    if durable_write::asks(input) {
+        return Ok(write!(to, "{}", durable_write::text(input, &style))?);
     }
-    writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
+    writeln!(
+        to,
+        "{}",
+        wrapped(&escape_control(&analysis.question), style.width)
+    )?;
     write!(to, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {
@@ -162,7 +170,7 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
         write!(
             to,
             "{}",
-            paragraph(&plain(text.as_ref()), "- ", style.width)
+            paragraph(&escape_control(text.as_ref()), "- ", style.width)
         )?;
     }
     Ok(())

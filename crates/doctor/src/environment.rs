@@ -157,7 +157,7 @@ fn put_device(list: &mut Environment, device: &Device) {
 
 /// What control groups allow this process of the traffic with the device.
 fn put_limits(list: &mut Environment, device: &Device) {
-    let limits = cgroup::Limits::of_device(Path::new("/proc"), Some(device));
+    let limits = cgroup::CgroupLimits::of_device(Path::new("/proc"), Some(device));
     for limit in limits.io {
         list.put(KEYS.device_limit(limit.what), limit.per_second);
     }

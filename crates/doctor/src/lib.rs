@@ -4,13 +4,13 @@
 //! Files to begin with: `environment.rs` what a run is measured on, `gather.rs` the facts, `probes.rs` those that must be
 //! tried, `rules/` one rule a function, `preflight.rs` what is checked right before a run.
 
-mod content;
 pub mod environment;
 mod facts;
 mod gather;
 mod preflight;
 mod probes;
 mod rules;
+mod target_content;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +21,9 @@ use iolab_workload::{Error, Result};
 
 pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
 
-pub use content::Content;
-pub use facts::{Attempt, Direct, Facts, Limits, Place, Space, Transfer};
+pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, Transfer};
 pub use preflight::{Preflight, Remark};
+pub use target_content::TargetContent;
 
 /// Examines a target: reads what the system tells, and tries what it only promises. Writes to a scratch file of our own
 /// in a directory, and nowhere else. Takes about a second.

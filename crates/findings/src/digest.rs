@@ -8,9 +8,9 @@ mod weight;
 use crate::interpretation::Interpretation;
 use crate::trust::Trust;
 use crate::{Finding, FindingKind, Rule, agreement, costs_of_random, optimal_pattern};
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::glance::Glance;
+use iolab_analysis::headline_numbers::HeadlineNumbers;
 
 pub use caveat::Caveat;
 
@@ -51,7 +51,7 @@ pub struct Headline {
 #[derive(Debug, Clone)]
 pub struct Digest<'a> {
     /// The numbers that are compared most.
-    pub glance: Glance<'a>,
+    pub glance: HeadlineNumbers<'a>,
     /// How far they can be trusted.
     pub trust: Trust,
     /// At most [`HEADLINES_MAX`] findings, the weightiest first.
@@ -87,7 +87,7 @@ impl<'a> Digest<'a> {
         ranked.truncate(weighty.clamp(HEADLINES_MIN, HEADLINES_MAX));
         let headlines: Vec<Headline> = ranked.into_iter().map(|m| m.headline).collect();
         Self {
-            glance: Glance::of(&analyses),
+            glance: HeadlineNumbers::of(&analyses),
             trust: Trust::of(&analysed),
             more: total.saturating_sub(headlines.len()),
             headlines,

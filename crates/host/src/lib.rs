@@ -12,8 +12,10 @@ pub mod cgroup;
 pub mod clock;
 pub mod counters;
 pub mod device;
+pub mod device_link;
+#[cfg(test)]
+mod fake_sysfs;
 pub mod kernel_text;
-pub mod link;
 pub mod load;
 pub mod machine;
 pub mod memory;
@@ -24,5 +26,3 @@ pub mod processor;
 pub mod program;
 pub mod tlb;
 pub mod transport;
-#[cfg(test)]
-mod tree;

@@ -31,7 +31,7 @@ impl AvailableMemory {
     /// Reads it; `None` where the system does not say.
     pub fn read() -> Option<Self> {
         let machine = memory_available_bytes();
-        let group = cgroup::Limits::read(Path::new("/proc"), &[]).memory_left_bytes;
+        let group = cgroup::CgroupLimits::read(Path::new("/proc"), &[]).memory_left_bytes;
         let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
         let bytes = if of_group { group } else { machine };
         bytes.map(|bytes| Self { bytes, of_group })

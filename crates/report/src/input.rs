@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_findings::interpretation::Interpretation;
 
 /// A run file that was read.

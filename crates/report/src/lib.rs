@@ -4,7 +4,7 @@
 //! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
 //! picture.
 
-pub mod across;
+pub mod across_settings;
 pub mod answer;
 pub mod benchstat;
 pub mod chart;
@@ -12,7 +12,7 @@ mod clients;
 pub mod compare;
 pub mod doctor;
 pub mod doubt;
-pub mod durable;
+pub mod durable_write;
 pub mod equivalence;
 pub mod export;
 pub mod fio;

@@ -6,8 +6,8 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, ClockDomain, Counters, DeviceStat, Effective, Ended, EndedBy, ExperimentRecord,
     LatencySummary, Moved, Operation, OperationSummary, Part, PartId, PerOperation, ProcessIo,
-    Rank, RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
-    Together, Verdict,
+    Rank, RankActivity, RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample,
+    ServedBy, ServedVerdict, TargetKind,
 };
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
@@ -176,7 +176,7 @@ pub(crate) fn add_trial(
         cpus_used: Default::default(),
         waited: None,
         effective: Effective::default(),
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Device,
             device_fraction: Some(1.0),
             reason: "the device carried all bytes".to_owned(),
@@ -226,7 +226,7 @@ pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, re
         ServedBy::Model | ServedBy::Unknown => None,
     };
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
-        sample.verdict = Verdict {
+        sample.verdict = ServedVerdict {
             served_by,
             device_fraction: fraction,
             reason: reason.to_owned(),
@@ -301,7 +301,7 @@ pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
                 own
             }));
         sample.all_active_ns = active as u64;
-        sample.together = Some(Together {
+        sample.together = Some(RankActivity {
             elapsed_error_ns: sample.elapsed_ns / 1000,
             start_skew_ns: 2000,
             start_skew_error_ns: 500,

@@ -156,8 +156,8 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
         grid: Grid::of(equivalence::columns(sides)),
     }));
     tables.extend(across(analysis).iter().map(|comparison| Captioned {
-        caption: crate::across::caption(comparison),
-        grid: Grid::of(crate::across::columns(comparison)),
+        caption: crate::across_settings::caption(comparison),
+        grid: Grid::of(crate::across_settings::columns(comparison)),
     }));
     let clients = clients::columns(analysis);
     if !clients.is_empty() {
