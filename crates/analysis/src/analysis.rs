@@ -95,6 +95,8 @@ pub struct CellAnalysis {
     pub response: Option<Summary>,
     /// Its value in each measured trial, in the order of time.
     pub values: Vec<f64>,
+    /// The block of each of these trials.
+    pub blocks: Vec<u32>,
     /// What their order tells.
     pub series_tests: SeriesTests,
     /// Quantiles of the same, of the direction with more requests.
@@ -105,6 +107,8 @@ pub struct CellAnalysis {
     pub mix: Option<Mix>,
     /// The 99th percentile over the median, of the trials with enough requests to tell it.
     pub tail: Option<Summary>,
+    /// The values of that, in the order of time.
+    pub tail_ratios: Vec<f64>,
     /// Further quantities that can be the response.
     pub tails: Tails,
     /// How the rate was kept up with; `None` in the closed loop.
@@ -349,7 +353,10 @@ impl Context {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| s.value(response));
         let response = of(self.response);
-        let measured = values(&ok, |s| s.value(self.response));
+        let (measured, blocks) = ok
+            .iter()
+            .filter_map(|s| Some((s.value(self.response)?, s.block)))
+            .unzip::<_, _, Vec<f64>, Vec<u32>>();
         CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -361,10 +368,12 @@ impl Context {
             response,
             series_tests: series_tests(&measured),
             values: measured,
+            blocks,
             latency: quantiles(&ok, |s| s.main_operation().waited()),
             sync: quantiles(&ok, |s| s.operations.sync.latency),
             mix: mix::mix(cell, &ok),
             tail: summarise(&ok, tail),
+            tail_ratios: values(&ok, tail),
             tails: Tails {
                 p90: of(Response::P90),
                 p99: of(Response::P99),

@@ -10,12 +10,11 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_findings::Finding;
-use iolab_findings::across::across;
 use iolab_findings::interpretation::Interpretation;
 use iolab_plan::named_file;
-use iolab_report::across as settings;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
+use iolab_report::comparison_table;
 use iolab_report::durable;
 use iolab_report::equivalence;
 use iolab_report::input::Input;
@@ -98,8 +97,8 @@ pub(crate) fn report(
     for pair in program_pairs(analysis) {
         writeln!(to, "{}", equivalence::text(&pair, style.width))?;
     }
-    for comparison in across(analysis) {
-        writeln!(to, "{}", settings::text(&comparison, style.width))?;
+    for comparison in comparison_table::tabled(analysis) {
+        writeln!(to, "{}", comparison_table::text(&comparison, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
@@ -136,8 +135,8 @@ fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     for pair in program_pairs(analysis) {
         writeln!(to, "\n{}", equivalence::text(&pair, style.width))?;
     }
-    for comparison in across(analysis) {
-        write!(to, "\n{}", settings::text(&comparison, style.width))?;
+    for comparison in comparison_table::tabled(analysis) {
+        write!(to, "\n{}", comparison_table::text(&comparison, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {

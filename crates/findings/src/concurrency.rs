@@ -22,11 +22,7 @@ pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[
-    Says::OfCells(concurrency),
-    Says::OfCells(queued),
-    Says::OfCells(exceeds_ceiling),
-];
+pub(crate) const SAYS: &[Says] = &[concurrency, queued, exceeds_ceiling];
 
 /// Cells with fewer requests in flight than asked for, and cells whose requests waited for each other before the device.
 pub fn concurrency(analysis: &Analysis) -> Vec<Finding> {

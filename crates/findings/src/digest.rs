@@ -1,25 +1,36 @@
-//! What several runs mean for a decision: few findings, the weightiest first, none twice, and all caveats in
-//! short.
+//! What several runs mean for a decision: few statements, the weightiest first, none twice, and all caveats in short.
 
 mod caveat;
-mod merged;
-mod weight;
 
+use crate::agreement::AGREEMENT;
+use crate::concurrency::SERIALISED;
 use crate::interpretation::Interpretation;
+use crate::preparation::PREPARATION;
+use crate::programs::{PROGRAMS_DIFFER, PROGRAMS_EQUIVALENT};
+use crate::rate::LOAD;
+use crate::timeline::{LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS};
 use crate::trust::Trust;
-use crate::{Finding, FindingKind, Rule, agreement, costs_of_random, optimal_pattern};
+use crate::verified::VERIFIED;
+use crate::{Finding, Rule, agreement, words};
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{self, HEADLINES_MAX, Role};
 use iolab_analysis::glance::Glance;
 
 pub use caveat::Caveat;
 
-/// Most headlines of a digest.
-pub const HEADLINES_MAX: usize = 7;
-/// Fewest headlines, where there are as many results.
-const HEADLINES_MIN: usize = 3;
-/// Most headlines of one rule about one run.
-const OF_ONE_RULE_MAX: usize = 2;
+/// Rules that answer the question of an experiment, in the order in which they are shown.
+const ANSWERS: [Rule; 5] = [
+    AGREEMENT,
+    VERIFIED,
+    PROGRAMS_DIFFER,
+    PROGRAMS_EQUIVALENT,
+    LOAD,
+];
+/// Rules that explain a number.
+const EXPLANATIONS: [Rule; 2] = [SERIALISED, PREPARATION];
+/// Rules of changes over time.
+const CHANGES: [Rule; 2] = [LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS];
 
 /// A run with what it says.
 #[derive(Debug, Clone, Copy)]
@@ -30,34 +41,24 @@ pub struct Told<'a> {
     pub interpretation: &'a Interpretation,
 }
 
-impl<'a> Told<'a> {
-    fn analysis(&self) -> &'a Analysis {
-        self.run.analysis()
-    }
-}
-
-/// A finding that matters, short.
+/// A statement that matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// The rule behind it.
-    pub rule: Rule,
-    /// Numbers of the runs that it is about, in order.
+    /// Places of the runs that it is about, in ascending order.
     pub runs: Vec<usize>,
-    /// One sentence, or two.
+    /// A sentence, or a few.
     pub text: String,
 }
 
-/// See the module.
+/// What a page begins with.
 #[derive(Debug, Clone)]
 pub struct Digest<'a> {
     /// The numbers that are compared most.
     pub glance: Glance<'a>,
     /// How far they can be trusted.
     pub trust: Trust,
-    /// At most [`HEADLINES_MAX`] findings, the weightiest first.
+    /// At most [`HEADLINES_MAX`] statements, the weightiest first.
     pub headlines: Vec<Headline>,
-    /// Findings of all kinds that are in no headline.
-    pub more: usize,
     /// What limits the numbers, the worst first.
     pub caveats: Vec<Caveat>,
 }
@@ -65,58 +66,54 @@ pub struct Digest<'a> {
 impl<'a> Digest<'a> {
     /// The digest of runs, in the order in which they were made.
     pub fn of(runs: &[Told<'a>]) -> Self {
-        let analyses: Vec<&Analysis> = runs.iter().map(Told::analysis).collect();
+        let analyses: Vec<&Analysis> = runs.iter().map(|told| told.run.analysis()).collect();
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
-        let mut ranked = merged::headlines(runs);
-        let taken: Vec<Rule> = ranked.iter().flat_map(|m| m.stands_for).copied().collect();
-        let all = findings(runs, &analyses);
-        let total = all.len();
-        for (runs, finding) in all {
-            let is_result = finding.rule.kind == FindingKind::Result;
-            let said = ranked
-                .iter()
-                .filter(|m| m.is_again(finding.rule, &runs))
-                .count();
-            if is_result && !taken.contains(&finding.rule) && said < OF_ONE_RULE_MAX {
-                ranked.push(merged::Ranked::of(finding, runs));
-            }
-        }
-        ranked.sort_by_key(|headline| std::cmp::Reverse(headline.weight));
-        // What has no weight is reported only where there is little else.
-        let weighty = ranked.iter().filter(|headline| headline.weight > 0).count();
-        ranked.truncate(weighty.clamp(HEADLINES_MIN, HEADLINES_MAX));
-        let headlines: Vec<Headline> = ranked.into_iter().map(|m| m.headline).collect();
         Self {
             glance: Glance::of(&analyses),
             trust: Trust::of(&analysed),
-            more: total.saturating_sub(headlines.len()),
-            headlines,
+            headlines: headlines(runs, &analyses),
             caveats: caveat::all(&analyses),
         }
     }
 }
 
-/// All findings with the numbers of the runs that they are about; what several runs say in the same words stands once.
-fn findings(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<(Vec<usize>, Finding)> {
-    let mut all: Vec<(Vec<usize>, Finding)> = Vec::new();
-    for (number, told) in runs.iter().enumerate() {
-        let own = agreement(&told.interpretation.peers);
-        for finding in own.iter().chain(&told.interpretation.findings) {
-            match all.iter_mut().find(|(_, other)| other == finding) {
-                Some((numbers, _)) => numbers.push(number),
-                None => all.push((vec![number], finding.clone())),
+/// Answers, explanations, effects, changes over time, limits, equivalence: in this order.
+fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
+    let mut all = of_rules(runs, &ANSWERS);
+    all.extend(of_rules(runs, &EXPLANATIONS));
+    let claims = claim::claims(analyses);
+    let of_claims = |role: fn(Role) -> bool| {
+        let own = claim::headlines(&claims).into_iter();
+        own.filter(move |one| role(one.role())).map(|one| Headline {
+            runs: one.runs(),
+            text: words::finding(one, analyses).text,
+        })
+    };
+    all.extend(of_claims(|role| role == Role::Effect));
+    all.extend(of_rules(runs, &CHANGES));
+    all.extend(of_claims(|role| role != Role::Effect));
+    all.truncate(HEADLINES_MAX);
+    all
+}
+
+/// The findings of these rules, one of each about a run; what several runs say in the same words stands once.
+fn of_rules(runs: &[Told<'_>], rules: &[Rule]) -> Vec<Headline> {
+    let mut all: Vec<Headline> = Vec::new();
+    for rule in rules {
+        for (run, told) in runs.iter().enumerate() {
+            let peers = agreement(&told.interpretation.peers);
+            let mut own = peers.iter().chain(&told.interpretation.findings);
+            let Some(Finding { text, .. }) = own.find(|finding| finding.rule == *rule) else {
+                continue;
+            };
+            match all.iter_mut().find(|other| other.text == *text) {
+                Some(other) => other.runs.push(run),
+                None => all.push(Headline {
+                    runs: vec![run],
+                    text: text.clone(),
+                }),
             }
         }
-    }
-    if runs.len() > 1 {
-        let mut together = costs_of_random(analyses);
-        together.extend(optimal_pattern(analyses));
-        let numbers: Vec<usize> = (0..runs.len()).collect();
-        all.extend(
-            together
-                .into_iter()
-                .map(|finding| (numbers.clone(), finding)),
-        );
     }
     all
 }

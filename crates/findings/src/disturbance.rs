@@ -39,15 +39,15 @@ pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQ
 
 /// What is said of a run, in this order.
 pub(crate) const SAYS: &[Says] = &[
-    Says::OfCells(suspended),
-    Says::OfCells(other_traffic),
-    Says::OfCells(cpu_contended),
-    Says::OfCells(cpu_quota),
-    Says::OfCells(requests_split),
-    Says::OfCells(requests_in_pieces),
-    Says::OfCells(read_ahead),
-    Says::OfCells(write_back_owed),
-    Says::OfCells(not_durable),
+    suspended,
+    other_traffic,
+    cpu_contended,
+    cpu_quota,
+    requests_split,
+    requests_in_pieces,
+    read_ahead,
+    write_back_owed,
+    not_durable,
 ];
 
 /// Cells with a flag, and the one of them in which a quantity is greatest.

@@ -4,41 +4,31 @@
 //! and functions, `digest.rs` what several runs mean for a decision (`trust.rs` how far to trust them, `digest/`
 //! findings by weight, merged).
 
-pub mod across;
 mod agreement;
 mod concurrency;
 pub mod digest;
-mod direction;
 mod disturbance;
 pub mod interpretation;
 mod limits;
-mod memory;
-mod optimal;
 mod peers;
 mod precision;
 mod preparation;
 mod programs;
-mod random;
 mod ranks;
 mod rate;
 mod rule;
 mod run;
-mod scaling;
 mod series_tests;
 mod shape;
-mod sizes;
-mod skipping;
-mod sync;
 mod tail;
 mod timeline;
 mod together;
 pub mod trust;
 mod verified;
+pub mod words;
 
 pub use agreement::{agreement, overall, tally};
 pub use concurrency::{concurrency, exceeds_ceiling, queued};
-pub use direction::writes_against_reads;
-pub(crate) use direction::{Pair as DirectionPair, pairs as write_read_pairs};
 pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
@@ -46,40 +36,27 @@ pub use disturbance::{
 use iolab_spec::quantity::significant;
 use iolab_stats::Ratio;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
-pub use memory::small_pages;
-pub use optimal::optimal_pattern;
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
 pub use preparation::untouched_buffers;
 pub use programs::programs;
-pub use random::random_against_sequential;
-pub(crate) use random::{Pair, pairs};
 pub use ranks::{caches_kept, imbalance, stragglers};
 pub use rate::{load, rate_not_held};
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run::{a_model, failed_trials, not_the_device, unfinished};
-pub(crate) use scaling::growths;
-pub use scaling::scaling;
 pub use series_tests::{dependence, drift, steady, two_groups};
 pub(crate) use series_tests::{dependent_cells, drifting_cells};
-pub use shape::{bends, fixed_costs};
-pub use sizes::{best_size, best_sizes, plateau};
-pub use skipping::cost_of_skipping;
-pub(crate) use skipping::skip_costs;
-pub use sync::cost_of_sync;
-pub(crate) use sync::{Pair as SyncPair, sync_pairs};
-pub use tail::{tail, tail_unknown};
+pub use shape::fixed_costs;
+pub use tail::tail_unknown;
 pub use timeline::{level_over_run, level_within_trials};
 pub use together::shared_limit;
 pub use verified::verified;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::bends::Bends;
-use iolab_analysis::curve::Point;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{self, Claim};
 use iolab_record::ServedBy;
 use iolab_spec::quantity::format_percent;
-use iolab_spec::units::format_size;
 
 /// One sentence or two, and the rule that wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,17 +77,10 @@ const TOPICS: &[&[Says]] = &[
     rate::HELD,
     concurrency::SAYS,
     rate::LOADS,
-    sizes::SAYS,
     shape::SAYS,
-    skipping::SAYS,
-    sync::SAYS,
-    direction::SAYS,
     preparation::SAYS,
-    memory::SAYS,
-    scaling::SAYS,
     ranks::SAYS,
     together::SAYS,
-    tail::SAYS,
     programs::SAYS,
     timeline::SAYS,
     series_tests::SAYS,
@@ -119,39 +89,46 @@ const TOPICS: &[&[Says]] = &[
     run::FAILURES,
 ];
 
-/// All that can be said of one run whose curves have these bends.
-pub fn findings(analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
-    let says = TOPICS.iter().copied().flatten();
-    says.flat_map(|says| says.of(analysis, bends)).collect()
+/// All that can be said of one run: what it shows, the weightiest first; what limits it; and last what it does not show.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let claims = claim::claims(&[analysis]);
+    let (shown, not) = claim::ordered(&claims);
+    let said = |claims: Vec<&Claim>| {
+        let texts = claims
+            .into_iter()
+            .map(|one| words::finding(one, &[analysis]));
+        texts.collect::<Vec<Finding>>()
+    };
+    let rules = TOPICS.iter().copied().flatten();
+    let (results, others): (Vec<Finding>, Vec<Finding>) = rules
+        .flat_map(|says| says(analysis))
+        .partition(|finding| finding.rule.kind == FindingKind::Result);
+    [results, said(shown), others, said(not)].concat()
 }
 
-/// What several runs tell together: the costs of random, and the optimal pattern.
+/// What several runs show together.
 pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
-    let mut findings = costs_of_random(&analyses);
+    let mut findings = random_across_runs(&analyses);
     if analyses.len() > 1 {
-        findings.extend(optimal_pattern(&analyses));
+        findings.extend(choices(&analyses));
     }
     findings
 }
 
-/// What random costs against sequential, for each pair of runs that differ in the pattern only.
-pub fn costs_of_random(analyses: &[&Analysis]) -> Vec<Finding> {
-    let against = |sequential| {
-        let cost = move |random| random_against_sequential(sequential, random);
-        analyses.iter().copied().filter_map(cost)
-    };
-    analyses.iter().copied().flat_map(against).collect()
+/// What random costs against sequential, where each was measured by a run of its own.
+pub fn random_across_runs(analyses: &[&Analysis]) -> Vec<Finding> {
+    let all = claim::random_across_runs(analyses).into_iter();
+    let claims = all.map(Claim::Comparison);
+    claims.map(|one| words::finding(&one, analyses)).collect()
 }
 
-/// A point in words: value, interval, size, and where the bytes came from unless it was the device.
-fn at(point: &Point<'_>, response: Response) -> String {
-    format!(
-        "{} at {}{}",
-        point.with_interval(response),
-        format_size(point.size),
-        origin(point.cell)
-    )
+/// Which settings to choose.
+pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
+    let all = claim::choices(analyses);
+    all.iter()
+        .filter_map(|one| words::choice(one, analyses))
+        .collect()
 }
 
 /// Says in brackets where the bytes came from, unless it was the device.

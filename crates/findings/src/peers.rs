@@ -9,7 +9,7 @@ pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each tr
 pub(crate) const GAPS: Rule = Rule::limit("gaps", "the options of each tool");
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(gaps), Says::OfCells(peers)];
+pub(crate) const SAYS: &[Says] = &[gaps, peers];
 
 /// The version of each peer and the command line of one of its trials.
 pub fn peers(analysis: &Analysis) -> Vec<Finding> {

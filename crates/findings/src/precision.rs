@@ -13,7 +13,7 @@ pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(below_precision)];
+pub(crate) const SAYS: &[Says] = &[below_precision];
 
 /// Cells whose interval is wider than the precision asked for, or that have none.
 pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {

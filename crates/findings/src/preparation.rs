@@ -13,7 +13,7 @@ pub(crate) const PREPARATION: Rule = Rule::result(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(untouched_buffers)];
+pub(crate) const SAYS: &[Says] = &[untouched_buffers];
 
 /// The setting in which untouched buffers cost most, and in how many they cost anything.
 pub fn untouched_buffers(analysis: &Analysis) -> Vec<Finding> {
@@ -25,6 +25,9 @@ pub fn untouched_buffers(analysis: &Analysis) -> Vec<Finding> {
     let Some(least) = least else {
         return Vec::new();
     };
+    if !points.iter().any(|point| costs(&point)) {
+        return Vec::new();
+    }
     let response = analysis.response;
     let place = match least.held.as_slice() {
         [] => String::new(),

@@ -21,7 +21,7 @@ pub(crate) const PROGRAMS_EQUIVALENT: Rule = Rule::result(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(programs)];
+pub(crate) const SAYS: &[Says] = &[programs];
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;

@@ -25,11 +25,7 @@ pub(crate) const CACHE_KEPT: Rule = Rule::doubt(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[
-    Says::OfCells(stragglers),
-    Says::OfCells(imbalance),
-    Says::OfCells(caches_kept),
-];
+pub(crate) const SAYS: &[Says] = &[stragglers, imbalance, caches_kept];
 
 /// Share of what a client reads that its page cache may hold before a cold trial.
 const KEPT: f64 = 0.05;

@@ -15,10 +15,10 @@ pub(crate) const LOAD: Rule = Rule::result(
 );
 
 /// Whether rates were held.
-pub(crate) const HELD: &[Says] = &[Says::OfCells(rate_not_held)];
+pub(crate) const HELD: &[Says] = &[rate_not_held];
 
 /// What a load does to the response time.
-pub(crate) const LOADS: &[Says] = &[Says::OfCells(load)];
+pub(crate) const LOADS: &[Says] = &[load];
 
 /// Cells in which storage or machine could not keep up with the rate.
 pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {

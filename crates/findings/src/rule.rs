@@ -1,15 +1,9 @@
 //! Rules: what a finding is for, and what it rests on.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::bends::Bends;
 
 use super::Finding;
 
-/// What medians rest on.
-pub(crate) const MEDIANS: &str =
-    "medians over the trials, and whether their exact 95 % intervals overlap";
-/// What ratios of medians rest on.
-pub(crate) const RATIOS: &str = "ratios of medians with their 95 % intervals";
 /// What the number of requests that reach the device rests on.
 pub(crate) const DEVICE_REQUESTS: &str =
     "the device's count of requests over iolab's, in each trial";
@@ -63,20 +57,4 @@ impl Rule {
 }
 
 /// A function that says something of one run, or nothing.
-#[derive(Clone, Copy)]
-pub(crate) enum Says {
-    /// From the numbers of its cells.
-    OfCells(fn(&Analysis) -> Vec<Finding>),
-    /// From the bends of its curves, which are costly to find.
-    OfBends(fn(&Analysis, &Bends) -> Vec<Finding>),
-}
-
-impl Says {
-    /// What it says of a run.
-    pub(crate) fn of(self, analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
-        match self {
-            Self::OfCells(of) => of(analysis),
-            Self::OfBends(of) => of(analysis, bends),
-        }
-    }
-}
+pub(crate) type Says = fn(&Analysis) -> Vec<Finding>;

@@ -17,13 +17,13 @@ pub(crate) const NOT_THE_DEVICE: Rule = Rule::limit(
 pub(crate) const FAILED_TRIALS: Rule = Rule::doubt("failed-trials", "what each trial ended with");
 
 /// What is said first: how far the run got.
-pub(crate) const STATUS: &[Says] = &[Says::OfCells(unfinished)];
+pub(crate) const STATUS: &[Says] = &[unfinished];
 
 /// What served the bytes.
-pub(crate) const ORIGIN: &[Says] = &[Says::OfCells(a_model), Says::OfCells(not_the_device)];
+pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device];
 
 /// What is said last: trials that failed.
-pub(crate) const FAILURES: &[Says] = &[Says::OfCells(failed_trials)];
+pub(crate) const FAILURES: &[Says] = &[failed_trials];
 
 /// The plan was not carried out.
 pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {

@@ -24,12 +24,7 @@ pub(crate) const TWO_GROUPS: Rule = Rule::doubt(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[
-    Says::OfCells(steady),
-    Says::OfCells(drift),
-    Says::OfCells(dependence),
-    Says::OfCells(two_groups),
-];
+pub(crate) const SAYS: &[Says] = &[steady, drift, dependence, two_groups];
 
 /// Level of the tests, over all cells of a run.
 const ALPHA: f64 = 0.05;

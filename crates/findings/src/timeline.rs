@@ -16,10 +16,7 @@ pub(crate) const LEVEL_OVER_RUN: Rule = Rule::doubt(
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[
-    Says::OfCells(level_over_run),
-    Says::OfCells(level_within_trials),
-];
+pub(crate) const SAYS: &[Says] = &[level_over_run, level_within_trials];
 
 /// Most changes over a run that are told: the greatest.
 const TOLD_MAX: usize = 3;

@@ -2,16 +2,18 @@
 
 use iolab_stats::Interval;
 
-use super::rule::MEDIANS;
 use super::{Finding, Rule, Says};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_spec::group::ALL;
 use iolab_spec::quantity::significant;
 
-pub(crate) const SHARED_LIMIT: Rule = Rule::result("shared-limit", MEDIANS);
+pub(crate) const SHARED_LIMIT: Rule = Rule::result(
+    "shared-limit",
+    "medians over the trials, and whether their exact 95 % intervals overlap",
+);
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[Says::OfCells(shared_limit)];
+pub(crate) const SAYS: &[Says] = &[shared_limit];
 
 /// The factor that says which groups run.
 const ACTIVE: &str = "active";

@@ -4,12 +4,12 @@
 //! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
 //! picture.
 
-pub mod across;
 pub mod answer;
 pub mod benchstat;
 pub mod chart;
 mod clients;
 pub mod compare;
+pub mod comparison_table;
 pub mod doctor;
 pub mod doubt;
 pub mod durable;

@@ -6,7 +6,6 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
-use iolab_findings::across::across;
 use iolab_plan::cells::label;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_spec::quantity::format_percent;
@@ -15,7 +14,7 @@ use iolab_spec::units::format_duration;
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
 use crate::layout::Grid;
-use crate::{clients, compare, equivalence, table};
+use crate::{clients, compare, comparison_table, equivalence, table};
 use iolab_spec::quantity::counted;
 
 /// What a report says of one run.
@@ -155,10 +154,14 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
         caption: one_line(&equivalence::caption(sides)),
         grid: Grid::of(equivalence::columns(sides)),
     }));
-    tables.extend(across(analysis).iter().map(|comparison| Captioned {
-        caption: crate::across::caption(comparison),
-        grid: Grid::of(crate::across::columns(comparison)),
-    }));
+    tables.extend(
+        comparison_table::tabled(analysis)
+            .iter()
+            .map(|comparison| Captioned {
+                caption: comparison_table::caption(comparison),
+                grid: Grid::of(comparison_table::columns(comparison)),
+            }),
+    );
     let clients = clients::columns(analysis);
     if !clients.is_empty() {
         tables.push(Captioned {

@@ -1,0 +1,162 @@
+//! Where a curve over I/O sizes is best: the sizes that may be, those shown to be as good within the margin, and those shown to be
+//! worse.
+
+use iolab_spec::response::Response;
+
+use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, judge, within_run};
+use crate::analysis::{Analysis, CellAnalysis};
+use crate::curve::{Curve, by_size};
+
+/// How a size compares with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It comes within [`MARGIN`] of every other size.
+    Near,
+    /// It may be the best one.
+    Open,
+    /// Another size is better.
+    Worse,
+    /// Another size looks better, and the evidence holds something that could turn that round.
+    Doubtful,
+    /// Too few trials.
+    Unknown,
+}
+
+/// One size of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Its cell.
+    pub cell: CellId,
+    /// The I/O size, bytes.
+    pub bs: u64,
+    /// Its median response.
+    pub median: f64,
+    /// How it compares.
+    pub standing: Standing,
+    /// Its response over that of the size with the best median; `None` for that one itself, and without an interval.
+    pub of_best: Option<Estimate>,
+    /// What could turn it round, where it is [`Standing::Doubtful`].
+    pub doubts: Vec<Doubt>,
+}
+
+/// Where a curve is best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Best {
+    /// The quantity.
+    pub response: Response,
+    /// Factor and level of what the curve holds.
+    pub held: Vec<(String, String)>,
+    /// Its sizes in ascending order.
+    pub candidates: Vec<Candidate>,
+    /// The place of the size with the best median among them.
+    pub best: usize,
+}
+
+impl Best {
+    /// The sizes that may be best: no other was shown to be better.
+    pub fn open(&self) -> impl Iterator<Item = &Candidate> {
+        let all = self.candidates.iter();
+        all.filter(|one| {
+            matches!(
+                one.standing,
+                Standing::Near | Standing::Open | Standing::Doubtful
+            )
+        })
+    }
+
+    /// Whether anything is shown: a size that is not the best, or one that is near it.
+    pub fn shows(&self) -> bool {
+        let all = self.candidates.iter();
+        let mut shown = all.map(|one| one.standing);
+        shown.any(|standing| standing == Standing::Worse)
+            || self
+                .candidates
+                .iter()
+                .all(|one| one.standing == Standing::Near)
+    }
+}
+
+/// How a size stands that was compared with all others: the estimate over each of them, and what that shows.
+fn standing(
+    judged: &[(Estimate, (Difference, Vec<Doubt>))],
+    response: Response,
+) -> (Standing, Vec<Doubt>) {
+    let worse = match response.more_is_better() {
+        true => Difference::Lower,
+        false => Difference::Higher,
+    };
+    let is_near = |(estimate, _): &(Estimate, _)| {
+        estimate
+            .interval
+            .is_some_and(|(low, high)| match response.more_is_better() {
+                true => low >= 1.0 - MARGIN,
+                false => high <= 1.0 + MARGIN,
+            })
+    };
+    if judged.iter().all(is_near) {
+        return (Standing::Near, Vec::new());
+    }
+    if judged
+        .iter()
+        .any(|(_, (difference, _))| *difference == worse)
+    {
+        return (Standing::Worse, Vec::new());
+    }
+    let doubted = judged.iter().find(|(_, (_, doubts))| !doubts.is_empty());
+    match doubted {
+        Some((_, (_, doubts))) => (Standing::Doubtful, doubts.clone()),
+        None => (Standing::Open, Vec::new()),
+    }
+}
+
+/// For each curve over I/O sizes of a run, in the order of the definition.
+pub fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
+    let curves = by_size(analysis, "bs");
+    curves
+        .iter()
+        .filter_map(|curve| best(analysis, curve, run))
+        .collect()
+}
+
+fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
+    let response = analysis.response;
+    let points = &curve.points;
+    let top = curve.best(response)?;
+    let best = points.iter().position(|point| point.size == top.size)?;
+    // Multiple comparisons with the best (Hsu): each size against all others; the true best one is the same in all of them.
+    let confidence = confidence(points.len() - 1);
+    let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
+    let against = |i: usize, j: usize| {
+        let estimate = within_run(cells[j], cells[i], confidence)?;
+        estimate.interval?;
+        Some((estimate, judge(&estimate, (cells[j], cells[i]), response)))
+    };
+    let candidates = points.iter().enumerate().map(|(i, point)| {
+        let others = (0..points.len()).filter(|j| *j != i);
+        let judged: Option<Vec<_>> = others.map(|j| against(i, j)).collect();
+        let (standing, doubts) = judged.map_or((Standing::Unknown, Vec::new()), |judged| {
+            standing(&judged, response)
+        });
+        Candidate {
+            cell: CellId {
+                run,
+                cell: point.cell.cell.id,
+            },
+            bs: point.size,
+            median: point.summary.median,
+            standing,
+            of_best: (i != best).then(|| Some(against(i, best)?.0)).flatten(),
+            doubts,
+        }
+    });
+    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
+    Some(Best {
+        response,
+        held: held
+            .filter(|(factor, _)| *factor != "bs")
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .collect(),
+        candidates: candidates.collect(),
+        best,
+    })
+}
