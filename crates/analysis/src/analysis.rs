@@ -26,7 +26,7 @@ pub use verified::CellVerified;
 use std::collections::BTreeMap;
 
 use iolab_spec::trial::{Backend, CacheState, Rate};
-use iolab_stats::{Summary, median, summary};
+use iolab_stats::{STEADY_WINDOW, Summary, median, summary};
 
 use ceiling::Ceilings;
 
@@ -127,6 +127,8 @@ pub struct CellAnalysis {
     pub verified: Option<CellVerified>,
     /// What went on around its trials.
     pub disturbance: CellDisturbance,
+    /// How many times the run had written its region over before its last five trials; `None` where it writes nothing.
+    pub overwritten: Option<f64>,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
     /// Why it has no trial, or none after a certain one; `None` for most cells.
@@ -265,6 +267,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .map(|number| Ceilings::of(&record.environment, number))
         .collect();
     let parts = ranks::PartsByRank::of(record);
+    let written = written_before(record);
     for cell in &mut cells {
         // Several targets at once have no ceiling that one of them gives.
         let target = record.target_of(&cell.cell);
@@ -272,6 +275,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
         cell.ranks = parts.of_cell(&context, &cell.cell, trials);
+        cell.overwritten = overwritten(&written, &cell.cell, trials);
         let id = cell.cell.id;
         groups::flag(&context, cell, trials, |number| own(id, number));
     }
@@ -302,6 +306,35 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         cells,
         timeline: Timeline::of(record),
     }
+}
+
+/// Bytes that the run had written to the target of each sample's cell before it, by the id of the sample.
+fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
+    let target: BTreeMap<i64, Option<usize>> = record
+        .cells
+        .iter()
+        .map(|cell| (cell.id, record.target_of(cell)))
+        .collect();
+    let mut written: BTreeMap<Option<usize>, f64> = BTreeMap::new();
+    let samples = record.samples.iter();
+    samples
+        .map(|sample| {
+            let target = target.get(&sample.cell).copied().flatten();
+            let sum = written.entry(target).or_default();
+            let before = *sum;
+            *sum += sample.operations.write.bytes as f64;
+            (sample.id, before)
+        })
+        .collect()
+}
+
+/// How many times the region of a cell was written over before the window of rounds that ends with its last trial.
+fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) -> Option<f64> {
+    let trial = cell.trial();
+    let measured = trials.iter().rev().filter(|sample| sample.is_measured());
+    let window = measured.take(STEADY_WINDOW).last()?;
+    let before = written.get(&window.id)?;
+    (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
 }
 
 /// CPUs that the process may use, where that is known.
@@ -389,6 +422,7 @@ impl Context {
             served: served::served(&ok),
             verified: CellVerified::of(trials),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
+            overwritten: None,
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

@@ -7,10 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
-use iolab_findings::Finding;
 use iolab_findings::interpretation::Interpretation;
+use iolab_findings::{Finding, conclusion};
 use iolab_plan::named_file;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
@@ -91,7 +92,7 @@ pub(crate) fn report(
     to: &mut dyn Write,
 ) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
-    writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
+    heading(analysis, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for pair in program_pairs(analysis) {
@@ -112,21 +113,37 @@ pub(crate) fn report(
     sentences(&interpretation.findings, style, to)
 }
 
+/// Writes a run in one line that can be pasted, and its question.
+fn heading(analysis: &Analysis, style: Style, to: &mut dyn Write) -> Outcome {
+    if let Some(line) = conclusion(analysis) {
+        writeln!(
+            to,
+            "{}\n",
+            paragraph(&plain(&line), "", style.width).trim_end()
+        )?;
+    }
+    Ok(writeln!(
+        to,
+        "{}",
+        wrapped(&plain(&analysis.question), style.width)
+    )?)
+}
+
 /// Writes one run, in full or up to what matters.
 pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     match full {
         true => report(&input.run, &input.interpretation, to),
-        false => conclusion(input, to),
+        false => brief(input, to),
     }
 }
 
 /// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
-fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
+fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
     if durable::asks(input) {
         return Ok(write!(to, "{}", durable::text(input, &style))?);
     }
-    writeln!(to, "{}", wrapped(&plain(&analysis.question), style.width))?;
+    heading(analysis, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {

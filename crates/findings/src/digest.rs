@@ -8,7 +8,7 @@ use crate::interpretation::Interpretation;
 use crate::preparation::PREPARATION;
 use crate::programs::{PROGRAMS_DIFFER, PROGRAMS_EQUIVALENT};
 use crate::rate::LOAD;
-use crate::timeline::{LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS};
+use crate::timeline::{LEVEL_IN_WARM_UP, LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS};
 use crate::trust::Trust;
 use crate::verified::VERIFIED;
 use crate::{Finding, Rule, agreement, words};
@@ -30,7 +30,7 @@ const ANSWERS: [Rule; 5] = [
 /// Rules that explain a number.
 const EXPLANATIONS: [Rule; 2] = [SERIALISED, PREPARATION];
 /// Rules of changes over time.
-const CHANGES: [Rule; 2] = [LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS];
+const CHANGES: [Rule; 3] = [LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS, LEVEL_IN_WARM_UP];
 
 /// A run with what it says.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,7 @@
 //! findings by weight, merged).
 
 mod agreement;
+mod conclusion;
 mod concurrency;
 pub mod digest;
 mod disturbance;
@@ -28,6 +29,7 @@ mod verified;
 pub mod words;
 
 pub use agreement::{agreement, overall, tally};
+pub use conclusion::conclusion;
 pub use concurrency::{concurrency, exceeds_ceiling, queued};
 pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,

@@ -2,7 +2,7 @@
 
 use iolab_stats::{Steadiness, holm};
 
-use super::{Finding, Rule, Says, within};
+use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::series_tests::SeriesTests;
 use iolab_plan::cells::label;
@@ -10,6 +10,11 @@ use iolab_spec::quantity::{digits, format_percent};
 
 pub(crate) const STEADY_STATE: Rule =
     Rule::result("steady-state", "the last 5 trials of each cell that writes");
+pub(crate) const NOT_STEADY: Rule = Rule::doubt("not-steady", STEADY_STATE.basis);
+pub(crate) const NOT_WRITTEN_OVER: Rule = Rule::limit(
+    "not-written-over",
+    "the bytes that the run wrote before the last 5 trials of a cell, over its region",
+);
 pub(crate) const DRIFT: Rule = Rule::doubt(
     "drift",
     "Mann and Kendall's test in each cell, with Holm's correction over the cells",
@@ -29,40 +34,61 @@ pub(crate) const SAYS: &[Says] = &[steady, drift, dependence, two_groups];
 /// Level of the tests, over all cells of a run.
 const ALPHA: f64 = 0.05;
 
-/// Whether the cells that write were in a steady state by the rule of the SNIA, each trial being a round. A device that
-/// is written to may start fast and end slow; reads hardly change it.
+/// Whether the cells that write were in a steady state by the rule of the SNIA, each trial being a round. A device that is written
+/// to may start fast and end slow; reads hardly change it. Trials that are alike before the region was written over once are no steady
+/// state.
 pub fn steady(analysis: &Analysis) -> Vec<Finding> {
     let cells = analysis.cells.iter();
     let writing = cells.filter(|c| c.cell.program().is_none() && c.cell.trial().read_percent < 100);
     let judged: Vec<(&CellAnalysis, Steadiness)> = writing
         .filter_map(|cell| Some((cell, cell.series_tests.steady?)))
         .collect();
-    let (reached, not): (Vec<_>, Vec<_>) =
-        judged.into_iter().partition(|(_, steady)| steady.reached);
-    let rule = "steady state (SNIA: 5 trials in a row within 20 %, their slope within 10 %)";
-    let text = match (reached.len(), not.len()) {
-        (0, 0) => return Vec::new(),
-        (n, 0) if n == analysis.cells.len() => format!("All cells reached a {rule}."),
-        (n, 0) => format!("All {n} cells that write reached a {rule}."),
-        (n, missed) => {
-            let by_range =
-                |a: &&(_, Steadiness), b: &&(_, Steadiness)| a.1.range.total_cmp(&b.1.range);
-            let restless = not.iter().max_by(by_range);
-            let example = restless.map_or_else(String::new, |(cell, steady)| {
-                format!(
-                    "; in {} the last 5 lie within {}, with a slope of {}",
-                    label(&analysis.factors, &cell.cell.levels),
-                    format_percent(steady.range),
-                    format_percent(steady.slope)
-                )
-            });
-            format!(
-                "A {rule} was reached in {n} of {} cells that write, and NOT reached in {missed}{example}. More trials, --settle or --precondition may reach it.",
-                n + missed
-            )
-        }
-    };
-    STEADY_STATE.one(text)
+    let (alike, not): (Vec<_>, Vec<_>) = judged.into_iter().partition(|(_, steady)| steady.reached);
+    let (reached, early): (Vec<_>, Vec<_>) = alike
+        .into_iter()
+        .partition(|(cell, _)| cell.overwritten.is_none_or(|times| times >= 1.0));
+    let mut findings = Vec::new();
+    if !reached.is_empty() {
+        findings.push(Finding {
+            rule: STEADY_STATE,
+            text: format!(
+                "{} reached a steady state: 5 trials in a row within 20 %, their slope within 10 % (SNIA), after the region was written over.",
+                cells_of(reached.len(), analysis)
+            ),
+        });
+    }
+    let share = |cell: &CellAnalysis| cell.overwritten.unwrap_or(0.0);
+    let least = early
+        .iter()
+        .map(|(cell, _)| share(cell))
+        .fold(f64::INFINITY, f64::min);
+    if !early.is_empty() {
+        findings.push(Finding {
+            rule: NOT_WRITTEN_OVER,
+            text: format!(
+                "No steady state is shown in {}: their last 5 trials are alike, but at least one had written only {} of its region before them. --precondition writes the region first.",
+                within(early.len(), analysis),
+                format_percent(least)
+            ),
+        });
+    }
+    let by_range = |a: &&(_, Steadiness), b: &&(_, Steadiness)| a.1.range.total_cmp(&b.1.range);
+    if let Some((cell, steady)) = not.iter().max_by(by_range) {
+        let place = match analysis.factors.is_empty() {
+            true => String::new(),
+            false => format!(" at {}", label(&analysis.factors, &cell.cell.levels)),
+        };
+        findings.push(Finding {
+            rule: NOT_STEADY,
+            text: format!(
+                "No steady state in {}: the last 5 trials{place} spread over {} (SNIA allows 20 %) with a slope of {} (10 %). More trials, --settle or --precondition may reach it.",
+                within(not.len(), analysis),
+                format_percent(steady.range),
+                format_percent(steady.slope)
+            ),
+        });
+    }
+    findings
 }
 
 /// Drift over all trials of a cell below which it is not reported, as a share of the median: less than the times of single

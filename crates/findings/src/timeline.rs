@@ -10,13 +10,15 @@ pub(crate) const LEVEL_WITHIN_TRIALS: Rule = Rule::doubt(
     "level-within-trials",
     "changepoints (PELT) in the median over the trials of each interval, confirmed likewise",
 );
+pub(crate) const LEVEL_IN_WARM_UP: Rule =
+    Rule::doubt("level-in-warm-up", LEVEL_WITHIN_TRIALS.basis);
 pub(crate) const LEVEL_OVER_RUN: Rule = Rule::doubt(
     "level-over-run",
     "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values",
 );
 
 /// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[level_over_run, level_within_trials];
+pub(crate) const SAYS: &[Says] = &[level_over_run, level_within_trials, level_in_warm_up];
 
 /// Most changes over a run that are told: the greatest.
 const TOLD_MAX: usize = 3;
@@ -79,6 +81,22 @@ pub fn level_within_trials(analysis: &Analysis) -> Vec<Finding> {
             greatest.trials,
         ),
     )
+}
+
+/// Cells whose throughput changed for good in the warm-up, which no number holds.
+fn level_in_warm_up(analysis: &Analysis) -> Vec<Finding> {
+    let shifts = analysis.timeline.in_warm_ups.iter();
+    let size = |shift: &TrialShift| shift.factor().ln().abs();
+    let Some(greatest) = shifts.max_by(|a, b| size(a).total_cmp(&size(b))) else {
+        return Vec::new();
+    };
+    LEVEL_IN_WARM_UP.one(format!(
+        "During the warm-up, which the numbers exclude, throughput {} after {} ({}){}; the measured trials show the later level.",
+        moved(greatest.factor()),
+        format_bytes(greatest.moved_bytes),
+        format_ns(greatest.after_ns as f64),
+        levels(greatest.cell, greatest.before_mb_s, greatest.after_mb_s, analysis),
+    ))
 }
 
 /// `fell to 34 % of what it was`.

@@ -18,11 +18,36 @@ pub enum Level {
     Poor,
 }
 
-/// See the module. Counts are of cells with measured trials.
+/// Why numbers are not fully trusted: the first of these that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing was measured.
+    NoTrials,
+    /// Trials failed, or data was wrong.
+    Faulty,
+    /// Most cells were not served by what they ask for.
+    NotAsAsked,
+    /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
+    DisturbedAndImprecise,
+    /// Most intervals are wider than their medians.
+    NothingPrecise,
+    /// Some cells were not served by what they ask for.
+    SomeNotAsAsked,
+    /// Some cells were disturbed.
+    SomeDisturbed,
+    /// A run did not come to its end.
+    Unfinished,
+    /// More than a quarter of the cells missed the precision goal.
+    Imprecise,
+}
+
+/// How far numbers can be trusted. Counts are of cells with measured trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trust {
     /// The verdict.
     pub level: Level,
+    /// What it rests on, where it is not the best one.
+    pub reason: Option<Reason>,
     /// Cells with measured trials.
     pub cells: usize,
     /// Cells without any.
@@ -77,6 +102,7 @@ impl Trust {
         let first = virtuals.next().flatten();
         let mut trust = Self {
             level: Level::Good,
+            reason: None,
             cells: measured.len(),
             unmeasured: all().count() - measured.len(),
             served,
@@ -98,23 +124,52 @@ impl Trust {
                 .count(),
         };
         let asked = measured.iter().filter(|cell| cell.is_as_asked()).count();
-        trust.level = trust.judge(asked);
+        let unprecise = measured
+            .iter()
+            .filter(|cell| cell.precision.is_some_and(|p| p > 1.0))
+            .count();
+        trust.reason = trust.judge(asked, unprecise);
+        trust.level = trust.reason.map_or(Level::Good, Reason::level);
         trust
     }
 
-    /// `asked`: cells that were served by what they asked for.
-    fn judge(&self, asked: usize) -> Level {
-        let imprecise = (self.cells - self.precise) as f64;
-        if self.cells == 0 || self.faulty > 0 || 2 * asked < self.cells {
-            Level::Poor
-        } else if asked < self.cells
-            || self.disturbed > 0
-            || self.unfinished > 0
-            || imprecise > IMPRECISE_MAX * self.cells as f64
-        {
-            Level::Limited
-        } else {
-            Level::Good
+    /// `asked`: cells that were served by what they asked for; `unprecise`: cells whose interval is wider than their median.
+    fn judge(&self, asked: usize, unprecise: usize) -> Option<Reason> {
+        let imprecise = self.cells - self.precise;
+        let is_most = |n: usize| 2 * n > self.cells;
+        let reasons = [
+            (self.cells == 0, Reason::NoTrials),
+            (self.faulty > 0, Reason::Faulty),
+            (2 * asked < self.cells, Reason::NotAsAsked),
+            (
+                is_most(self.disturbed) && is_most(imprecise),
+                Reason::DisturbedAndImprecise,
+            ),
+            (is_most(unprecise), Reason::NothingPrecise),
+            (asked < self.cells, Reason::SomeNotAsAsked),
+            (self.disturbed > 0, Reason::SomeDisturbed),
+            (self.unfinished > 0, Reason::Unfinished),
+            (
+                imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
+                Reason::Imprecise,
+            ),
+        ];
+        let found = reasons.into_iter().find(|(holds, _)| *holds);
+        found.map(|(_, reason)| reason)
+    }
+}
+
+impl Reason {
+    fn level(self) -> Level {
+        match self {
+            Self::NoTrials
+            | Self::Faulty
+            | Self::NotAsAsked
+            | Self::DisturbedAndImprecise
+            | Self::NothingPrecise => Level::Poor,
+            Self::SomeNotAsAsked | Self::SomeDisturbed | Self::Unfinished | Self::Imprecise => {
+                Level::Limited
+            }
         }
     }
 }

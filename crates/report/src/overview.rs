@@ -7,7 +7,7 @@ use iolab_analysis::glance::{Rate, Row};
 use iolab_analysis::outline::Outline;
 use iolab_findings::capitalised;
 use iolab_findings::digest::{Digest, Headline, Told};
-use iolab_findings::trust::Trust;
+use iolab_findings::trust::{Reason, Trust};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_spec::Result;
@@ -28,7 +28,7 @@ const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
 const CAVEAT_LINES: usize = 5;
 
-/// See the module.
+/// Runs, and what a page about them begins with.
 #[derive(Debug)]
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
@@ -97,7 +97,8 @@ impl<'a> Overview<'a> {
             rough_duration(std::time::Duration::from_nanos(spent)),
             targets.join(", "),
         );
-        let place = records().next().map(|first| {
+        let one_target = targets.len() == 1;
+        let place = records().next().filter(|_| one_target).map(|first| {
             let known = |key| {
                 first
                     .environment
@@ -178,10 +179,14 @@ impl<'a> Overview<'a> {
         let column = |heading: &str, dispensable, value: &dyn Fn(&Row<'_>) -> String| {
             Column::new(heading, dispensable, rows.iter().map(value))
         };
-        let mut columns = vec![
+        let mut columns = Vec::new();
+        if glance.varies_in_target() {
+            columns.push(column("target", 0, &|row| plain(row.target).into_owned()).left());
+        }
+        columns.extend([
             column("at a glance", 0, &access).left(),
             column("", 0, &|row| row.operation.name().to_owned()).left(),
-        ];
+        ]);
         if glance.varies_in_flight() {
             columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));
         }
@@ -339,11 +344,31 @@ pub(crate) fn trust(trust: &Trust) -> String {
         true => "virtual machine".to_owned(),
         false => "physical machine".to_owned(),
     }));
+    let reason = trust
+        .reason
+        .map_or_else(String::new, |reason| format!(": {}", in_words(reason)));
     format!(
-        "Trust: {}. {}.",
+        "Trust: {}{reason}. {}.",
         trust.level.name(),
         capitalised(&parts.join("; "))
     )
+}
+
+/// Why numbers are not fully trusted.
+fn in_words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoTrials => "nothing was measured",
+        Reason::Faulty => "trials failed, or wrong data was read back",
+        Reason::NotAsAsked => "most cells were not served by what they ask for",
+        Reason::DisturbedAndImprecise => {
+            "do not trust these numbers, other programs used the disk or the CPUs during most cells"
+        }
+        Reason::NothingPrecise => "most intervals are wider than their medians",
+        Reason::SomeNotAsAsked => "some cells were not served by what they ask for",
+        Reason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
+        Reason::Unfinished => "a run did not finish",
+        Reason::Imprecise => "cells missed the precision goal",
+    }
 }
 
 fn kind(kind: TargetKind) -> &'static str {

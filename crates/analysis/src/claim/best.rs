@@ -7,6 +7,9 @@ use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, jud
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 
+/// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
+const OPEN_MAX: usize = 40;
+
 /// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -76,37 +79,22 @@ impl Best {
     }
 }
 
-/// How a size stands that was compared with all others: the estimate over each of them, and what that shows.
-fn standing(
-    judged: &[(Estimate, (Difference, Vec<Doubt>))],
-    response: Response,
-) -> (Standing, Vec<Doubt>) {
-    let worse = match response.more_is_better() {
+/// The difference that makes a size worse than another.
+fn worse(response: Response) -> Difference {
+    match response.more_is_better() {
         true => Difference::Lower,
         false => Difference::Higher,
-    };
-    let is_near = |(estimate, _): &(Estimate, _)| {
-        estimate
-            .interval
-            .is_some_and(|(low, high)| match response.more_is_better() {
-                true => low >= 1.0 - MARGIN,
-                false => high <= 1.0 + MARGIN,
-            })
-    };
-    if judged.iter().all(is_near) {
-        return (Standing::Near, Vec::new());
     }
-    if judged
-        .iter()
-        .any(|(_, (difference, _))| *difference == worse)
-    {
-        return (Standing::Worse, Vec::new());
-    }
-    let doubted = judged.iter().find(|(_, (_, doubts))| !doubts.is_empty());
-    match doubted {
-        Some((_, (_, doubts))) => (Standing::Doubtful, doubts.clone()),
-        None => (Standing::Open, Vec::new()),
-    }
+}
+
+/// Whether a size comes within the margin of another.
+fn is_near(estimate: &Estimate, response: Response) -> bool {
+    estimate
+        .interval
+        .is_some_and(|(low, high)| match response.more_is_better() {
+            true => low >= 1.0 - MARGIN,
+            false => high <= 1.0 + MARGIN,
+        })
 }
 
 /// For each curve over I/O sizes of a run, in the order of the definition.
@@ -131,12 +119,32 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         estimate.interval?;
         Some((estimate, judge(&estimate, (cells[j], cells[i]), response)))
     };
+    let of_best: Vec<Option<(Estimate, (Difference, Vec<Doubt>))>> = (0..points.len())
+        .map(|i| (i != best).then(|| against(i, best)).flatten())
+        .collect();
+    let is_worse = |i: usize| {
+        let judged = of_best[i].as_ref();
+        judged.is_some_and(|(_, (difference, _))| *difference == worse(response))
+    };
+    // What is no worse than the size with the best median may be the best itself.
+    let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
+    let is_near = |i: usize| {
+        let mut others = open.iter().filter(|j| **j != i);
+        let near =
+            |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
+        open.len() <= OPEN_MAX && others.all(near)
+    };
+    let has_interval = (0..points.len()).any(|i| of_best[i].is_some());
     let candidates = points.iter().enumerate().map(|(i, point)| {
-        let others = (0..points.len()).filter(|j| *j != i);
-        let judged: Option<Vec<_>> = others.map(|j| against(i, j)).collect();
-        let (standing, doubts) = judged.map_or((Standing::Unknown, Vec::new()), |judged| {
-            standing(&judged, response)
-        });
+        let judged = of_best[i].as_ref();
+        let doubts = judged.map_or(Vec::new(), |(_, (_, doubts))| doubts.clone());
+        let standing = match judged {
+            None if i != best || !has_interval => Standing::Unknown,
+            _ if is_worse(i) => Standing::Worse,
+            _ if is_near(i) => Standing::Near,
+            _ if !doubts.is_empty() => Standing::Doubtful,
+            _ => Standing::Open,
+        };
         Candidate {
             cell: CellId {
                 run,
@@ -145,7 +153,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
             bs: point.size,
             median: point.summary.median,
             standing,
-            of_best: (i != best).then(|| Some(against(i, best)?.0)).flatten(),
+            of_best: judged.map(|(estimate, _)| *estimate),
             doubts,
         }
     });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_record::ServedBy;
 use iolab_spec::response::Response;
-use iolab_stats::{ratio_of_medians, trimmed_test_dependent};
+use iolab_stats::{mean, mean_interval, median, welch};
 
 use crate::analysis::CellAnalysis;
 use crate::imbalance::Disturber;
@@ -110,10 +110,12 @@ pub(super) fn within_run(
     if logs.len() < BLOCKS_MIN {
         return across_runs(base, other, confidence);
     }
-    let test = trimmed_test_dependent(&logs, confidence)?;
+    // Too few blocks for ranks: a t interval that holds the ratio of every block, too, so that one odd block decides nothing.
+    let test = mean_interval(&logs, confidence)?;
+    let (low, high) = hull((test.low, test.high), logs.iter().copied());
     Some(Estimate {
-        ratio: test.difference.exp(),
-        interval: Some((test.interval.low.exp(), test.interval.high.exp())),
+        ratio: mean(&logs)?.exp(),
+        interval: Some((low.exp(), high.exp())),
         blocks: Some(logs.len()),
     })
 }
@@ -124,11 +126,33 @@ pub(super) fn across_runs(
     other: &CellAnalysis,
     confidence: f64,
 ) -> Option<Estimate> {
-    let ratio = ratio_of_medians(&base.values, &other.values, confidence)?;
+    let logs = |cell: &CellAnalysis| -> Vec<f64> {
+        let all = cell.values.iter().map(|value| value.ln());
+        all.filter(|log| log.is_finite()).collect()
+    };
+    let (base, other) = (logs(base), logs(other));
+    let ratio = median(&other)? - median(&base)?;
+    let interval = (base.len().min(other.len()) >= BLOCKS_MIN)
+        .then(|| welch(&base, &other, confidence))
+        .flatten()
+        .map(|test| {
+            let ends =
+                |logs: &[f64]| hull((f64::INFINITY, f64::NEG_INFINITY), logs.iter().copied());
+            let ((base_low, base_high), (low, high)) = (ends(&base), ends(&other));
+            let ratios = [low - base_high, high - base_low];
+            hull((test.interval.low, test.interval.high), ratios.into_iter())
+        });
     Some(Estimate {
-        ratio: ratio.ratio,
-        interval: ratio.interval.map(|i| (i.low, i.high)),
+        ratio: ratio.exp(),
+        interval: interval.map(|(low, high)| (low.exp(), high.exp())),
         blocks: None,
+    })
+}
+
+/// The least interval that holds another one and all of these values.
+fn hull((low, high): (f64, f64), values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((low, high), |(low, high), value| {
+        (low.min(value), high.max(value))
     })
 }
 
