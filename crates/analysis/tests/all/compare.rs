@@ -12,7 +12,7 @@ use iolab_spec::response::Response;
 use iolab_spec::settings::SETTINGS;
 use iolab_spec::trial::{CacheState, Rate};
 
-use crate::synthetic::{add_cell, around, record, serve, size_curve};
+use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 
 fn terms() -> Criteria {
     Criteria {

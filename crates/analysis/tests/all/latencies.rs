@@ -9,7 +9,7 @@ use iolab_spec::Kind;
 use iolab_spec::Result;
 use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
 
-use crate::synthetic::{around, size_curve};
+use iolab_synthetic::{around, size_curve};
 
 /// Service times of reads.
 const READS: LatencyOf = LatencyOf::service(Operation::Read);

@@ -9,8 +9,8 @@ use iolab_record::{RunRecord, ServedBy};
 use iolab_spec::response::Response;
 use iolab_spec::trial::CacheState;
 
-use crate::synthetic::{add_cell, around, rate_report, record, serve, size_curve};
 use crate::text;
+use iolab_synthetic::{add_cell, around, rate_report, record, serve, size_curve};
 
 fn policies(throughputs: &[(&str, &str, f64)]) -> Analysis {
     let mut record = record("durable", &["sync", "bs"]);

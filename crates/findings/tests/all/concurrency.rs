@@ -8,7 +8,7 @@ use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
 use iolab_spec::trial::Rate;
 
-use crate::synthetic::{add_cell, record};
+use iolab_synthetic::{add_cell, record};
 
 /// Cells of these threads and throughputs; 4 KiB requests.
 fn grid(cells: &[(&str, f64)]) -> RunRecord {

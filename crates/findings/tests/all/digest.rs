@@ -8,7 +8,7 @@ use iolab_findings::trust::{Level, Trust};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 
-use crate::synthetic::{add_cell, around, record, serve};
+use iolab_synthetic::{add_cell, around, record, serve};
 
 /// A curve over sizes of one kind of access.
 fn curve(name: &str, access: &[&str], points: &[(&str, f64)]) -> RunRecord {

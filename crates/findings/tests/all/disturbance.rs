@@ -10,7 +10,7 @@ use iolab_spec::trial::CacheState;
 use proptest::prelude::*;
 
 use crate::all_findings;
-use crate::synthetic::{add_cell, around, record};
+use iolab_synthetic::{add_cell, around, record};
 
 fn text(findings: &[Finding]) -> String {
     let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();

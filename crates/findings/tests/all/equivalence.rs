@@ -8,7 +8,7 @@ use iolab_spec::units::format_size;
 use proptest::prelude::*;
 
 use crate::all_findings;
-use crate::synthetic::{add_cell, record};
+use iolab_synthetic::{add_cell, record};
 
 /// Times around `centre` that differ by up to 0.2 per mille either way and average to it.
 fn around(centre: f64, trials: usize) -> Vec<f64> {

@@ -9,8 +9,8 @@ use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_spec::response::Response;
 use iolab_spec::trial::{CacheState, Pattern};
 
-use crate::synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 use crate::{all_findings, text};
+use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
 const BENT: [(&str, f64); 5] = [
     ("4KiB", 60.0),

@@ -1,8 +1,5 @@
 //! What the laboratory concludes from made-up records. One program, so that it is linked once.
 
-#[path = "../../../analysis/tests/support/synthetic.rs"]
-mod synthetic;
-
 mod choices;
 mod concurrency;
 mod digest;

@@ -7,7 +7,7 @@ use iolab_findings::{agreement, gaps, peers};
 use iolab_record::EventKind;
 use iolab_record::{Event, RunRecord};
 
-use crate::synthetic::{add_cell, around, record, size_curve};
+use iolab_synthetic::{add_cell, around, record, size_curve};
 
 /// Two sizes by iolab and by fio, which is as much faster as `share` says.
 fn beside_fio(share: f64) -> RunRecord {

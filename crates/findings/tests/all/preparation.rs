@@ -5,7 +5,7 @@ use iolab_analysis::preparation::preparation;
 use iolab_record::RunRecord;
 
 use crate::all_findings;
-use crate::synthetic::{add_cell, record};
+use iolab_synthetic::{add_cell, record};
 
 /// Values about a throughput, so many.
 fn values(mb_s: f64, n: usize) -> Vec<f64> {

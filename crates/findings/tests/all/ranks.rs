@@ -5,8 +5,8 @@ use iolab_analysis::analysis::analyse;
 use iolab_record::Residency;
 use iolab_spec::trial::CacheState;
 
-use super::synthetic::{add_cell, around, by_ranks, record};
 use super::{all_findings, text};
+use iolab_synthetic::{add_cell, around, by_ranks, record};
 
 fn said(speeds: &[f64]) -> String {
     let mut record = record("read-size", &["bs"]);

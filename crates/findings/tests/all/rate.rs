@@ -5,7 +5,7 @@ use iolab_findings::{load, rate_not_held};
 use iolab_record::RunRecord;
 use iolab_spec::response::Response;
 
-use crate::synthetic::{add_cell, around, rate_report, record};
+use iolab_synthetic::{add_cell, around, rate_report, record};
 
 /// Cells at these rates that left so many of their 1000 requests unmade.
 fn loaded(rates: &[(u64, u64)]) -> RunRecord {

@@ -10,7 +10,7 @@ use iolab_spec::units::format_size;
 use proptest::prelude::*;
 
 use crate::all_findings;
-use crate::synthetic::{add_cell, around, record};
+use iolab_synthetic::{add_cell, around, record};
 
 /// A curve over the powers of two from 1 KiB to 1 MiB, with the thresholds of a machine.
 fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {

@@ -6,7 +6,7 @@ use iolab_findings::{Finding, level_over_run, level_within_trials};
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_spec::trial::Rate;
 
-use crate::synthetic::{add_cell, add_trial, record};
+use iolab_synthetic::{add_cell, add_trial, record};
 
 const MS: u64 = 1_000_000;
 const GIB: f64 = (1 << 30) as f64;

@@ -6,8 +6,8 @@ use iolab_record::RunRecord;
 use iolab_spec::group::GroupSpec;
 use iolab_spec::settings::CellSpec;
 
-use crate::synthetic::{add_cell, record};
 use crate::text;
+use iolab_synthetic::{add_cell, record};
 
 /// Cells of these active groups and throughputs, which vary by 1 %.
 fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {

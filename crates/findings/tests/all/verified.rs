@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Flag, analyse};
 use iolab_findings::verified;
 use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Verified};
 
-use crate::synthetic::{add_cell, add_trial, around, record};
+use iolab_synthetic::{add_cell, add_trial, around, record};
 
 fn verified_run() -> RunRecord {
     let mut record = record("write-size", &["bs"]);

@@ -13,7 +13,7 @@ use iolab_report::report::Report;
 use iolab_report::rows::Format;
 use iolab_report::{compare, export, table};
 
-use crate::synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
+use iolab_synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
 
 /// Ends elements, comments, attributes, scripts and lines; opens others.
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- '\"&<img src=x onerror=alert(1)>\u{2028}\u{202e}\u{1b}[2J]]>";

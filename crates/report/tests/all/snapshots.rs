@@ -14,7 +14,7 @@ use iolab_spec::group::GroupSpec;
 use iolab_spec::response::Response;
 use iolab_spec::settings::CellSpec;
 
-use crate::synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
+use iolab_synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
 
 fn sizes() -> RunRecord {
     let mut record = size_curve(

@@ -1,12 +1,10 @@
-//! Run records made up for tests: every number follows from the throughputs given.
-
-#![allow(dead_code, reason = "each test crate uses its share")]
+//! Run records made up by hand, trial by trial: every number follows from the throughputs given.
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, ClockDomain, Counters, DeviceStat, Effective, Ended, EndedBy, ExperimentRecord,
-    LatencySummary, Moved, Operation, OperationSummary, Part, PartId, PerOperation, ProcessIo,
-    Rank, RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
+    LatencySummary, Moved, OperationSummary, Part, PartId, PerOperation, ProcessIo, Rank,
+    RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
     Together, Verdict,
 };
 use iolab_spec::response::Response;
@@ -14,7 +12,7 @@ use iolab_spec::settings::{CellSpec, Setting};
 use iolab_spec::trial::{Rate, TrialSpec};
 
 /// A record with no cells yet.
-pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
+pub fn record(name: &str, factors: &[&str]) -> RunRecord {
     let mut environment = Environment::default();
     environment.put(&KEYS.cpu_usable_count, 2);
     RunRecord {
@@ -52,7 +50,7 @@ pub(crate) fn record(name: &str, factors: &[&str]) -> RunRecord {
 
 /// Adds a cell with these levels (`bs=4KiB`) and a measured trial per throughput, MB/s.
 /// A warm-up trial with an absurd throughput goes before them.
-pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize {
+pub fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize {
     let index = record.cells.len();
     let mut cell = Cell {
         id: index as i64,
@@ -86,22 +84,28 @@ pub(crate) fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) ->
 }
 
 /// Adds one trial to a cell and gives the sample, to be changed as a test needs.
-pub(crate) fn add_trial(
-    record: &mut RunRecord,
-    cell: usize,
-    mb_s: f64,
-    warmup: bool,
-) -> &mut Sample {
-    let c = &record.cells[cell];
-    let requests = 1000;
-    let bytes = requests * c.trial().bs;
+pub fn add_trial(record: &mut RunRecord, cell: usize, mb_s: f64, warmup: bool) -> &mut Sample {
+    let block = record.samples.iter().filter(|s| s.cell == cell as i64);
+    let sample = Sample {
+        id: record.samples.len() as i64 + 1,
+        block: block.count() as u32,
+        warmup,
+        ..trial(&record.cells[cell], 1000, mb_s)
+    };
+    record.samples.push(sample);
+    record.samples.last_mut().expect("just pushed")
+}
+
+/// A trial of a cell that did so many requests at this throughput, MB/s. The device carried them all.
+pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
+    let bytes = requests * cell.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
-    let p50 = elapsed_ns * u64::from(c.trial().threads) / requests;
-    let done = OperationSummary {
+    let reads = requests * u64::from(cell.trial().read_percent) / 100;
+    let p50 = elapsed_ns * cell.trial().in_flight() / requests;
+    let done = |requests: u64| OperationSummary {
         requests,
-        bytes,
-        short_transfers: 0,
-        latency: Some(LatencySummary {
+        bytes: requests * cell.trial().bs,
+        latency: (requests > 0).then_some(LatencySummary {
             mean_ns: p50 as f64,
             p50_ns: p50,
             p90_ns: p50 * 2,
@@ -109,28 +113,24 @@ pub(crate) fn add_trial(
             p999_ns: p50 * 4,
             max_ns: p50 * 5,
         }),
-        response: None,
-        lateness: None,
+        ..OperationSummary::default()
     };
-    let mut operations = PerOperation::default();
-    operations[match c.trial().read_percent {
-        100 => Operation::Read,
-        _ => Operation::Write,
-    }] = done;
-    let sample = Sample {
+    let operations = PerOperation {
+        read: done(reads),
+        write: done(requests - reads),
+        ..PerOperation::default()
+    };
+    let (read, written) = (operations.read.bytes, operations.write.bytes);
+    Sample {
         group: 0,
         client: 0,
         start_ns: 0,
-        id: record.samples.len() as i64 + 1,
-        cell: cell as i64,
-        block: record
-            .samples
-            .iter()
-            .filter(|s| s.cell == cell as i64)
-            .count() as u32,
+        id: 0,
+        cell: cell.id,
+        block: 0,
         visit: 0,
         position: 0,
-        warmup,
+        warmup: false,
         ok: true,
         started_utc: "2026-01-02T03:04:05Z".to_owned(),
         operations,
@@ -156,14 +156,18 @@ pub(crate) fn add_trial(
                 involuntary_switches: 2,
             },
             process_io: Some(ProcessIo {
-                rchar: bytes,
-                syscr: requests,
-                read_bytes: bytes,
-                ..ProcessIo::default()
+                rchar: read,
+                wchar: written,
+                syscr: reads,
+                syscw: requests - reads,
+                read_bytes: read,
+                write_bytes: written,
             }),
             device: Some(DeviceStat {
-                read_ios: requests,
-                read_bytes: bytes,
+                read_ios: reads,
+                read_bytes: read,
+                write_ios: requests - reads,
+                write_bytes: written,
                 busy_ms: elapsed_ns / 1_000_000,
                 ..DeviceStat::default()
             }),
@@ -181,14 +185,12 @@ pub(crate) fn add_trial(
             device_fraction: Some(1.0),
             reason: "the device carried all bytes".to_owned(),
         },
-    };
-    record.samples.push(sample);
-    record.samples.last_mut().expect("just pushed")
+    }
 }
 
 /// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
 /// not made.
-pub(crate) fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
+pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     record.cells[cell].spec.trial.rate = Some(Rate::Requests(rate));
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         let made = sample.requests();
@@ -218,7 +220,7 @@ fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
 }
 
 /// Sets the verdict of every trial of a cell.
-pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &str) {
+pub fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &str) {
     let fraction = match served_by {
         ServedBy::Device => Some(1.0),
         ServedBy::Mixed => Some(0.37),
@@ -235,7 +237,7 @@ pub(crate) fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, re
 }
 
 /// Eight trials around a throughput, within 1 % of it, in an order that tells nothing.
-pub(crate) fn around(mb_s: f64) -> Vec<f64> {
+pub fn around(mb_s: f64) -> Vec<f64> {
     [-1.0, 0.1, 0.7, 0.4, 1.0, -0.7, -0.1, -0.4]
         .iter()
         .map(|percent| mb_s * (1.0 + percent / 100.0))
@@ -243,7 +245,7 @@ pub(crate) fn around(mb_s: f64) -> Vec<f64> {
 }
 
 /// A curve over I/O sizes, eight trials each.
-pub(crate) fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
+pub fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
     let mut record = record(name, &["bs"]);
     for (size, mb_s) in points {
         add_cell(&mut record, &[&format!("bs={size}")], &around(*mb_s));
@@ -252,7 +254,7 @@ pub(crate) fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
 }
 
 /// Has ranks carry out every sample, each on a host of its own: all move as many bytes, at these speeds to each other.
-pub(crate) fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
+pub fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
     let hosts = speeds.iter().zip(0..);
     record.ranks = hosts
         .map(|(_, id)| Rank {

@@ -1,0 +1,4 @@
+//! Runs that are made up, against what is true of them, with the analysis that users have.
+
+mod ratios;
+mod scenarios;
