@@ -4,9 +4,9 @@
 use crate::analysis::{Analysis, analyse};
 use crate::answer::RunAnswer;
 use iolab_record::{RunRecord, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::group::ALL;
-use iolab_spec::response::Metric;
+use iolab_workload::Result;
+use iolab_workload::group::ALL;
+use iolab_workload::response::Metric;
 
 /// A record and what [`analyse`] makes of it. The two always belong together.
 #[derive(Debug, Clone, PartialEq)]

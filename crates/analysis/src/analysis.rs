@@ -16,7 +16,7 @@ pub use concurrency::{Concurrency, Relief, Shortfall};
 pub use disturbance::{CellDisturbance, Group, Split};
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
-pub use iolab_spec::response::Response;
+pub use iolab_workload::response::Response;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
@@ -25,8 +25,8 @@ pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
-use iolab_spec::trial::{Backend, CacheState, Rate};
 use iolab_stats::{STEADY_WINDOW, Summary, median, summary};
+use iolab_workload::trial::{Backend, CacheState, Rate};
 
 use ceiling::Ceilings;
 

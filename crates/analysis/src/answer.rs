@@ -2,8 +2,8 @@
 
 use iolab_record::question::Asked;
 use iolab_record::{RunRecord, RunStatus, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::level::Levels;
+use iolab_workload::Result;
+use iolab_workload::level::Levels;
 
 use crate::fitness::{Answer, CellAnswer, Evidence, Verdicts};
 use crate::slo::SearchAnswer;

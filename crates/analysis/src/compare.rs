@@ -14,7 +14,7 @@ pub use matching::{Difference, RunSide};
 pub use peers::{PEER_MARGIN, with_peers};
 
 use iolab_record::TargetKind;
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use crate::analysed::AnalysedRun;
 use crate::analysis::Response;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use iolab_spec::quantity::significant;
+use iolab_workload::quantity::significant;
 
 /// One measured size or count.
 #[derive(Debug, Clone, Copy)]

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Cell, RunRecord, Sample, ServedBy, Verdict};
-use iolab_spec::counters::{DeviceStat, FlushCounter, Traffic};
-use iolab_spec::response::Response;
-use iolab_spec::trial::{CacheState, SyncPolicy};
+use iolab_workload::counters::{DeviceStat, FlushCounter, Traffic};
+use iolab_workload::response::Response;
+use iolab_workload::trial::{CacheState, SyncPolicy};
 
 use crate::analysis::{CellDisturbance, usable_cpus};
 use crate::imbalance::Disturber;

@@ -7,7 +7,7 @@ pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Change, Evidence, Judged, Times, counted, judge, keeps, together};
 
-use iolab_spec::named;
+use iolab_workload::named;
 
 use crate::doubt::Direction;
 

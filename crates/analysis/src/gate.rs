@@ -1,7 +1,7 @@
 //! A new run against the last ones of the same experiment on the same machine and target: for a CI job that must fail when
 //! storage got slower, and only then.
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use crate::compare::Conclusion;
 use crate::runs::kin::{Kinship, LeftOut};

@@ -1,8 +1,8 @@
 //! The few numbers that a decision needs: sequential access in large blocks and random access in small ones, reads and
 //! writes, from whichever runs measured them.
 
-use iolab_spec::target::TargetName;
-use iolab_spec::trial::{Backend, Pattern, SyncPolicy};
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
 use crate::analysis::{Analysis, CellAnalysis};
 

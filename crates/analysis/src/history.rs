@@ -1,7 +1,7 @@
 //! Experiments over time, per machine and target: levels, their lasting shifts, and what changed in the environment.
 
-use iolab_spec::{Error, Result};
 use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
+use iolab_workload::{Error, Result};
 
 use crate::analysis::{CellAnalysis, Response};
 use crate::compare::ALPHA;

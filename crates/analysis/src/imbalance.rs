@@ -1,7 +1,7 @@
 //! What disturbs a measurement from outside, and whether the runs of two sides differ in it. METHODS.md has the rule.
 
 use crate::analysis::{CellAnalysis, CellDisturbance};
-use iolab_spec::quantity::{digits, format_percent};
+use iolab_workload::quantity::{digits, format_percent};
 
 /// Something that disturbs the trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
-use iolab_spec::{Error, Result, histogram};
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::{Error, Result, histogram};
 
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, RunRecord};

@@ -5,7 +5,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::curve::Curve;
-use iolab_spec::response::Response;
+use iolab_workload::response::Response;
 
 /// Resamples behind the interval.
 const RESAMPLES: usize = 1000;

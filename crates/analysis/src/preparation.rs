@@ -1,7 +1,7 @@
 //! Buffers that nothing has touched against buffers of zeros: what the page faults of the first touch cost.
 
-use iolab_spec::trial::BufferInit;
 use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians, welch};
+use iolab_workload::trial::BufferInit;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::curve::held_levels;

@@ -6,8 +6,8 @@ pub mod kin;
 pub(crate) mod matching;
 
 use iolab_record::{RunRecord, ServedBy};
-use iolab_spec::{Error, Result};
 use iolab_stats::Contrast;
+use iolab_workload::{Error, Result};
 
 pub use judge::{Judged, RunCell, judge};
 

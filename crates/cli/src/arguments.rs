@@ -11,8 +11,8 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_report::formats::ExportFormat;
-use iolab_spec::response::Metric;
-use iolab_spec::units::parse_share;
+use iolab_workload::response::Metric;
+use iolab_workload::units::parse_share;
 
 pub(crate) use self::comparing::{
     BetterName, Compare, CompareFormat, Gate, GateFormat, History, HistoryFormat, TestName,

@@ -5,8 +5,8 @@ use std::path::Path;
 use iolab_plan::experiment::BUILTIN;
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
-use iolab_spec::names::unknown;
-use iolab_spec::{Error, Result};
+use iolab_workload::names::unknown;
+use iolab_workload::{Error, Result};
 
 /// What `iolab study`, `run` and `fit` take by name, and what all of them measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

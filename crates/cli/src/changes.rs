@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_peers::{PEERS, adapt};
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_run::runner::Disk;
-use iolab_spec::Result;
-use iolab_spec::tool::Tool;
-use iolab_target::Consent;
+use iolab_runner::Disk;
+use iolab_storage::Consent;
+use iolab_workload::Result;
+use iolab_workload::tool::Tool;
 
 use crate::arguments::{Changes, ConsentOption};
 

@@ -7,10 +7,10 @@ use iolab_peers::beyond_budget;
 use iolab_plan::cells::Plan;
 use iolab_plan::forecast::Forecast;
 use iolab_report::forecast;
-use iolab_spec::Result;
-use iolab_spec::quantity::format_bytes;
-use iolab_spec::units::format_size;
-use iolab_target::{Need, Size};
+use iolab_storage::{Need, Size};
+use iolab_workload::Result;
+use iolab_workload::quantity::format_bytes;
+use iolab_workload::units::format_size;
 
 use crate::exit::Outcome;
 use crate::output;
@@ -66,7 +66,7 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         let mut text = format!("Bytes used of it: up to {}", format_size(bytes));
         // A plan may be for a machine that has the target.
         let demands = match path.exists() {
-            true => iolab_target::taken(path, need)?,
+            true => iolab_storage::taken(path, need)?,
             false => Vec::new(),
         };
         for demand in demands {
@@ -77,7 +77,7 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         }
         return Ok(text);
     }
-    let free = iolab_target::free(path)?;
+    let free = iolab_storage::free(path)?;
     let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
     Ok(format!(
         "Scratch file: {}, removed at the end; free for it: {free}",

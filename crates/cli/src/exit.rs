@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolab_analysis::fitness::Answer;
-use iolab_spec::quantity::counted;
-use iolab_spec::{Error, Kind};
+use iolab_workload::quantity::counted;
+use iolab_workload::{Error, Kind};
 
 use crate::harmless::harmless;
 use crate::output::listed;

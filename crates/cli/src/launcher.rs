@@ -9,8 +9,8 @@ use std::time::Duration;
 use iolab_cluster::launch::Launch;
 #[cfg(feature = "mpi")]
 use iolab_cluster::mpi::Wait;
-use iolab_ranks::{Ranks, own};
-use iolab_spec::{Error, Result};
+use iolab_runner::ranks::{Ranks, own};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::{self, Failure, Outcome};
@@ -81,7 +81,7 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
 fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
     use iolab_cluster::mpi::{Limits, Mpi};
-    use iolab_observe::clock::Clock;
+    use iolab_host::clock::Clock;
 
     if !is_launched() {
         return Ok(None);
@@ -106,7 +106,7 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
             Some(launch) => Err(launch.unconnected().into()),
         };
     }
-    let ranks = Ranks::new(Box::new(link), clock, iolab_run::runner::words);
+    let ranks = Ranks::new(Box::new(link), clock, iolab_runner::words);
     Ok(Some(Rc::new(ranks)))
 }
 

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::thread;
 
-use iolab_spec::Error;
+use iolab_workload::Error;
 
 use crate::exit::Failure;
 

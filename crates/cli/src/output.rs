@@ -24,8 +24,8 @@ use iolab_report::overview::Overview;
 use iolab_report::panels;
 use iolab_report::preparation as prepare;
 use iolab_report::table;
-use iolab_spec::plain::plain;
-use iolab_spec::{Error, Result};
+use iolab_workload::plain::plain;
+use iolab_workload::{Error, Result};
 
 use crate::exit::Outcome;
 use crate::harmless::{Harmless, harmless};

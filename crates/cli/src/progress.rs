@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use iolab_run::runner::{Observer, Progress};
-use iolab_spec::plain::plain;
-use iolab_spec::units::rough_duration;
+use iolab_runner::{Observer, Progress};
+use iolab_workload::plain::plain;
+use iolab_workload::units::rough_duration;
 
 use crate::output;
 

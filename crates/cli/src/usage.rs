@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use iolab_spec::foreign::unknown_option;
-use iolab_spec::names::nearest;
+use iolab_workload::foreign::unknown_option;
+use iolab_workload::names::nearest;
 
 use crate::arguments::Arguments;
 use crate::builtin::Builtin;
@@ -13,7 +13,7 @@ impl Arguments {
     ///
     /// # Errors
     /// Of kind usage: an option that other tools have, with iolab's way; what is built in, but no command.
-    pub(crate) fn read(is_silent: bool) -> iolab_spec::Result<Self> {
+    pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
         Self::try_parse().or_else(|mut error| {
             // No value of iolab begins with a dash: not the tip to pass the option as one.
             if error.kind() == ErrorKind::UnknownArgument
@@ -31,7 +31,7 @@ impl Arguments {
                 _ => None,
             };
             match is_silent {
-                true => Err(iolab_spec::Error::usage(error.to_string())),
+                true => Err(iolab_workload::Error::usage(error.to_string())),
                 false => known_elsewhere.map_or_else(|| error.exit(), Err),
             }
         })
@@ -40,7 +40,7 @@ impl Arguments {
 
 /// Answers a command that does not exist: by the one that takes this name, or by the nearest where clap has none to offer,
 /// which sees no likeness between `rnu` and `run`.
-fn answer_unknown_command(error: &mut clap::Error) -> iolab_spec::Result<()> {
+fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return Ok(());
     };

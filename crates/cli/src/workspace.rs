@@ -5,18 +5,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use iolab_machine::doctor::Preflight;
-use iolab_observe::clock::Clock;
+use iolab_doctor::Preflight;
+use iolab_host::clock::Clock;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
-use iolab_run::peak_probe;
-use iolab_run::runner::{self, Disk, Programs, Setup, Targets};
-use iolab_spec::{Error, Result};
-use iolab_target::{Need, Target, TargetKind};
+use iolab_runner::peak_probe;
+use iolab_runner::ranks::Ranks;
+use iolab_runner::{Disk, Programs, Setup, Targets};
+use iolab_storage::{Need, Target, TargetKind};
+use iolab_workload::{Error, Result};
 
 use crate::exit::Outcome;
 use crate::launcher;
@@ -112,11 +112,11 @@ impl Workspace {
     }
 
     /// What is measured on.
-    pub(crate) fn place(&self) -> runner::Place<'_> {
+    pub(crate) fn place(&self) -> iolab_runner::Place<'_> {
         match &self.place {
-            Place::Targets(targets) => runner::Place::Targets(targets),
-            Place::Programs(programs) => runner::Place::Programs(programs),
-            Place::Model(disk) => runner::Place::Model(disk),
+            Place::Targets(targets) => iolab_runner::Place::Targets(targets),
+            Place::Programs(programs) => iolab_runner::Place::Programs(programs),
+            Place::Model(disk) => iolab_runner::Place::Model(disk),
         }
     }
 

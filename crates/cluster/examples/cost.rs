@@ -19,16 +19,16 @@ use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, Habits, Whole};
 use iolab_cluster::virtual_network::{Costs, Seat, Skew, Traffic, network};
 use iolab_cluster::wire::{Reader, Writer};
-use iolab_spec::counters::{
+use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse, SharedAccounts,
 };
-use iolab_spec::cpus::Cpus;
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
-use iolab_spec::medium::Medium;
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::outcome::{Ended, Outcome, Tally};
-use iolab_spec::region::{Extents, Region, Residency};
-use iolab_spec::series::{INTERVAL_NS, Interval, Series};
+use iolab_workload::cpus::Cpus;
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::medium::Medium;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{Ended, Outcome, Tally};
+use iolab_workload::region::{Extents, Region, Residency};
+use iolab_workload::series::{INTERVAL_NS, Interval, Series};
 
 const HABITS: Habits = Habits {
     rounds: 8,

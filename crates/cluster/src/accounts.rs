@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolab_spec::counters::{Bottom, SharedAccount, SharedAccounts};
+use iolab_workload::counters::{Bottom, SharedAccount, SharedAccounts};
 
 use crate::client::members;
 use crate::wire::{Reader, Wire, Writer, wired};

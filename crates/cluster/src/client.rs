@@ -1,10 +1,10 @@
 //! Clients: ranks that share caches. They are the ranks of a host; where each rank has a target of its own, every one by itself.
 
-use iolab_spec::counters::{Counters, SharedAccounts};
-use iolab_spec::medium::Medium;
-use iolab_spec::operation::PerOperation;
-use iolab_spec::region::Region;
-use iolab_spec::summary::{LatencySummary, OperationSummary};
+use iolab_workload::counters::{Counters, SharedAccounts};
+use iolab_workload::medium::Medium;
+use iolab_workload::operation::PerOperation;
+use iolab_workload::region::Region;
+use iolab_workload::summary::{LatencySummary, OperationSummary};
 
 use crate::wire::{Reader, Wire, Writer, wired};
 

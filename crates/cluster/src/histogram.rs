@@ -1,6 +1,6 @@
 //! Latency histograms on their way: only the buckets in use are sent, and merging loses nothing.
 
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 
 use crate::wire::{Reader, Writer};
 

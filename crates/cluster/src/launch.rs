@@ -1,6 +1,6 @@
 //! Whether a launcher (mpirun, srun) started this process as one of several.
 
-use iolab_spec::Error;
+use iolab_workload::Error;
 
 /// What a launcher tells its processes in their environment.
 struct Launcher {

@@ -1,8 +1,8 @@
 //! What the root has the other ranks do, one order after the other.
 
-use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
-use iolab_spec::trial::TrialSpec;
-use iolab_spec::{Error, Kind, Result};
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Kind, Result};
 
 use crate::wire::{Reader, Wire, Writer, wired};
 

@@ -3,22 +3,22 @@
 //! What the kernel counts for a whole host comes from one rank of each host, and what it counts of a device from one rank of
 //! those that use it there, or it would count several times.
 
-use iolab_spec::counters::{
+use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
     ResourceUse, SharedAccounts,
 };
-use iolab_spec::cpus::Cpus;
-use iolab_spec::histogram::LatencyHistogram;
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::outcome::{
+use iolab_workload::cpus::Cpus;
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{
     Effective, Ended, FailedRank, Failure, Outcome, RateReport, Tally, Waits,
 };
-use iolab_spec::region::{Extents, Region, Residency};
-use iolab_spec::request_sizes::RequestSizes;
-use iolab_spec::series::{Interval, Series};
-use iolab_spec::verify::{FaultKind, Faults, Verified};
+use iolab_workload::region::{Extents, Region, Residency};
+use iolab_workload::request_sizes::RequestSizes;
+use iolab_workload::series::{Interval, Series};
+use iolab_workload::verify::{FaultKind, Faults, Verified};
 
-use iolab_spec::medium::Medium;
+use iolab_workload::medium::Medium;
 
 use crate::accounts::{self, Adds, Shares};
 use crate::client::Client;
@@ -190,7 +190,7 @@ fn both<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
 }
 
 fn merged(mut sum: LatencyHistogram, part: &LatencyHistogram) -> LatencyHistogram {
-    iolab_spec::histogram::add(&mut sum, part);
+    iolab_workload::histogram::add(&mut sum, part);
     sum
 }
 
@@ -393,7 +393,7 @@ wired! {
     Faults { blocks, first_offset }
 }
 
-/// Values of all operations in the order of [`iolab_spec::operation::Operation::ALL`].
+/// Values of all operations in the order of [`iolab_workload::operation::Operation::ALL`].
 impl<T: Wire> Wire for PerOperation<T> {
     fn write(&self, to: &mut Writer) {
         self.iter().for_each(|(_, value)| value.write(to));

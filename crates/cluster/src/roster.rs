@@ -1,7 +1,7 @@
 //! Which of the ranks take part in a trial that does not ask for all.
 
-use iolab_spec::quantity::counted;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::counted;
+use iolab_workload::{Error, Result};
 
 /// The ranks that take part, in ascending order, rank 0 among them. `hosts` says on which host each rank is. Hosts are taken in
 /// the order of their first ranks, and ranks in turn from each of them, so that they lie as evenly as they can.

@@ -1,7 +1,7 @@
 //! Which part of the region a rank reads: its own, or one that another rank or host wrote, whose caches are not its own.
 
-use iolab_spec::trial::Shift;
-use iolab_spec::{Error, Result};
+use iolab_workload::trial::Shift;
+use iolab_workload::{Error, Result};
 
 /// The part of each rank, where part `r` was written by rank `r`; every part is taken once. `hosts` says on which host each
 /// rank is.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use iolab_spec::trial::{CacheState, TrialSpec};
+use iolab_workload::trial::{CacheState, TrialSpec};
 
 /// Bytes per second of all ranks together, at least.
 const BYTES: u64 = 4 << 20;
@@ -78,7 +78,7 @@ fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use iolab_spec::trial::{Limit, Rate, SyncPolicy};
+    use iolab_workload::trial::{Limit, Rate, SyncPolicy};
 
     use super::*;
 

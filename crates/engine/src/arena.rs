@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
-use iolab_spec::quantity::counted;
-use iolab_spec::trial::{BufferInit, BufferMemory, CacheState, HUGE_PAGE_BYTES, TrialSpec};
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::counted;
+use iolab_workload::trial::{BufferInit, BufferMemory, CacheState, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_workload::{Error, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Buffers start on huge-page boundaries when they are at least this large, or are to lie in huge pages.

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use rustix::mm::{Advice, madvise};
 
 use crate::arena::{Arena, HUGE_PAGE, Pieces, no_memory, stride};
-use iolab_pattern::{RandomBytes, derive};
-use iolab_spec::trial::{BufferInit, Content, TrialSpec};
-use iolab_spec::{Error, Result};
+use iolab_workload::pattern::{RandomBytes, derive};
+use iolab_workload::trial::{BufferInit, Content, TrialSpec};
+use iolab_workload::{Error, Result};
 
 /// Written data differs in every piece of this size.
 const STAMP_EVERY: usize = 4096;

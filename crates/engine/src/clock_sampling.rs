@@ -1,6 +1,6 @@
 //! How often a trial that is not timed request by request looks at the clock.
 
-use iolab_observe::clock::Clock;
+use iolab_host::clock::Clock;
 
 /// When a worker whose requests are not timed looks at the clock, for its time bound and for the interval that it is in.
 /// Requests that are over faster than the clock can be read are looked at in growing groups, so that the clock takes no part of them

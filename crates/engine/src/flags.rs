@@ -6,10 +6,10 @@ use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::backend::trim;
-use iolab_spec::trial::{SyncPolicy, TrialSpec};
-use iolab_spec::units::format_size;
-use iolab_spec::{Error, Result};
-use iolab_target::{Target, TargetKind};
+use iolab_storage::{Target, TargetKind};
+use iolab_workload::trial::{SyncPolicy, TrialSpec};
+use iolab_workload::units::format_size;
+use iolab_workload::{Error, Result};
 
 /// `STATX_WRITE_ATOMIC` of linux/stat.h (6.11).
 const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x0001_0000);

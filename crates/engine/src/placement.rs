@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use iolab_spec::cpus::{CPU_MAX, Cpus, Placement};
-use iolab_spec::trial::{IoPriority, TrialSpec};
-use iolab_spec::{Error, Result};
+use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
+use iolab_workload::trial::{IoPriority, TrialSpec};
+use iolab_workload::{Error, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use iolab_target::sysfs::value;
+use iolab_storage::sysfs::value;
 
 /// Where the kernel shows the CPUs.
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use crate::buffer::Slot;
-use iolab_spec::operation::Operation;
-use iolab_spec::outcome::Effective;
-use iolab_spec::trial::SyncCall;
+use iolab_workload::operation::Operation;
+use iolab_workload::outcome::Effective;
+use iolab_workload::trial::SyncCall;
 
 /// What a request does. One number: the hot loop compares it several times a request, and a payload would make each of
 /// these comparisons two.
@@ -56,7 +56,7 @@ pub(crate) struct Request {
     pub(crate) offset: u64,
     /// Where in its buffer the data begins, bytes.
     pub(crate) at: u32,
-    /// Bytes; at most [`iolab_spec::trial::BS_MAX`], so that every system call's length type holds it.
+    /// Bytes; at most [`iolab_workload::trial::BS_MAX`], so that every system call's length type holds it.
     pub(crate) len: u32,
 }
 

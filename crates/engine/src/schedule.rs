@@ -1,13 +1,13 @@
 //! The open loop's intended starts: when each request shall be made, whatever the storage does meanwhile.
 
-use iolab_spec::trial::{Arrivals, Rate};
+use iolab_workload::trial::{Arrivals, Rate};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use iolab_observe::clock::Clock;
-use iolab_pattern::derive;
-use iolab_spec::trial::TrialSpec;
+use iolab_host::clock::Clock;
+use iolab_workload::pattern::derive;
+use iolab_workload::trial::TrialSpec;
 
 /// One worker's endless stream of intended starts, in ticks since its own start; its memory is constant.
 ///
@@ -89,12 +89,12 @@ impl Schedule {
 mod tests {
     use std::time::Duration;
 
-    use iolab_spec::trial::Arrivals;
-    use iolab_spec::trial::RATE_MAX;
+    use iolab_workload::trial::Arrivals;
+    use iolab_workload::trial::RATE_MAX;
     use proptest::prelude::*;
 
     use super::*;
-    use iolab_spec::trial::Limit;
+    use iolab_workload::trial::Limit;
 
     fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
         TrialSpec {

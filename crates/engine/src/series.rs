@@ -3,13 +3,13 @@
 //! A worker's hot loop only compares a stamp that it has anyway with the end of the interval; what was done since
 //! the last such end is then the difference of its tallies. So the sums over a series are the tallies, exactly.
 
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::series::together;
-use iolab_spec::series::{INTERVALS_MAX, Interval, Series};
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::series::together;
+use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
 
-use iolab_observe::clock::Clock;
+use iolab_host::clock::Clock;
 
-pub use iolab_spec::series::INTERVAL_NS;
+pub use iolab_workload::series::INTERVAL_NS;
 
 /// The series of several workers together.
 pub(crate) fn merged(workers: impl Iterator<Item = Recorder>, clock: &Clock) -> Series {

@@ -9,14 +9,14 @@ mod worker;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::trial::{merge, sum, together};
-use iolab_observe::clock::Clock;
-use iolab_spec::counters::Counters;
-use iolab_spec::group::GroupTrial;
-use iolab_spec::outcome::{Ended, GroupOutcome, Outcome};
-use iolab_spec::region::Region;
-use iolab_spec::trial::TrialSpec;
-use iolab_spec::units::format_size;
-use iolab_spec::{Error, Result};
+use iolab_host::clock::Clock;
+use iolab_workload::counters::Counters;
+use iolab_workload::group::GroupTrial;
+use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
+use iolab_workload::region::Region;
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::units::format_size;
+use iolab_workload::{Error, Result};
 use worker::Worker;
 
 /// What is asked of a disk.

@@ -30,18 +30,18 @@ pub use flush::flush_dirty_pages;
 use flush::{owes_sync, pay_sync};
 pub use groups::run_groups;
 pub(crate) use groups::together;
-use iolab_observe::clock::Clock;
-use iolab_observe::observation::Observation;
-use iolab_observe::page_cache;
-use iolab_spec::counters::Counters;
-use iolab_spec::outcome::{Ended, Failure, Outcome};
-use iolab_spec::region::Region;
-use iolab_spec::stripe::Stripe;
-use iolab_spec::trial::{Backend, CacheState, Layout, Limit, TrialSpec};
-use iolab_spec::verify::FaultyData;
-use iolab_spec::{Error, Result};
-use iolab_target::memory_limits;
-use iolab_target::{Target, TargetKind};
+use iolab_host::clock::Clock;
+use iolab_host::observation::Observation;
+use iolab_host::page_cache;
+use iolab_storage::memory_limits;
+use iolab_storage::{Target, TargetKind};
+use iolab_workload::counters::Counters;
+use iolab_workload::outcome::{Ended, Failure, Outcome};
+use iolab_workload::region::Region;
+use iolab_workload::stripe::Stripe;
+use iolab_workload::trial::{Backend, CacheState, Layout, Limit, TrialSpec};
+use iolab_workload::verify::FaultyData;
+use iolab_workload::{Error, Result};
 use meeting::Alone;
 pub use meeting::Meeting;
 pub(crate) use merge::{merge, sum};
@@ -65,7 +65,7 @@ pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) 
     run_with(spec, &[target], clock, stop, &mut Alone)
 }
 
-/// As [`run`], with its requests striped over all targets (see [`iolab_spec::stripe`]), where there are several.
+/// As [`run`], with its requests striped over all targets (see [`iolab_workload::stripe`]), where there are several.
 ///
 /// # Errors
 /// As [`run`].

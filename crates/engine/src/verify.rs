@@ -16,9 +16,9 @@ mod tests;
 
 use std::time::SystemTime;
 
-use iolab_spec::verify::{Found, Write};
+use iolab_workload::verify::{Found, Write};
 
-use iolab_pattern::derive;
+use iolab_workload::pattern::derive;
 
 use format::Generation;
 pub(crate) use read_back::{Reading, Stored, read_back};

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use crate::buffer::{Buffers, Slot, stamp};
 use crate::clock_sampling::ClockSampling;
 use crate::request::{Action, Backend, Completion, Request};
-use iolab_spec::outcome::Ended;
+use iolab_workload::outcome::Ended;
 
 pub(crate) use common::Common;
 use common::Issued;

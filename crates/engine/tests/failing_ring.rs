@@ -7,10 +7,10 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::outcome::{Ended, Failure};
-use iolab_spec::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
-use iolab_target::{Need, Target};
+use iolab_host::clock::Clock;
+use iolab_storage::{Need, Target};
+use iolab_workload::outcome::{Ended, Failure};
+use iolab_workload::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
 
 const BS: u64 = 1 << 20;
 const DEPTH: u32 = 32;

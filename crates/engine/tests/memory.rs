@@ -5,9 +5,9 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::trial::{CacheState, Limit, Pattern, TrialSpec};
-use iolab_target::{Need, Target};
+use iolab_host::clock::Clock;
+use iolab_storage::{Need, Target};
+use iolab_workload::trial::{CacheState, Limit, Pattern, TrialSpec};
 
 /// Peak resident memory of this process, KiB.
 fn peak_kib() -> u64 {

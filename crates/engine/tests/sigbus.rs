@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::outcome::{Ended, Failure};
-use iolab_spec::trial::{Backend, CacheState, Limit, TrialSpec};
-use iolab_target::{Need, Target};
+use iolab_host::clock::Clock;
+use iolab_storage::{Need, Target};
+use iolab_workload::outcome::{Ended, Failure};
+use iolab_workload::trial::{Backend, CacheState, Limit, TrialSpec};
 use rustix::mm::{MapFlags, ProtFlags};
 
 const SIZE: u64 = 4 << 20;

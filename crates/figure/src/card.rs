@@ -1,9 +1,9 @@
 //! The glance as a picture to post: 1200 by 630 pixels, the size that previews of links have.
 
 use iolab_analysis::glance::{Operation, Order, Row};
-use iolab_spec::Result;
-use iolab_spec::quantity::{format_ns, format_percent, significant};
-use iolab_spec::units::format_size;
+use iolab_workload::Result;
+use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::units::format_size;
 
 use super::palette::{SERIES, colour};
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_record::Sample;
-use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
+use iolab_workload::{Error, Result};
 
 use super::options::Options;
 use super::words::{self, Measure};

@@ -13,7 +13,7 @@ enum Needs {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $needs:expr, $words:literal;)+) => {
-        iolab_spec::named! {
+        iolab_workload::named! {
             /// What a figure shows. In the order in which the kinds are explained.
             pub enum FigureKind: "kind of figure" {
                 $($(#[$doc])* $kind = $name,)+

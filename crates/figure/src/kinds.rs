@@ -16,7 +16,7 @@ mod scaling;
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
 use iolab_analysis::equivalence::FIRST_TRIALS;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use latency::View;
 
@@ -26,7 +26,7 @@ use super::kind::FigureKind;
 use super::model::{Along, Line, Model};
 use super::options::Options;
 use super::words;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// The model of a figure.
 ///

@@ -8,7 +8,7 @@ mod marks;
 mod spread;
 mod uprights;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::model::Model;
 use super::options::Options;

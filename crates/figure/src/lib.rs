@@ -41,7 +41,7 @@ use iolab_analysis::history;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_analysis::slo::LevelValues;
 use iolab_record::{RunRecord, SampleSeries};
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 pub use kind::FigureKind;
 pub use options::{Center, Options, Reference, Spread, parse_length};
@@ -51,7 +51,7 @@ pub use svg::{escaped, style};
 use model::Model;
 use scene::Scene;
 
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Name of the factor that the runs of several files are the levels of.
 pub const RUN: &str = "run";

@@ -1,8 +1,8 @@
 //! What can be asked of a figure.
 
 use iolab_analysis::analysis::Response;
-use iolab_spec::level::{Level, Levels, Quantity as LevelQuantity, Requests};
-use iolab_spec::{Error, Result};
+use iolab_workload::level::{Level, Levels, Quantity as LevelQuantity, Requests};
+use iolab_workload::{Error, Result};
 
 use super::kind::FigureKind;
 

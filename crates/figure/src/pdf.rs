@@ -6,8 +6,8 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use iolab_record::digest;
-use iolab_spec::plain::plain;
-use iolab_spec::{Error, Result};
+use iolab_workload::plain::plain;
+use iolab_workload::{Error, Result};
 use subsetter::{GlyphRemapper, subset};
 
 use super::scene::{Scene, Text};

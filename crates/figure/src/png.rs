@@ -1,7 +1,7 @@
 //! A scene as PNG.
 
-use iolab_spec::plain::plain;
-use iolab_spec::{Error, Result};
+use iolab_workload::plain::plain;
+use iolab_workload::{Error, Result};
 use tiny_skia::{
     Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8, StrokeDash,
     Transform,

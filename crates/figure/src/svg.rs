@@ -7,7 +7,7 @@ use super::marker::corners;
 use super::palette::{self, GRID, INK, MUTED, PAPER};
 use super::scene::{Anchor, Item, Paint, Scene, Text};
 use super::text;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Width of the outline of a marker, points.
 pub(super) const OUTLINE: f64 = 0.8;

@@ -4,8 +4,8 @@ mod made_up;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::RunRecord;
-use iolab_spec::level::Levels;
 use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_workload::level::Levels;
 
 use super::scene::{Item, Text};
 use super::*;

@@ -1,15 +1,15 @@
 //! Factors, levels and ticks in the words of a figure.
 
 use iolab_analysis::analysis::Response;
-use iolab_spec::group::split_group;
-use iolab_spec::level::{Level, Quantity, Requests};
-use iolab_spec::quantity::{format_percent, significant};
-use iolab_spec::settings::{Setting, ValueKind};
-use iolab_spec::trial::Rate;
-use iolab_spec::units::{parse_duration, parse_size};
+use iolab_workload::group::split_group;
+use iolab_workload::level::{Level, Quantity, Requests};
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::settings::{Setting, ValueKind};
+use iolab_workload::trial::Rate;
+use iolab_workload::units::{parse_duration, parse_size};
 
 use super::RUN;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// What a factor's values are on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::format_ratio;
 use super::{Finding, Rule, capitalised};
 use iolab_analysis::compare::{ALPHA, Comparison, Verdict};
-use iolab_spec::quantity::{format_p, format_percent};
+use iolab_workload::quantity::{format_p, format_percent};
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
     "agreement",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_plan::cells::label;
 use iolab_record::RunStatus;
-use iolab_spec::quantity::format_percent;
+use iolab_workload::quantity::format_percent;
 
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
 /// `None` where nothing was measured.

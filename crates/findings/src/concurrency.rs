@@ -5,8 +5,8 @@ use iolab_analysis::analysis::{
     Analysis, CellAnalysis, Concurrency, Flag, Relief, Response, Shortfall,
 };
 use iolab_plan::cells::label;
-use iolab_spec::quantity::{format_percent, significant};
-use iolab_spec::trial::{Backend, Descriptors};
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::trial::{Backend, Descriptors};
 
 pub(crate) const SERIALISED: Rule = Rule::result(
     "serialised",

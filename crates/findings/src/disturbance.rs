@@ -5,8 +5,8 @@ use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Group, Split};
 use iolab_plan::cells::label;
 use iolab_record::ServedBy;
-use iolab_spec::quantity::{format_ns, format_percent, significant};
-use iolab_spec::trial::SyncPolicy;
+use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::trial::SyncPolicy;
 
 pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
     "other-traffic",

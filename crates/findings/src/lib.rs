@@ -35,8 +35,8 @@ pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
 };
-use iolab_spec::quantity::significant;
 use iolab_stats::Ratio;
+use iolab_workload::quantity::significant;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
@@ -58,7 +58,7 @@ pub use verified::verified;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
 use iolab_record::ServedBy;
-use iolab_spec::quantity::format_percent;
+use iolab_workload::quantity::format_percent;
 
 /// One sentence or two, and the rule that wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]

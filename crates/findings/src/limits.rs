@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Finding, Rule};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_spec::target::TargetName;
-use iolab_spec::trial::CacheState;
-use iolab_spec::units::format_size;
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::CacheState;
+use iolab_workload::units::format_size;
 
 pub(crate) const ONE_PLACE: Rule = Rule::limit("one-place", "the targets of the runs");
 pub(crate) const UNTOUCHED: Rule = Rule::limit("untouched", "the region of each cell");

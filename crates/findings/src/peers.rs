@@ -3,7 +3,7 @@
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::Analysis;
 use iolab_plan::cells::label;
-use iolab_spec::tool::Tool;
+use iolab_workload::tool::Tool;
 
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
 pub(crate) const GAPS: Rule = Rule::limit("gaps", "the options of each tool");

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_plan::cells::label;
 use iolab_record::EndedBy;
-use iolab_spec::quantity::format_percent;
+use iolab_workload::quantity::format_percent;
 
 use super::{Finding, Rule, Says, cells_of, has};
 

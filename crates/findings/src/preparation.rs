@@ -1,6 +1,6 @@
 //! What untouched buffers cost against zeroed ones.
 
-use iolab_spec::quantity::{format_ns, format_p, significant};
+use iolab_workload::quantity::{format_ns, format_p, significant};
 
 use super::{Finding, Rule, Says, format_ratio};
 use iolab_analysis::analysis::Analysis;

@@ -6,8 +6,8 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::{
     ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name, program_pairs,
 };
-use iolab_spec::quantity::format_ns;
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::format_ns;
+use iolab_workload::units::format_size;
 
 pub(crate) const PROGRAMS_DIFFER: Rule = Rule::result(
     "programs-differ",

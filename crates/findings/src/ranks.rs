@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks};
 use iolab_plan::cells::label;
-use iolab_spec::quantity::{format_percent, significant};
-use iolab_spec::trial::CacheState;
 use iolab_stats::{median, median_interval};
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::trial::CacheState;
 
 use super::{Finding, Rule, Says};
 

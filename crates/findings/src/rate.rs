@@ -3,7 +3,7 @@
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Latency, Response};
 use iolab_plan::cells::label;
-use iolab_spec::quantity::{format_ns, significant};
+use iolab_workload::quantity::{format_ns, significant};
 
 pub(crate) const RATE_NOT_HELD: Rule = Rule::doubt(
     "rate-not-held",

@@ -6,7 +6,7 @@ use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::series_tests::SeriesTests;
 use iolab_plan::cells::label;
-use iolab_spec::quantity::{digits, format_percent};
+use iolab_workload::quantity::{digits, format_percent};
 
 pub(crate) const STEADY_STATE: Rule =
     Rule::result("steady-state", "the last 5 trials of each cell that writes");

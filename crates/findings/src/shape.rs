@@ -4,7 +4,7 @@ use super::{Finding, Rule, Says};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{self, MODEL_ERROR_MAX};
 use iolab_analysis::curve::Curve;
-use iolab_spec::quantity::{format_bytes, format_ns, format_percent};
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 
 pub(crate) const FIXED_COSTS: Rule = Rule::result(
     "fixed-costs",

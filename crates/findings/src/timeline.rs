@@ -4,7 +4,7 @@ use super::{Finding, Rule, Says, within};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::timeline::{RunShift, TrialShift};
 use iolab_plan::cells::label;
-use iolab_spec::quantity::{format_bytes, format_ns, format_percent};
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 
 pub(crate) const LEVEL_WITHIN_TRIALS: Rule = Rule::doubt(
     "level-within-trials",

@@ -4,8 +4,8 @@ use iolab_stats::Interval;
 
 use super::{Finding, Rule, Says};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_spec::group::ALL;
-use iolab_spec::quantity::significant;
+use iolab_workload::group::ALL;
+use iolab_workload::quantity::significant;
 
 pub(crate) const SHARED_LIMIT: Rule = Rule::result(
     "shared-limit",

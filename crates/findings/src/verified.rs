@@ -2,7 +2,7 @@
 
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellVerified, Flag};
-use iolab_spec::quantity::format_bytes;
+use iolab_workload::quantity::format_bytes;
 
 pub(crate) const VERIFY_FAILED: Rule = Rule::doubt(
     "verify-failed",

@@ -6,10 +6,10 @@ use iolab_analysis::claim::{
     Estimate, LongTail, MARGIN, Standing,
 };
 use iolab_record::ServedBy;
-use iolab_spec::access;
-use iolab_spec::quantity::{counted, format_ns, format_percent, significant};
-use iolab_spec::trial::Pattern;
-use iolab_spec::units::format_size;
+use iolab_workload::access;
+use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
+use iolab_workload::trial::Pattern;
+use iolab_workload::units::format_size;
 
 use crate::{Finding, FindingKind, Rule, capitalised, origin};
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use iolab_plan::cells::{Plan, PlannedCell, cells};
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_spec::Result;
-use iolab_spec::settings::Setting;
-use iolab_spec::tool::Tool;
-use iolab_spec::trial::{BufferInit, Descriptors, Layout, TrialSpec};
-use iolab_spec::units::format_duration;
+use iolab_workload::Result;
+use iolab_workload::settings::Setting;
+use iolab_workload::tool::Tool;
+use iolab_workload::trial::{BufferInit, Descriptors, Layout, TrialSpec};
+use iolab_workload::units::format_duration;
 
 use super::find;
 

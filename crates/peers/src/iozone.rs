@@ -7,15 +7,15 @@ pub mod report;
 
 use std::path::PathBuf;
 
-use iolab_spec::Error;
-use iolab_spec::Result;
-use iolab_spec::counters::Counters;
-use iolab_spec::operation::PerOperation;
-use iolab_spec::outcome::{Outcome, Tally};
-use iolab_spec::trial::{Pattern, TrialSpec};
+use iolab_workload::Error;
+use iolab_workload::Result;
+use iolab_workload::counters::Counters;
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::{Outcome, Tally};
+use iolab_workload::trial::{Pattern, TrialSpec};
 
 use super::{Line, Need, Peer, Results};
-use iolab_spec::tool::Tool;
+use iolab_workload::tool::Tool;
 use report::{Report, Row, Test};
 
 const NAME: &str = "iozone";

@@ -20,23 +20,23 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_observe::program::{self, Arguments, Program};
-use iolab_spec::Error;
-use iolab_spec::Kind;
-use iolab_spec::Result;
-use iolab_spec::counters::Pressure;
-use iolab_spec::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
-use iolab_spec::trial::{Descriptors, Layout, TrialSpec};
-use iolab_target::{Target, TargetKind};
+use iolab_host::clock::Clock;
+use iolab_host::program::{self, Arguments, Program};
+use iolab_storage::{Target, TargetKind};
+use iolab_workload::Error;
+use iolab_workload::Kind;
+use iolab_workload::Result;
+use iolab_workload::counters::Pressure;
+use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
+use iolab_workload::trial::{Descriptors, Layout, TrialSpec};
 
 pub use adapt::{Need, adapt, beyond_budget};
 pub use results::{Entry, Results};
 
 use iolab_record::environment::{Environment, KEYS};
-use iolab_spec::names::unknown;
-use iolab_spec::settings::CellSpec;
-use iolab_spec::tool::Tool;
+use iolab_workload::names::unknown;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::tool::Tool;
 
 /// The arguments of a command line, or why there are none.
 pub type Line = std::result::Result<Vec<OsString>, String>;

@@ -1,10 +1,10 @@
 //! What another tool measured before, as its report says: plain values, ready to become a run file.
 
-use iolab_spec::histogram::LatencyHistogram;
+use iolab_workload::histogram::LatencyHistogram;
 
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
-use iolab_spec::settings::CellSpec;
-use iolab_spec::tool::Tool;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::tool::Tool;
 
 /// All that a report tells.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use iolab_spec::tool::Tool;
-use iolab_spec::trial::{CacheState, HUGE_PAGE_BYTES, Layout, TrialSpec};
-use iolab_spec::{Error, Result};
+use iolab_workload::tool::Tool;
+use iolab_workload::trial::{CacheState, HUGE_PAGE_BYTES, Layout, TrialSpec};
+use iolab_workload::{Error, Result};
 
 use crate::experiment::{Experiment, Scoped};
-use iolab_spec::settings::CellSpec;
-use iolab_spec::units::format_size;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::units::format_size;
 
 /// One combination of levels.
 #[derive(Debug, Clone, PartialEq)]

@@ -17,7 +17,7 @@ mod written;
 
 use std::path::{Component, Path, PathBuf};
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -32,11 +32,11 @@ pub use refined::{REFINE_MAX, Refined};
 pub use scope::{Group, Scoped};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
-use iolab_spec::group::split_group;
-use iolab_spec::level::Levels;
-use iolab_spec::names::unknown;
-use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, Setting};
+use iolab_workload::group::split_group;
+use iolab_workload::level::Levels;
+use iolab_workload::names::unknown;
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, Setting};
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;

@@ -93,7 +93,7 @@ impl Written {
 mod tests {
     use std::path::Path;
 
-    use iolab_spec::settings::SETTINGS;
+    use iolab_workload::settings::SETTINGS;
 
     use super::*;
     use crate::experiment::Experiment;

@@ -5,8 +5,8 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read, Take};
 use std::path::Path;
 
-use iolab_spec::quantity::format_bytes;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::format_bytes;
+use iolab_workload::{Error, Result};
 
 /// Reads a file of at most `most` bytes; `hint` says what to name instead.
 ///

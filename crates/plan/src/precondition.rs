@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 /// Most passes of one kind.
 const PASSES_MAX: u32 = 100;

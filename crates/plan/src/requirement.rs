@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_spec::level::Need;
-use iolab_spec::names::unknown;
-use iolab_spec::quantity::counted;
-use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, Setting};
-use iolab_spec::trial::{Backend, CacheState, Layout};
-use iolab_spec::units::{format_duration, format_size};
-use iolab_spec::{Error, Result};
+use iolab_workload::level::Need;
+use iolab_workload::names::unknown;
+use iolab_workload::quantity::counted;
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::trial::{Backend, CacheState, Layout};
+use iolab_workload::units::{format_duration, format_size};
+use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -14,7 +14,7 @@ use crate::experiment::{
     BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_name, check_question, of_text,
     read_text,
 };
-use iolab_spec::names::unknown;
+use iolab_workload::names::unknown;
 
 /// Name and TOML text of every built-in suite, in alphabetical order; the build finds them in `suites/`.
 pub const BUILTIN_SUITES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
@@ -241,7 +241,7 @@ fn share_budget(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_spec::Kind;
+    use iolab_workload::Kind;
 
     fn read(text: &str) -> Result<Suite> {
         Suite::from_toml(text, "mine.toml", Path::new("."))

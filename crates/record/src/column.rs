@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use iolab_spec::settings::{CellSpec, Setting};
+use iolab_workload::settings::{CellSpec, Setting};
 
 use crate::SCHEMA_OLDEST;
 

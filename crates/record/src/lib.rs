@@ -17,29 +17,29 @@ pub mod tables;
 mod targets;
 mod words;
 
-pub use iolab_spec::counters::{
+pub use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
     ResourceUse,
 };
-pub use iolab_spec::cpus::Cpus;
-pub use iolab_spec::operation::{Moved, Operation, PerOperation};
-pub use iolab_spec::outcome::{Effective, RateReport, RingFlag};
-pub use iolab_spec::region::Region;
-pub use iolab_spec::region::{Extents, Residency};
-pub use iolab_spec::request_sizes::{RequestSizes, SizeCount};
-pub use iolab_spec::series::{Interval, Series};
-pub use iolab_spec::summary::{LatencySummary, OperationSummary};
-pub use iolab_spec::trial::Arrivals;
-pub use iolab_spec::verify::{FaultKind, Faults, Verified};
+pub use iolab_workload::cpus::Cpus;
+pub use iolab_workload::operation::{Moved, Operation, PerOperation};
+pub use iolab_workload::outcome::{Effective, RateReport, RingFlag};
+pub use iolab_workload::region::Region;
+pub use iolab_workload::region::{Extents, Residency};
+pub use iolab_workload::request_sizes::{RequestSizes, SizeCount};
+pub use iolab_workload::series::{Interval, Series};
+pub use iolab_workload::summary::{LatencySummary, OperationSummary};
+pub use iolab_workload::trial::Arrivals;
+pub use iolab_workload::verify::{FaultKind, Faults, Verified};
 
-use iolab_spec::trial::TrialSpec;
+use iolab_workload::trial::TrialSpec;
 
 use std::collections::BTreeMap;
 
 use crate::environment::{Environment, KEYS};
-use iolab_spec::group::GroupSpec;
-use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, SETTINGS, Setting, Value};
+use iolab_workload::group::GroupSpec;
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
 
 pub use question::Question;
 pub use sample::{

@@ -1,8 +1,8 @@
 //! The ceilings that a device is said, was measured or is linked to have: as users state them and as the environment
 //! of a run file keeps them.
 
-use iolab_spec::quantity::significant;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::significant;
+use iolab_workload::{Error, Result};
 
 use crate::environment::{Environment, Family, KEYS, Real};
 use crate::peak_source::PeakSource;

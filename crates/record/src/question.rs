@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_spec::level::{Levels, Need};
-use iolab_spec::named;
+use iolab_workload::level::{Levels, Need};
+use iolab_workload::named;
 
 named! {
     /// What is asked of service levels.

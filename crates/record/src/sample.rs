@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use iolab_spec::counters::{Counters, SharedAccounts};
-use iolab_spec::cpus::Cpus;
-use iolab_spec::histogram::LatencyHistogram;
-use iolab_spec::medium::Medium;
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::outcome::{Effective, RateReport};
-use iolab_spec::region::Region;
-use iolab_spec::request_sizes::RequestSizes;
-use iolab_spec::response::Response;
-use iolab_spec::series::Series;
-use iolab_spec::summary::{LatencySummary, OperationSummary};
-use iolab_spec::verify::Verified;
+use iolab_workload::counters::{Counters, SharedAccounts};
+use iolab_workload::cpus::Cpus;
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::medium::Medium;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{Effective, RateReport};
+use iolab_workload::region::Region;
+use iolab_workload::request_sizes::RequestSizes;
+use iolab_workload::response::Response;
+use iolab_workload::series::Series;
+use iolab_workload::summary::{LatencySummary, OperationSummary};
+use iolab_workload::verify::Verified;
 
 use crate::{Ended, Operation, RequestTime, Verdict};
 

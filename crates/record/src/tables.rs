@@ -11,11 +11,11 @@ use super::{
     ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
 };
 use crate::{Cell, Interval, Operation, PartId, RequestTime};
-use iolab_spec::Error;
-use iolab_spec::level::Level;
-use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, SETTINGS};
-use iolab_spec::trial::Rate;
+use iolab_workload::Error;
+use iolab_workload::level::Level;
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::Rate;
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE};
 
 /// Text that is always there, or with `?` may be missing.
@@ -363,7 +363,7 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
 pub struct LevelRow {
     /// From 0, in the order in which they were asked.
     pub id: u32,
-    /// As [`iolab_spec::level::Level`] is written.
+    /// As [`iolab_workload::level::Level`] is written.
     pub level: String,
     /// Who says so.
     pub source: String,

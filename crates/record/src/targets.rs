@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolab_spec::target::TargetName;
+use iolab_workload::target::TargetName;
 
 use crate::environment::Environment;
 use crate::{Cell, RunRecord};
@@ -64,9 +64,9 @@ impl RunRecord {
 
 #[cfg(test)]
 mod tests {
-    use iolab_spec::group::GroupSpec;
-    use iolab_spec::settings::CellSpec;
-    use iolab_spec::trial::Rate;
+    use iolab_workload::group::GroupSpec;
+    use iolab_workload::settings::CellSpec;
+    use iolab_workload::trial::Rate;
 
     use super::*;
     use crate::FurtherTarget;

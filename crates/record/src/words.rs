@@ -1,6 +1,6 @@
 //! The words of a record: what a run, a cell, a trial or an event can be.
 
-use iolab_spec::named;
+use iolab_workload::named;
 
 named! {
     /// How a run stands.

@@ -5,9 +5,9 @@ use iolab_analysis::answer::{Found, RunAnswer};
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, together};
 use iolab_record::RunRecord;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
-use iolab_spec::access::requests_in_words;
-use iolab_spec::level::Level;
-use iolab_spec::plain::plain;
+use iolab_workload::access::requests_in_words;
+use iolab_workload::level::Level;
+use iolab_workload::plain::plain;
 use serde_json::Value;
 
 use crate::export::{Exported, run_fields};

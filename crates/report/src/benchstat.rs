@@ -9,7 +9,7 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{Better, Comparison};
 use iolab_record::{RunRecord, ServedBy};
 
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Writes both sides of a comparison.
 ///

@@ -5,7 +5,7 @@ use iolab_analysis::outline::axis;
 use iolab_figure::{least_and_most, spans_decades};
 
 use crate::table::range;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// How a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +153,7 @@ fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> Line {
         text: summary.map_or_else(
             || "no trial".to_owned(),
             |s| match response {
-                Response::Throughput => iolab_spec::quantity::significant(s.median),
+                Response::Throughput => iolab_workload::quantity::significant(s.median),
                 _ => response.format(s.median),
             },
         ),

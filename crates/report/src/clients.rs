@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis};
-use iolab_spec::plain::plain;
-use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_stats::median;
+use iolab_workload::plain::plain;
+use iolab_workload::quantity::{format_ns, format_percent, significant};
 
 use crate::layout::{Column, none};
 use crate::rows::{Field, field, text};

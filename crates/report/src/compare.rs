@@ -6,15 +6,15 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, POWER, Side, Unit};
 use iolab_analysis::imbalance::Imbalance;
 use iolab_findings::{overall, tally};
-use iolab_spec::quantity::{digits, format_p, format_percent, significant};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
+use iolab_workload::quantity::{digits, format_p, format_percent, significant};
 use serde_json::{Map, Value, json};
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {

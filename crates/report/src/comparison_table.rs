@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
-use iolab_spec::quantity::{format_percent, significant};
+use iolab_workload::quantity::{format_percent, significant};
 
 use crate::layout::{self, Column, none, wrapped};
 
@@ -51,7 +51,7 @@ fn subject(contrast: &Contrast) -> String {
             format!("random over sequential {}", accesses(*read_percent))
         }
         Contrast::Direction { pattern } => match pattern {
-            iolab_spec::trial::Pattern::Seq => "sequential writes over reads".to_owned(),
+            iolab_workload::trial::Pattern::Seq => "sequential writes over reads".to_owned(),
             _ => "random writes over reads".to_owned(),
         },
         Contrast::Ordered { factor } => format!("each {factor} over the least"),

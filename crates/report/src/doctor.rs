@@ -6,7 +6,7 @@ use iolab_record::diagnosis::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::layout::{WIDTH_MIN, wrap};
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Version of the JSON object; fields may be added without a new one.
 const SCHEMA: u32 = 1;

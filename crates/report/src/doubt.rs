@@ -3,7 +3,7 @@
 use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
 use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
-use iolab_spec::quantity::{counted, format_percent, significant};
+use iolab_workload::quantity::{counted, format_percent, significant};
 use serde_json::{Value, json};
 
 /// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.

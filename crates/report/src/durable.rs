@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::doubt::{Direction, Doubts};
-use iolab_spec::plain::plain;
-use iolab_spec::quantity::counted;
+use iolab_workload::plain::plain;
+use iolab_workload::quantity::counted;
 
 use crate::chart::Style;
 use crate::doubt::words;

@@ -1,11 +1,11 @@
 //! Two programs side by side, one row per size.
 
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name};
-use iolab_spec::quantity::significant;
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::significant;
+use iolab_workload::units::format_size;
 
 use crate::layout::{self, Column, none, wrapped};
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.

@@ -13,10 +13,10 @@ use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SAMPLE, SERIES};
 use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
-use iolab_spec::Error;
-use iolab_spec::group::ALL;
-use iolab_spec::plain::plain;
 use iolab_stats::Summary;
+use iolab_workload::Error;
+use iolab_workload::group::ALL;
+use iolab_workload::plain::plain;
 
 use crate::answer::{self, answer_field};
 use crate::clients;
@@ -103,7 +103,7 @@ pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io:
 ///
 /// # Errors
 /// Of kind usage: no run has a question.
-pub fn check_answers(records: &[RunRecord]) -> iolab_spec::Result<()> {
+pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records
         .iter()
         .all(|record| record.experiment.asked.is_none())
@@ -118,7 +118,7 @@ pub fn check_answers(records: &[RunRecord]) -> iolab_spec::Result<()> {
 ///
 /// # Errors
 /// Of kind usage: no run was carried out by several processes.
-pub fn check_ranks(records: &[RunRecord]) -> iolab_spec::Result<()> {
+pub fn check_ranks(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records.iter().all(|record| record.ranks.is_empty()) {
         true => Err(Rank::none()),
         false => Ok(()),

@@ -10,7 +10,7 @@ pub use folder::{CellFile, files};
 use hdrhistogram::Histogram;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
-use iolab_spec::trial::{CacheState, Content, Pattern, SyncPolicy};
+use iolab_workload::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
 /// The percentiles that fio tells by default.

@@ -1,15 +1,15 @@
 //! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
 
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, together};
-use iolab_spec::level::{Bound, Level, Need, Quantity};
-use iolab_spec::quantity::{format_bytes, format_ns, significant};
-use iolab_spec::units::rough_duration;
+use iolab_workload::level::{Bound, Level, Need, Quantity};
+use iolab_workload::quantity::{format_bytes, format_ns, significant};
+use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::doubt;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// A load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);

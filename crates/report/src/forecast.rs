@@ -1,13 +1,13 @@
 //! What plans will do, as a table.
 
 use iolab_plan::forecast::{Forecast, Written};
-use iolab_spec::quantity::format_bytes;
-use iolab_spec::units::rough_duration;
+use iolab_workload::quantity::format_bytes;
+use iolab_workload::units::rough_duration;
 
 use std::time::Duration;
 
 use crate::layout::{self, Column};
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// A rate that storage may have, bytes per second, for an idea of what a time comes to.
 const RATE: f64 = 500e6;

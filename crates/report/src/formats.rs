@@ -27,7 +27,7 @@ pub enum Writer {
 
 macro_rules! formats {
     ($($format:ident = $name:literal, $words:literal, $writer:expr;)+) => {
-        iolab_spec::named! {
+        iolab_workload::named! {
             /// A format of `iolab export`.
             pub enum ExportFormat: "format" {
                 $(#[doc = $words] $format = $name,)+

@@ -11,7 +11,7 @@ use iolab_record::{Cell, RunRecord, Sample};
 use iolab_stats::{Summary, summary};
 use serde_json::{Value, json};
 
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Writes the measured trials of all runs.
 ///

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use askama::Template;
 use iolab_analysis::history::{Change, History, Line, Shift, Trajectory};
 use iolab_analysis::runs::{ratio, ratio_interval};
-use iolab_spec::quantity::format_percent;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::format_percent;
+use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::compare::factor;
@@ -16,7 +16,7 @@ use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_fiel
 use crate::runs::{day, run_objects};
 use crate::table::bare;
 use iolab_figure::Options;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Most runs of the sparkline of the table: the last ones.
 const COURSE_MAX: usize = 40;

@@ -2,7 +2,7 @@
 //!
 //! Source: the specifications of CommonMark 0.31 and of GitHub Flavored Markdown, whose autolinks need no brackets.
 
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Text that stands within a line or a cell of a table.
 pub(crate) fn escaped(text: &str) -> String {

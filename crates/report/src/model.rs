@@ -1,12 +1,12 @@
 //! Models, and how far one is from a measured drive, as text for people and as JSON for programs.
 
-use iolab_definition::Definition;
-use iolab_model::check::{Check, Errors};
-use iolab_spec::quantity::significant;
+use iolab_diskmodel::check::{Check, Errors};
+use iolab_diskmodel::definition::Definition;
+use iolab_workload::quantity::significant;
 use serde_json::{Value, json};
 
 use crate::layout::{self, Column, paragraph, wrap};
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Names, titles and sources, for a terminal of `width` columns.
 pub fn list_text(models: &[(&str, Definition)], width: u16) -> String {

@@ -10,16 +10,16 @@ use iolab_findings::digest::{Digest, Headline, Told};
 use iolab_findings::trust::{Reason, Trust};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
-use iolab_spec::Result;
-use iolab_spec::quantity::{counted, format_bytes, format_ns, format_percent, significant};
-use iolab_spec::units::{format_size, rough_duration};
+use iolab_workload::Result;
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::units::{format_size, rough_duration};
 
 use crate::chart::Style;
 use crate::input::Input;
 use crate::layout::{self, Column, none, paragraph};
 use crate::panels;
 use iolab_figure::card;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
 const LINES_MAX: usize = 45;

@@ -6,7 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::chart::Style;
 use iolab_figure::spans_decades;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Lines of columns in a panel.
 const HEIGHT: usize = 4;

@@ -2,8 +2,8 @@
 
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_analysis::preparation::PreparationPoint;
-use iolab_spec::quantity::{format_ns, format_p, significant};
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::{format_ns, format_p, significant};
+use iolab_workload::units::format_size;
 
 use crate::layout::{self, Column, none, wrapped};
 

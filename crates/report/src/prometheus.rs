@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_stats::Summary;
 
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Writes a gauge per cell and quantity.
 ///

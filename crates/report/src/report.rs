@@ -20,12 +20,12 @@ mod summary;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_findings::{Finding, FindingKind, agreement, choices, limits, random_across_runs};
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use crate::answer::Answers;
 use crate::input::Input;
 use crate::overview::Overview;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 pub use bundle::Bundle;
 

@@ -8,7 +8,7 @@ use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
     ratio_interval,
 };
-use iolab_spec::quantity::{digits, format_p, format_percent};
+use iolab_workload::quantity::{digits, format_p, format_percent};
 use serde_json::{Map, Value, json};
 
 use crate::compare::{cells, difference_lines, factor, imbalance_words};
@@ -16,7 +16,7 @@ use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(compared: &RunsComparison, width: u16) -> String {

@@ -1,8 +1,8 @@
 //! One series of numbers as text: a summary, what may be wrong with it, a histogram.
 
 use iolab_analysis::series_tests::SeriesTests;
-use iolab_spec::quantity::{digits, format_p, format_percent};
 use iolab_stats::{Interval, Summary};
+use iolab_workload::quantity::{digits, format_p, format_percent};
 use serde_json::{Value, json};
 
 use crate::chart::{Style, solid_bar};

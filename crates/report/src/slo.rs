@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use iolab_analysis::fitness::{CellAnswer, LevelAnswer, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
-use iolab_spec::quantity::{format_percent, significant};
-use iolab_spec::units::format_duration;
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::units::format_duration;
 
 use crate::doubt;
 use crate::fitness::{answer, interval, measured};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
-use iolab_spec::level::Level;
-use iolab_spec::plain::plain;
+use iolab_workload::level::Level;
+use iolab_workload::plain::plain;
 
 /// Rates that are shown at most: those nearest to the limit. Fewer where the remarks need the lines.
 const POINTS_MAX: usize = 8;

@@ -6,14 +6,14 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, OperationNumbe
 use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
-use iolab_spec::quantity::{counted, digits, format_ns, format_percent, significant};
-use iolab_spec::tool::Tool;
-use iolab_spec::trial::Rate;
 use iolab_stats::Interval;
+use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::tool::Tool;
+use iolab_workload::trial::Rate;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Heading of the column of flags.
 const FLAGS: &str = "flags";

@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::Value;
 
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// One value with its name; the name carries the unit.
 pub type Field = (String, Value);

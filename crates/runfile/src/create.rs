@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 
 use super::fault::file_fault;

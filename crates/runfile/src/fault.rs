@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_spec::{Error, Kind};
+use iolab_workload::{Error, Kind};
 use rusqlite::ErrorCode;
 
 /// Extended result code of a read beyond the end of the file.

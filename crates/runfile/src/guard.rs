@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};

@@ -26,9 +26,9 @@ mod upgrade;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use iolab_spec::histogram::{self, LatencyHistogram};
-use iolab_spec::trial::Batch;
-use iolab_spec::{Error, Result};
+use iolab_workload::histogram::{self, LatencyHistogram};
+use iolab_workload::trial::Batch;
+use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 /// Most bytes of such a text; above ten million numbers.
 const BYTES_MAX: u64 = 256 << 20;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_plan::named_file;
 use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};

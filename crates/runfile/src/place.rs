@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, OFlags, flock};
 

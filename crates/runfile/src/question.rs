@@ -5,8 +5,8 @@ use std::path::Path;
 use iolab_plan::experiment::{Experiment, check_name};
 use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use iolab_record::tables::{LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
-use iolab_spec::Result;
-use iolab_spec::level::{LEVELS_MAX, Need};
+use iolab_workload::Result;
+use iolab_workload::level::{LEVELS_MAX, Need};
 use rusqlite::Connection;
 
 use super::fault::damaged;

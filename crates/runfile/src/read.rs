@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
@@ -17,8 +17,8 @@ use iolab_record::tables::{
     Group, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
 };
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
-use iolab_spec::group::{GroupSpec, check_group_name};
-use iolab_spec::trial::Rate;
+use iolab_workload::group::{GroupSpec, check_group_name};
+use iolab_workload::trial::Rate;
 
 /// Most further targets: levels of a factor.
 const TARGETS_MAX: usize = 1000;

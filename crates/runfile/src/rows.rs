@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
 use super::fault::{damaged, fault};
 use iolab_record::column::{Access, Column, Null, Table};
-use iolab_spec::settings::{self, CellSpec, Setting};
+use iolab_workload::settings::{self, CellSpec, Setting};
 
 /// A number is 2^63 or more.
 struct Beyond;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use iolab_spec::Result;
-use iolab_spec::series::{INTERVALS_MAX, Interval, Series};
+use iolab_workload::Result;
+use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
 use rusqlite::{Connection, params_from_iter};
 
 use super::fault::{damaged, fault, too_large};

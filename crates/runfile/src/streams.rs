@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use iolab_record::{SampleLatency, SampleSeries};
-use iolab_spec::{Result, histogram};
+use iolab_workload::{Result, histogram};
 use rusqlite::{Connection, params};
 
 use super::fault::{damaged, fault};

@@ -11,9 +11,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-use iolab_spec::Kind;
-use iolab_spec::group::GroupSpec;
-use iolab_spec::trial::{Limit, Rate, TrialSpec};
+use iolab_workload::Kind;
+use iolab_workload::group::GroupSpec;
+use iolab_workload::trial::{Limit, Rate, TrialSpec};
 use std::time::Duration;
 
 use iolab_record::environment::KEYS;
@@ -21,7 +21,7 @@ use iolab_record::{
     EventKind, Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency, SampleSeries,
     TargetKind,
 };
-use iolab_spec::settings::{CellSpec, SETTINGS};
+use iolab_workload::settings::{CellSpec, SETTINGS};
 use opening::immutable_uri;
 use rows::*;
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::fault::fault;

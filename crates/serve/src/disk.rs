@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
-use iolab_model::Request as Asked;
+use iolab_diskmodel::Request as Asked;
 
 use crate::content::Content;
 use crate::one_file::Served;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use iolab_model::{Ns, Request, Served};
+use iolab_diskmodel::{Ns, Request, Served};
 
 /// One request. Real times, in ns since the start.
 #[derive(Debug, Clone, Copy)]

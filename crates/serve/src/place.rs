@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fuser::{BackgroundSession, Config, Filesystem, MountOption, Session};
-use iolab_spec::{Error, Result};
-use iolab_target::file_systems;
+use iolab_storage::file_systems;
+use iolab_workload::{Error, Result};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use iolab_model::{Completion, Model, Ns, Request, Served};
+use iolab_diskmodel::{Completion, Model, Ns, Request, Served};
 
 use crate::speed::Speed;
 

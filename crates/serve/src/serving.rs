@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use iolab_model::{Model, Ns};
-use iolab_spec::Error;
-use iolab_spec::Result;
+use iolab_diskmodel::{Model, Ns};
+use iolab_workload::Error;
+use iolab_workload::Result;
 
 use crate::content::Content;
 use crate::disk::{Answer, Disk, FILE, Shared};

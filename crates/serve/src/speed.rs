@@ -1,6 +1,6 @@
 //! How fast virtual time passes.
 
-use iolab_model::Ns;
+use iolab_diskmodel::Ns;
 
 /// Parts that a second is counted in.
 const MILLION: u128 = 1_000_000;

@@ -1,7 +1,7 @@
 //! What was served, and how late.
 
-use iolab_model::{Ns, Op};
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_diskmodel::{Ns, Op};
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 
 /// Share of the median service time that the 99th percentile of lateness may reach.
 const SHARE: f64 = 0.02;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use iolab_model::{Ns, Request};
+use iolab_diskmodel::{Ns, Request};
 
 use crate::playback::{Due, Playback};
 

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use iolab_runfile::RunFile;
-use iolab_spec::settings::Setting;
-use iolab_spec::units::parse_size;
-use iolab_spec::{Error, Result};
 use iolab_synthetic::{
     At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Scenario, WarmUp,
 };
+use iolab_workload::settings::Setting;
+use iolab_workload::units::parse_size;
+use iolab_workload::{Error, Result};
 
 #[derive(Parser)]
 #[command(about = "Write a run file whose truth is known")]

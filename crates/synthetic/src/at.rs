@@ -1,7 +1,7 @@
 //! Which cells something concerns.
 
 use iolab_record::{Cell, RunRecord};
-use iolab_spec::settings::Setting;
+use iolab_workload::settings::Setting;
 
 /// Cells, by their levels.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

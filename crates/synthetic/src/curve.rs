@@ -1,7 +1,7 @@
 //! How throughput depends on one setting, in truth.
 
 use iolab_record::Cell;
-use iolab_spec::settings::{Setting, Value};
+use iolab_workload::settings::{Setting, Value};
 
 /// A factor on the throughput, by the number that a setting has.
 #[derive(Debug, Clone, Copy, PartialEq)]

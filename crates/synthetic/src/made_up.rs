@@ -7,9 +7,9 @@ use iolab_record::{
     RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
     Together, Verdict,
 };
-use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, Setting};
-use iolab_spec::trial::{Rate, TrialSpec};
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::trial::{Rate, TrialSpec};
 
 /// A record with no cells yet.
 pub fn record(name: &str, factors: &[&str]) -> RunRecord {

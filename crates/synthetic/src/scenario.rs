@@ -6,8 +6,8 @@ use iolab_plan::blocks::{block_order, trial_seed};
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::{Cell, EndedBy, ExperimentRecord, RunRecord, Sample};
-use iolab_spec::trial::TrialSpec;
 use iolab_stats::median_interval;
+use iolab_workload::trial::TrialSpec;
 
 use crate::at::At;
 use crate::curve::Curve;

@@ -9,8 +9,8 @@
 use std::fs;
 use std::process::Command;
 
-use iolab_definition::{Definition, catalogue};
-use iolab_model::{Request, build, serve};
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
 use iolab_truth::rivals::{Figures, fio_figures, iozone_mb_s};

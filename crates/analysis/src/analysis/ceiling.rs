@@ -1,6 +1,6 @@
 //! How near a cell comes to what its device gives at most.
 
-use iolab_spec::quantity::{format_percent, significant};
+use iolab_workload::quantity::{format_percent, significant};
 
 use super::{CellAnalysis, Flag};
 use iolab_record::ServedBy;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{CellAnalysis, disturbance, median_of};
 use iolab_record::{Cell, Sample};
-use iolab_spec::trial::{Backend, CacheState};
+use iolab_workload::trial::{Backend, CacheState};
 
 /// Fewer than this share of the requests asked for is too few.
 const SHARE_MIN: f64 = 0.5;

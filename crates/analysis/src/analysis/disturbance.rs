@@ -1,8 +1,8 @@
 //! What went on around the trials of a cell: others' traffic, read-ahead, split requests, pressure on the CPUs, sleep,
 //! and write-back that was left to be done. Pure functions of what was counted; METHODS.md has the rules.
 
-use iolab_spec::trial::CacheState;
 use iolab_stats::median;
+use iolab_workload::trial::CacheState;
 
 use super::{Response, median_of};
 use iolab_record::{Cell, Residency, Sample, ServedBy};

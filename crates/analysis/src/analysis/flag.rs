@@ -3,7 +3,7 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
-use iolab_spec::trial::CacheState;
+use iolab_workload::trial::CacheState;
 
 use super::{CellAnalysis, Context, Shortfall, is_peer, median_of, per_request};
 

@@ -1,7 +1,7 @@
 //! What the groups of a cell did, each by itself.
 
 use iolab_record::{Cell, Sample};
-use iolab_spec::group::{ALL, GroupSpec};
+use iolab_workload::group::{ALL, GroupSpec};
 
 use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
 

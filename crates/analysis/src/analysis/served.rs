@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::median_of;
 use iolab_record::{Sample, ServedBy};
-use iolab_spec::quantity::format_percent;
+use iolab_workload::quantity::format_percent;
 
 /// Where the bytes of a cell came from, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! Where a curve over I/O sizes is best: the sizes that may be, those shown to be as good within the margin, and those shown to be
 //! worse.
 
-use iolab_spec::response::Response;
+use iolab_workload::response::Response;
 
 use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, judge, within_run};
 use crate::analysis::{Analysis, CellAnalysis};

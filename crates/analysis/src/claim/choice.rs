@@ -1,8 +1,8 @@
 //! Which setting to choose for a kind of access: the one with the best throughput, and the simplest one shown to come near it.
 
-use iolab_spec::response::Response;
-use iolab_spec::target::TargetName;
-use iolab_spec::trial::{CacheState, Pattern, SyncPolicy};
+use iolab_workload::response::Response;
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::effect::{CellId, Estimate, MARGIN, across_runs, confidence, within_run};
 use crate::analysis::{Analysis, CellAnalysis};

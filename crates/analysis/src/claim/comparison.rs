@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use iolab_spec::response::Response;
-use iolab_spec::settings::SETTINGS;
-use iolab_spec::trial::{Pattern, SyncPolicy};
+use iolab_workload::response::Response;
+use iolab_workload::settings::SETTINGS;
+use iolab_workload::trial::{Pattern, SyncPolicy};
 
 use super::effect::{CellId, Effect, Estimate, across_runs, confidence, judge, within_run};
 use crate::analysis::{Analysis, CellAnalysis};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iolab_record::ServedBy;
-use iolab_spec::response::Response;
 use iolab_stats::{mean, mean_interval, median, welch};
+use iolab_workload::response::Response;
 
 use crate::analysis::CellAnalysis;
 use crate::imbalance::Disturber;

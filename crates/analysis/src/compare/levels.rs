@@ -1,11 +1,11 @@
 //! Two levels of a factor of one run, as a user names them: the two sides of a comparison.
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::{Comparison, Criteria, RunSide};
 use crate::analysed::AnalysedRun;
 use iolab_record::RunRecord;
-use iolab_spec::settings::Setting;
+use iolab_workload::settings::Setting;
 
 impl Comparison {
     /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` alone where it has two; the

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::{Pair, pressure};
 use crate::analysed::AnalysedRun;
@@ -12,8 +12,8 @@ use iolab_plan::cells::{cells, label};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
 use iolab_record::{Cell, RunRecord};
-use iolab_spec::group::split_group;
-use iolab_spec::settings::{Setting, Value};
+use iolab_workload::group::split_group;
+use iolab_workload::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Better, Comparison, Criteria, RunSide, Test};
 use crate::analysed::AnalysedRun;
-use iolab_spec::tool::Tool;
+use iolab_workload::tool::Tool;
 
 /// The smallest difference between tools that matters: what they cannot do alike is within it.
 pub const PEER_MARGIN: f64 = 0.10;

@@ -2,8 +2,8 @@
 
 use super::*;
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
-use iolab_spec::counters::ProcessIo;
-use iolab_spec::settings::{CellSpec, Setting};
+use iolab_workload::counters::ProcessIo;
+use iolab_workload::settings::{CellSpec, Setting};
 
 const SECOND: u64 = 1_000_000_000;
 

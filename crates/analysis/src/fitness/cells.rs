@@ -3,8 +3,8 @@
 use iolab_plan::cells::label;
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::level::{Level, Levels};
+use iolab_workload::Result;
+use iolab_workload::level::{Level, Levels};
 
 use super::{Answer, Evidence, Judged, judge, together};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
@@ -145,8 +145,8 @@ mod tests {
     use super::*;
     use crate::fitness::{Times, counted};
     use iolab_record::{LatencyOf, Operation, Sample, ServedBy};
-    use iolab_spec::histogram::new_latency_histogram;
-    use iolab_spec::settings::Setting;
+    use iolab_workload::histogram::new_latency_histogram;
+    use iolab_workload::settings::Setting;
 
     type Trial = (Sample, Times);
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::{LatencyOf, Operation, RequestTime, RunRecord, Sample, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::histogram::LatencyHistogram;
-use iolab_spec::level::{Bound, Level, Quantity, REQUESTS_OF_MAX, Requests};
 use iolab_stats::{
     CLUSTERS_MIN, CONFIDENCE, Lasting, Pooled, lasting_shifts, mean_interval, median, pooled_mean,
     pooled_quantile,
 };
+use iolab_workload::Result;
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::level::{Bound, Level, Quantity, REQUESTS_OF_MAX, Requests};
 
 use super::Answer;
 
@@ -463,7 +463,7 @@ fn verdict(judged: &Judged) -> (Answer, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_spec::histogram::new_latency_histogram;
+    use iolab_workload::histogram::new_latency_histogram;
 
     /// A trial of syncs that take these times, ms, each so often.
     fn trial(sample: &Sample, times: &[(f64, u64)]) -> Trial<'static> {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use super::{FiledRun, in_time};
 use crate::analysis::CellAnalysis;

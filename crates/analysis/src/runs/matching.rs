@@ -1,6 +1,6 @@
 //! Which cells of many runs belong together, and in what the sides differ besides.
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use super::{FiledRun, RunCell, RunCriteria, RunsCell, RunsComparison, judge};
 use crate::analysis::CellAnalysis;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use iolab_record::{RunRecord, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::level::{Level, Levels};
-use iolab_spec::trial::{RATE_MAX, Rate};
+use iolab_workload::Result;
+use iolab_workload::level::{Level, Levels};
+use iolab_workload::trial::{RATE_MAX, Rate};
 
 use super::{Limit, Search};
 use crate::doubt::ReachedLimit;

@@ -6,7 +6,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use iolab_plan::experiment::Experiment;
-use iolab_spec::trial::Rate;
+use iolab_workload::trial::Rate;
 
 use super::{Limit, Search, Shown, Step};
 use crate::fitness::Answer;

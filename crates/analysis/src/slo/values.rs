@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iolab_record::{RunRecord, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::level::Level;
+use iolab_workload::Result;
+use iolab_workload::level::Level;
 
 use crate::fitness::Evidence;
 

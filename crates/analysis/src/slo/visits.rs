@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iolab_record::{RunRecord, Sample, SampleLatency};
-use iolab_spec::Result;
-use iolab_spec::level::Levels;
+use iolab_workload::Result;
+use iolab_workload::level::Levels;
 
 use crate::fitness::{Answer, Evidence, Times, judge, keeps, times_of_samples, together};
 

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
 use iolab_record::environment::Environment;
 use iolab_record::{OperationSummary, Residency, RunRecord, ServedBy};
-use iolab_spec::trial::CacheState;
+use iolab_workload::trial::CacheState;
 
 use iolab_synthetic::{add_cell, add_trial, around, record, serve};
 

@@ -7,10 +7,10 @@ use iolab_analysis::compare::{
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
-use iolab_spec::Kind;
-use iolab_spec::response::Response;
-use iolab_spec::settings::SETTINGS;
-use iolab_spec::trial::{CacheState, Rate};
+use iolab_workload::Kind;
+use iolab_workload::response::Response;
+use iolab_workload::settings::SETTINGS;
+use iolab_workload::trial::{CacheState, Rate};
 
 use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 
@@ -29,7 +29,7 @@ fn of(
     base: &RunRecord,
     new: &RunRecord,
     held: Option<(&str, [&str; 2])>,
-) -> iolab_spec::Result<Comparison> {
+) -> iolab_workload::Result<Comparison> {
     let first = AnalysedRun::of(base.clone());
     let second = (!std::ptr::eq(base, new)).then(|| {
         // Made-up runs all begin at the same time; what tells them apart is their seed.

@@ -5,9 +5,9 @@ use iolab_analysis::latencies::of_cells;
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, Operation, PartId};
-use iolab_spec::Kind;
-use iolab_spec::Result;
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::Kind;
+use iolab_workload::Result;
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 
 use iolab_synthetic::{around, size_curve};
 
@@ -84,6 +84,6 @@ fn what_ours_cannot_hold_counts_at_its_end_and_too_many_are_an_error() {
     many.record_n(1000, i64::MAX as u64).unwrap();
     let twice = [one(many.clone()), one(many)].into_iter().flatten();
     assert_eq!(of_cells(&record, twice).unwrap_err().kind(), Kind::Failed);
-    let broken = [Err(iolab_spec::Error::usage("damaged"))];
+    let broken = [Err(iolab_workload::Error::usage("damaged"))];
     assert_eq!(of_cells(&record, broken).unwrap_err().kind(), Kind::Usage);
 }

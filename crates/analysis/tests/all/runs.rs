@@ -9,8 +9,8 @@ use iolab_analysis::runs::kin::{Kinship, Unlike};
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus};
-use iolab_spec::response::{Metric, Response};
-use iolab_spec::{Kind, Result};
+use iolab_workload::response::{Metric, Response};
+use iolab_workload::{Kind, Result};
 
 use iolab_synthetic::{add_cell, around, record};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use iolab_spec::response::Metric;
+use iolab_workload::response::Metric;
 
 use super::share;
 

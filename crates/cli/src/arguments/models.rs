@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use iolab_serve::Speed;
-use iolab_spec::units::parse_size;
+use iolab_workload::units::parse_size;
 
 const MODEL_CHECK_HELP: &str = "\
 A line of TRACE holds: R or W, what the drive's buffer did (any word), first block, \

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
-use iolab_spec::response::Metric;
-use iolab_spec::units::parse_duration;
+use iolab_workload::response::Metric;
+use iolab_workload::units::parse_duration;
 
 use super::share;
 

@@ -8,7 +8,7 @@ use iolab_analysis::compare::{ALPHA, Better, Comparison, Conclusion, Criteria, R
 use iolab_analysis::runs::{LooksFor, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
 use iolab_runfile::numbers;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
 use crate::command::{filed, named_runs, read_run_by};

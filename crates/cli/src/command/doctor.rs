@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use iolab_machine::doctor::examine;
-use iolab_observe::clock::Clock;
+use iolab_doctor::examine;
+use iolab_host::clock::Clock;
 use iolab_report::doctor as report;
 
 use crate::arguments::{Doctor, DoctorFormat};

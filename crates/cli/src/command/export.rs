@@ -15,7 +15,7 @@ use iolab_report::export::{self, Exported, LatencyRow, SeriesRow};
 use iolab_report::fio::{self, CellFile};
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::rows::Format;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Export;
 use crate::exit::Outcome;

@@ -14,11 +14,11 @@ use iolab_plan::requirement::{Requirement, Workload};
 use iolab_record::digest;
 use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
-use iolab_run::runner::{self, Begun, Disk};
 use iolab_runfile::NewFile;
-use iolab_spec::Result;
-use iolab_spec::access::requests_in_words;
-use iolab_spec::units::{parse_duration, rough_duration};
+use iolab_runner::{Begun, Disk};
+use iolab_workload::Result;
+use iolab_workload::access::requests_in_words;
+use iolab_workload::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin::Builtin;
@@ -50,7 +50,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
     let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
     let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
-    let need = || runner::need_of_all(&plans, &options.consent.consent(), false);
+    let need = || iolab_runner::need_of_all(&plans, &options.consent.consent(), false);
     if options.dry_run {
         let needs = model.is_none().then(need).transpose()?;
         let needs: Vec<_> = needs.into_iter().collect();
@@ -63,7 +63,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     };
     workspace.settle_cache(&mut plans)?;
     for plan in &mut plans {
-        runner::fit_to(plan, workspace.place())?;
+        iolab_runner::fit_to(plan, workspace.place())?;
     }
     make_folder(&options.output)?;
     for plan in &plans {
@@ -193,7 +193,7 @@ fn adapt(requirement: &mut Requirement, disk: &Disk) -> Result<Vec<String>> {
         notes.push(format!("A model takes whole blocks: {grown}."));
     }
     for workload in &mut requirement.workloads {
-        let left_out = runner::adapt(&mut workload.experiment, &|_| false)?;
+        let left_out = iolab_runner::adapt(&mut workload.experiment, &|_| false)?;
         notes.extend(left_out.map(|text| format!("{text}.")));
     }
     Ok(notes)

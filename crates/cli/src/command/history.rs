@@ -7,7 +7,7 @@ use iolab_analysis::runs::kin::Kinship;
 use iolab_figure::Options;
 use iolab_report::history as report;
 use iolab_report::rows::Format;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::{self, HistoryFormat};
 use crate::command::{filed, runs_of_folder};

@@ -13,11 +13,11 @@ use crate::output::{self, note};
 /// Writes the results into a run file and says what they show.
 pub(crate) fn import(options: &Import) -> Outcome {
     check_output(options.output.as_deref())?;
-    let import = iolab_run::import::Import::read(&options.file)?;
+    let import = iolab_runner::import::Import::read(&options.file)?;
     for text in import.notes() {
         note(format_args!("note: {text}"));
     }
-    let name = iolab_run::import::Import::name(&options.file);
+    let name = iolab_runner::import::Import::name(&options.file);
     let place = place_of(options.output.as_deref(), &name)?;
     let path = import.write(&options.file, place)?;
     let run = read_run(&path)?;

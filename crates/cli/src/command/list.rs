@@ -6,8 +6,8 @@ use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
-use iolab_spec::settings::{CellSpec, SETTINGS, Topic};
-use iolab_spec::units::format_duration;
+use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
+use iolab_workload::units::format_duration;
 
 use crate::arguments::List;
 use crate::exit::Outcome;

@@ -26,11 +26,11 @@ use std::rc::Rc;
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
-use iolab_ranks::Ranks;
 use iolab_report::answer::Answers;
-use iolab_spec::group::ALL;
-use iolab_spec::response::Metric;
-use iolab_spec::{Error, Result};
+use iolab_runner::ranks::Ranks;
+use iolab_workload::group::ALL;
+use iolab_workload::response::Metric;
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
 use crate::exit::Outcome;

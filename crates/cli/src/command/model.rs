@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_definition::catalogue;
-use iolab_model::check::{check, parse_trace};
+use iolab_diskmodel::check::{check, parse_trace};
+use iolab_diskmodel::definition::catalogue;
 use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
 use iolab_report::model as report;
-use iolab_run::runner::model_definition;
-use iolab_spec::{Error, Result};
+use iolab_runner::model_definition;
+use iolab_workload::{Error, Result};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};
 use crate::exit::Outcome;

@@ -9,7 +9,7 @@ use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
 use iolab_figure::{Figure, Options, Run, default_kind, draw};
 use iolab_record::SampleSeries;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;
 use crate::command::{read_run_by, slo};

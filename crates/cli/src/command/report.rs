@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, Report};
-use iolab_spec::{Kind, Result};
+use iolab_workload::{Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::read_run;

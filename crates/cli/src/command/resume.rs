@@ -8,15 +8,14 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
-use iolab_ranks::Ranks;
 use iolab_record::question::Fit;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
-use iolab_run::runner;
 use iolab_runfile::RunFile;
-use iolab_spec::quantity::counted;
-use iolab_spec::{Error, Result};
-use iolab_target::Size;
+use iolab_runner::ranks::Ranks;
+use iolab_storage::Size;
+use iolab_workload::quantity::counted;
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
 use crate::command::{answers, read_run};
@@ -30,14 +29,14 @@ fn open(
     options: &Resume,
     ranks: Option<Rc<Ranks>>,
 ) -> Result<Workspace> {
-    let targets = runner::target_paths(record);
+    let targets = iolab_runner::target_paths(record);
     if let Some(ranks) = &ranks {
         ranks.span_plan(plan)?;
     }
     if plan.experiment().runs_programs() {
         return Workspace::for_programs(&targets, plan);
     }
-    let mut needs = runner::needs(plan, &targets, &options.consent.consent(), true)?;
+    let mut needs = iolab_runner::needs(plan, &targets, &options.consent.consent(), true)?;
     let further = record.further_targets.iter().map(|target| target.bytes);
     let sizes = std::iter::once(record.run.target_bytes).chain(further);
     for (need, bytes) in needs.iter_mut().zip(sizes) {
@@ -201,7 +200,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<Pa
     workspace.fill(record.run.seed)?;
     workspace.look_around(std::slice::from_ref(&plan));
     let mut display = workspace.display(&record.experiment.name);
-    let finished = runner::resume(file, plan, workspace.setup(), &mut display);
+    let finished = iolab_runner::resume(file, plan, workspace.setup(), &mut display);
     let now = display.kept_in().map(Path::to_owned);
     drop(display);
     let path = now.unwrap_or_else(|| file.to_owned());

@@ -8,13 +8,13 @@ use iolab_analysis::fitness::Answer;
 use iolab_peers::fio::job::JobFile;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_ranks::Ranks;
 use iolab_record::peaks::Peaks;
 use iolab_report::input::Input;
-use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
-use iolab_spec::{Error, Result};
-use iolab_target::Need;
+use iolab_runner::Disk;
+use iolab_runner::ranks::Ranks;
+use iolab_storage::Need;
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin::Builtin;
@@ -40,17 +40,17 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             .into());
     }
     if options.together {
-        runner::join_targets(&mut experiment, &given)?;
+        iolab_runner::join_targets(&mut experiment, &given)?;
     }
     if options.striped {
-        runner::stripe_targets(&mut experiment, &given)?;
+        iolab_runner::stripe_targets(&mut experiment, &given)?;
     }
     for text in changes.apply(&mut experiment, &given, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
     // Those that are used at once are the groups' own, or stand in the factor.
     let common: &[PathBuf] = if joined { &[] } else { &given };
-    let targets = runner::settle_targets(&mut experiment, common)?;
+    let targets = iolab_runner::settle_targets(&mut experiment, common)?;
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
     }
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         experiment.apply(&Change::of("verify", "true")?)?;
     }
     if model.is_some()
-        && let Some(left_out) = runner::adapt(&mut experiment, &|name| changes.has(name))?
+        && let Some(left_out) = iolab_runner::adapt(&mut experiment, &|name| changes.has(name))?
     {
         note(format_args!("note: {left_out}"));
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let mut plan = Plan::of_new_run(experiment)?;
     let name = plan.experiment().name.clone();
     if options.changes.dry_run {
-        iolab_ranks::foresee(&mut plan);
+        iolab_runner::ranks::foresee(&mut plan);
         let needs = match model.is_some() || plan.experiment().runs_programs() {
             true => Vec::new(),
             false => needs(options, &changes, &targets, &plan)?,
@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         Some(disk) => open_model(disk, &changes, &plan)?,
         None => open(options, &changes, &targets, &mut plan, ranks)?,
     };
-    runner::fit_to(&mut plan, workspace.place())?;
+    iolab_runner::fit_to(&mut plan, workspace.place())?;
     let place = place_of(options.output.as_deref(), &name)?;
     iolab_runfile::check_place(place)?;
     let seed = options.changes.seed();
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     }
     workspace.look_around(std::slice::from_ref(&plan));
     let mut display = workspace.display(&name);
-    let finished = runner::run(plan, seed, place, workspace.setup(), &mut display);
+    let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
     let finished = workspace
@@ -186,7 +186,7 @@ fn open(
 
 fn needs(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &Plan) -> Result<Vec<Need>> {
     let exact = changes.has("region");
-    runner::needs(plan, targets, &options.changes.consent.consent(), exact)
+    iolab_runner::needs(plan, targets, &options.changes.consent.consent(), exact)
 }
 
 /// A model, which needs no consent and no room.

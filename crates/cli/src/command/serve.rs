@@ -4,11 +4,11 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use iolab_report::layout::{self, Column};
-use iolab_run::runner::model_definition;
+use iolab_runner::model_definition;
 use iolab_serve::{OpTally, Options, Place, Punctuality, Report, Serving, Speed, Wake};
-use iolab_spec::quantity::{format_bytes, format_ns, significant};
-use iolab_spec::units::format_size;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::{format_bytes, format_ns, significant};
+use iolab_workload::units::format_size;
+use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::arguments::{ModelFormat, Serve};
@@ -21,7 +21,7 @@ pub(crate) fn serve(options: Serve) -> Outcome {
     let name = options.model.strip_prefix("model:");
     let name = name.unwrap_or(&options.model);
     let (_, definition) = model_definition(name)?;
-    let disk = iolab_model::build(&definition, options.seed)
+    let disk = iolab_diskmodel::build(&definition, options.seed)
         .map_err(|why| Error::usage(why).within(name))?;
     // Before anything is mounted: from then on no signal may leave it behind.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
@@ -184,7 +184,7 @@ fn table(report: &Report, width: u16) -> String {
 
 fn json(report: &Report) -> Value {
     let kind = |kind: &OpTally| {
-        let quantiles = |histogram: &iolab_spec::histogram::LatencyHistogram| {
+        let quantiles = |histogram: &iolab_workload::histogram::LatencyHistogram| {
             json!({
                 "p50": histogram.value_at_quantile(0.5),
                 "p99": histogram.value_at_quantile(0.99),

@@ -9,7 +9,7 @@ use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use crate::arguments::{Show, ShowFormat};
 use crate::builtin::{Builtin, unknown_name};

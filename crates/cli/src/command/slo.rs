@@ -2,8 +2,8 @@
 
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
-use iolab_spec::Result;
-use iolab_spec::level::Levels;
+use iolab_workload::Result;
+use iolab_workload::level::Levels;
 
 /// The levels that a run searched the rate of; `None` where it searched none.
 pub(super) fn sought(record: &RunRecord) -> Option<Levels> {
@@ -14,5 +14,5 @@ pub(super) fn sought(record: &RunRecord) -> Option<Levels> {
 /// Reads the levels of `--slo`.
 pub(super) fn read(text: &str) -> Result<Levels> {
     text.parse()
-        .map_err(|error: iolab_spec::Error| error.within("--slo"))
+        .map_err(|error: iolab_workload::Error| error.within("--slo"))
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use iolab_analysis::series_tests::series_tests;
 use iolab_report::series;
 use iolab_runfile::numbers;
-use iolab_spec::plain::plain;
-use iolab_spec::{Error, Result};
 use iolab_stats::{Summary, summary};
+use iolab_workload::plain::plain;
+use iolab_workload::{Error, Result};
 use serde_json::Value;
 
 use crate::arguments::{Stats, StatsFormat};

@@ -10,10 +10,10 @@ use iolab_plan::suite::{Suite, share};
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Overview;
-use iolab_run::runner::{self, Disk};
 use iolab_runfile::NewFile;
-use iolab_spec::{Error, Result};
-use iolab_target::Consent;
+use iolab_runner::Disk;
+use iolab_storage::Consent;
+use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
 use crate::builtin::Builtin;
@@ -36,7 +36,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let draws = suite.picture;
     let (mut plans, budget) = plan(options, suite, &asked, model.as_ref())?;
     let consent = options.changes.consent.consent();
-    let need = || runner::need_of_all(&plans, &consent, asked.has("region"));
+    let need = || iolab_runner::need_of_all(&plans, &consent, asked.has("region"));
     if options.changes.dry_run {
         let needs = model.is_none().then(need).transpose()?;
         let needs: Vec<_> = needs.into_iter().collect();
@@ -56,7 +56,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         workspace.settle_cache(&mut plans)?;
     }
     for plan in &mut plans {
-        runner::fit_to(plan, workspace.place())?;
+        iolab_runner::fit_to(plan, workspace.place())?;
     }
     make_folder(&options.output)?;
     for plan in &plans {
@@ -140,7 +140,7 @@ fn plan(
         experiment.design.budget = share;
         if model.is_some() {
             let factors = experiment.factors.len();
-            let text = runner::adapt(&mut experiment, &|name| asked.has(name))?;
+            let text = iolab_runner::adapt(&mut experiment, &|name| asked.has(name))?;
             // With one level left of what it compares, it has no question left.
             if experiment.factors.len() < factors {
                 no_question.push(experiment.name);
@@ -151,7 +151,7 @@ fn plan(
             }
         }
         let plan = Plan::of_new_run(experiment)?;
-        if read_only && runner::need(&plan, consent.clone(), false)?.write {
+        if read_only && iolab_runner::need(&plan, consent.clone(), false)?.write {
             left_out.push(plan.experiment().name.clone());
             continue;
         }
@@ -182,7 +182,7 @@ fn plan(
         ));
     }
     let budget = asked.budget().unwrap_or_else(|| match model {
-        Some(_) => runner::budget_on_model(suite.budget),
+        Some(_) => iolab_runner::budget_on_model(suite.budget),
         None => suite.budget,
     });
     Ok((plans, budget))
@@ -222,7 +222,7 @@ fn measure(
         let ends = (i + 1 < count).then(|| began + budget);
         let mut display = workspace.display(&name).without(&told).until(ends);
         let own_seed = seed.wrapping_add(i as u64);
-        let finished = runner::run(plan, own_seed, place, workspace.setup(), &mut display)
+        let finished = iolab_runner::run(plan, own_seed, place, workspace.setup(), &mut display)
             .map_err(|error| with_kept(error.into(), display.kept_in()))?;
         spent += finished.spent;
         // What holds for the whole study is reported once.

@@ -9,7 +9,7 @@ use iolab_findings::cross_findings;
 use iolab_findings::interpretation::Interpretation;
 use iolab_report::rows::Format;
 use iolab_report::{export, table as tables};
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use crate::arguments::{Table, TableFormat};
 use crate::command::{answers, read_run_by};

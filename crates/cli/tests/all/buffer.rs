@@ -81,7 +81,7 @@ fn finer_sizes_are_part_of_the_same_run() {
     for size in finer {
         assert!(size > grid[0] && size < grid[3] && size % 4096 == 0);
         assert!(measured(&rows, "zeroed", size).count() >= 1);
-        let label = iolab_spec::units::format_size(size);
+        let label = iolab_workload::units::format_size(size);
         assert!(done.stdout.contains(&label), "{label}: {}", done.stdout);
     }
     assert_eq!(entries(folder.path()), ["r.iolab"]);

@@ -22,7 +22,7 @@ use iolab_report::report::Report;
 use iolab_report::rows::Format;
 use iolab_report::{compare, equivalence, table};
 use iolab_runfile::RunFile;
-use iolab_spec::Error;
+use iolab_workload::Error;
 use rusqlite::Connection;
 
 use crate::drive::{drive, workplace};

@@ -15,9 +15,9 @@ use iolab_report::export;
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::input::Input;
 use iolab_report::report::Report;
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::response::Response;
-use iolab_spec::series::{Interval, Series};
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::response::Response;
+use iolab_workload::series::{Interval, Series};
 
 use crate::drive::drive;
 use crate::files::show;

@@ -7,12 +7,12 @@ use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
-use iolab_run::import::Import;
 use iolab_runfile::NewFile;
 use iolab_runfile::numbers;
-use iolab_spec::command::Template;
-use iolab_spec::settings::{SETTINGS, Setting};
-use iolab_spec::units::{format_size, parse_duration, parse_size};
+use iolab_runner::import::Import;
+use iolab_workload::command::Template;
+use iolab_workload::settings::{SETTINGS, Setting};
+use iolab_workload::units::{format_size, parse_duration, parse_size};
 
 use crate::drive::{drive, workplace};
 use crate::support::folder;

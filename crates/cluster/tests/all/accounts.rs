@@ -8,11 +8,11 @@ use iolab_cluster::client::Client;
 use iolab_cluster::in_process::{Thread, threads};
 use iolab_cluster::outcome::Deed;
 use iolab_cluster::team::Team;
-use iolab_spec::counters::{
+use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
 };
-use iolab_spec::medium::Medium;
-use iolab_spec::outcome::Outcome;
+use iolab_workload::medium::Medium;
+use iolab_workload::outcome::Outcome;
 
 /// Whole disks, by their bits in sums.
 const A: Number = (8, 0);

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use iolab_cluster::order::{Order, Own, Place, Task, error_of, error_text};
-use iolab_spec::settings::{CellSpec, SETTINGS};
-use iolab_spec::trial::{Batch, Limit, Others, Pattern, TrialSpec};
-use iolab_spec::{Error, Kind};
+use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::{Batch, Limit, Others, Pattern, TrialSpec};
+use iolab_workload::{Error, Kind};
 
 fn round(order: &Order) {
     let message = order.message().expect("a message");

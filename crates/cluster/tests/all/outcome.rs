@@ -5,19 +5,19 @@ use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
 use iolab_cluster::outcome::{Deed, RankPart};
 use iolab_cluster::team::Gathered;
 use iolab_cluster::wire::{Reader, Writer};
-use iolab_spec::counters::{
+use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
 };
-use iolab_spec::cpus::Cpus;
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::medium::Medium;
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
-use iolab_spec::region::{Region, Residency};
-use iolab_spec::request_sizes::{RequestSizes, SizeCount};
-use iolab_spec::series::{Interval, Series};
-use iolab_spec::summary::{LatencySummary, OperationSummary};
-use iolab_spec::verify::{FaultKind, Verified};
+use iolab_workload::cpus::Cpus;
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::medium::Medium;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
+use iolab_workload::region::{Region, Residency};
+use iolab_workload::request_sizes::{RequestSizes, SizeCount};
+use iolab_workload::series::{Interval, Series};
+use iolab_workload::summary::{LatencySummary, OperationSummary};
+use iolab_workload::verify::{FaultKind, Verified};
 
 /// Of a rank all of whose accounts an earlier one reads.
 const READ_BY_ANOTHER: Shares = Shares {

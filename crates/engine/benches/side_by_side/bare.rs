@@ -4,10 +4,10 @@
 use std::fs::File;
 use std::path::Path;
 
-use iolab_observe::clock::Clock;
-use iolab_observe::counters;
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_target::Stack;
+use iolab_host::clock::Clock;
+use iolab_host::counters;
+use iolab_storage::Stack;
+use iolab_workload::histogram::new_latency_histogram;
 
 use crate::Reached;
 

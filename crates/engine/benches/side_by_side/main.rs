@@ -16,12 +16,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::outcome::Outcome;
-use iolab_spec::trial::{
+use iolab_host::clock::Clock;
+use iolab_storage::{Need, Target};
+use iolab_workload::outcome::Outcome;
+use iolab_workload::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, TrialSpec,
 };
-use iolab_target::{Need, Target};
 
 /// Odd, so that the median is one of them.
 const ROUNDS: usize = 11;

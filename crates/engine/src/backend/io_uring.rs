@@ -10,9 +10,9 @@ use super::opened::Opened;
 use crate::buffer::{Buffers, Slot};
 use crate::flags;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
-use iolab_spec::outcome::{Effective, RingFlag};
-use iolab_spec::trial::TrialSpec;
-use iolab_spec::{Error, Result};
+use iolab_workload::outcome::{Effective, RingFlag};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Result};
 
 /// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
 const SQPOLL_IDLE_MS: u32 = 1_000;
@@ -386,7 +386,7 @@ mod tests {
 
     use super::super::opened::OneFile;
     use super::*;
-    use iolab_spec::trial::BufferInit;
+    use iolab_workload::trial::BufferInit;
 
     const LENGTH: u32 = 4096;
 

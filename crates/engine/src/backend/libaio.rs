@@ -9,9 +9,9 @@ use super::opened::Opened;
 use crate::buffer::Slot;
 use crate::flags;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
-use iolab_spec::outcome::Effective;
-use iolab_spec::trial::{CacheState, TrialSpec};
-use iolab_spec::{Error, Result};
+use iolab_workload::outcome::Effective;
+use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::{Error, Result};
 
 /// `struct iocb` of linux/aio_abi.h (little-endian layout).
 #[repr(C)]

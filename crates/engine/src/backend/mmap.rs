@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use watch::Watch;
 
 pub(crate) struct Mmap {

@@ -4,7 +4,7 @@
 use std::fs::File;
 
 use crate::request::Request;
-use iolab_spec::stripe::Stripe;
+use iolab_workload::stripe::Stripe;
 
 /// Files that are open, and which of them holds a byte of the trial's region.
 pub(crate) trait Opened: Send + Sync + 'static {

@@ -14,8 +14,8 @@ use super::synchronous::{Calls, PositionedCalls, carry_out};
 use super::trim::TrimCall;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use iolab_spec::trial::TrialSpec;
-use iolab_spec::{Error, Result};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Result};
 
 /// Bytes of a thread's stack: it makes system calls and nothing else.
 const STACK: usize = 64 << 10;

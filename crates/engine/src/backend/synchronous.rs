@@ -13,8 +13,8 @@ use super::trim::TrimCall;
 use crate::buffer::Slot;
 use crate::flags;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use iolab_spec::outcome::Effective;
-use iolab_spec::trial::TrialSpec;
+use iolab_workload::outcome::Effective;
+use iolab_workload::trial::TrialSpec;
 
 /// How one data request becomes system calls.
 pub(crate) trait Calls {

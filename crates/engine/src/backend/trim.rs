@@ -7,10 +7,10 @@ use std::path::Path;
 use rustix::fs::{FallocateFlags, FileType};
 use rustix::io::Errno;
 
-use iolab_spec::trial::{TrialSpec, TrimBy};
-use iolab_spec::{Error, Result};
-use iolab_target::Target;
-use iolab_target::sysfs::value;
+use iolab_storage::Target;
+use iolab_storage::sysfs::value;
+use iolab_workload::trial::{TrialSpec, TrimBy};
+use iolab_workload::{Error, Result};
 
 /// `BLKDISCARD` and `BLKZEROOUT` of linux/fs.h: `_IO(0x12, 119)` and `_IO(0x12, 127)`.
 const BLKDISCARD: libc::Ioctl = 0x1277;

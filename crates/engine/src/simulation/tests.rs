@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::*;
-use iolab_spec::trial::Arrivals;
-use iolab_spec::trial::{Backend, Batch, Limit, Pattern, Rate, SyncPolicy};
+use iolab_workload::trial::Arrivals;
+use iolab_workload::trial::{Backend, Batch, Limit, Pattern, Rate, SyncPolicy};
 
 const US: u64 = 1_000;
 

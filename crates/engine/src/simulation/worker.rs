@@ -4,11 +4,11 @@ use super::{Ask, Disk};
 use crate::request::Action;
 use crate::worker::open::Open;
 use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome};
-use iolab_observe::clock::Clock;
-use iolab_pattern::quota;
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::outcome::{Effective, Ended};
-use iolab_spec::trial::{SyncPolicy, TrialSpec};
+use iolab_host::clock::Clock;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{Effective, Ended};
+use iolab_workload::pattern::quota;
+use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
 /// The request of a slot.
 #[derive(Debug, Clone, Copy)]

@@ -8,10 +8,10 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use crate::verify::Stored;
-use iolab_spec::stripe::Stripe;
-use iolab_spec::trial::{Advice, Allocate, Descriptors, Layout, TrialSpec};
-use iolab_spec::{Error, Result};
-use iolab_target::{OpenMode, Target};
+use iolab_storage::{OpenMode, Target};
+use iolab_workload::stripe::Stripe;
+use iolab_workload::trial::{Advice, Allocate, Descriptors, Layout, TrialSpec};
+use iolab_workload::{Error, Result};
 
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {

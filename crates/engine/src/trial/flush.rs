@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::fail;
-use iolab_observe::page_cache::make_durable;
-use iolab_spec::outcome::{Ended, Failure, Outcome};
-use iolab_spec::trial::{CacheState, SyncPolicy, TrialSpec};
-use iolab_target::Target;
+use iolab_host::page_cache::make_durable;
+use iolab_storage::Target;
+use iolab_workload::outcome::{Ended, Failure, Outcome};
+use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 
 /// Writes out what a trial has left in the page cache, where that was not requested, and notes how long it took. The next
 /// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.

@@ -8,14 +8,14 @@ use crate::worker::flow::Flow;
 use super::meeting::Alone;
 use super::merge::graver;
 use super::{Beside, Side, carry_out, merge, signed, sum};
-use iolab_observe::clock::Clock;
-use iolab_spec::group::GroupTrial;
-use iolab_spec::operation::Operation;
-use iolab_spec::outcome::{Ended, GroupOutcome, Outcome, Tally};
-use iolab_spec::trial::CacheState;
-use iolab_spec::verify::Verified;
-use iolab_spec::{Error, Result};
-use iolab_target::Target;
+use iolab_host::clock::Clock;
+use iolab_storage::Target;
+use iolab_workload::group::GroupTrial;
+use iolab_workload::operation::Operation;
+use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally};
+use iolab_workload::trial::CacheState;
+use iolab_workload::verify::Verified;
+use iolab_workload::{Error, Result};
 
 /// Carries a trial of several groups out, each on its own of the `targets`; what each did stands in [`Outcome::groups`]. A group that follows is
 /// ended when those that do not are over, and every group once a worker of one that ends the trial is done. Raising `stop`

@@ -1,6 +1,6 @@
 //! Where the workers of this process wait for those of other processes that take part in the same trial.
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 /// Called once each per trial, in this order, by the thread that carries it out.
 pub trait Meeting {

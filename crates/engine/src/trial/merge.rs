@@ -2,11 +2,11 @@
 
 use crate::arena::Pieces;
 use crate::worker::WorkerOutcome;
-use iolab_observe::clock::Clock;
-use iolab_spec::counters::{Counters, Hardware, ProcessIo};
-use iolab_spec::histogram::LatencyHistogram;
-use iolab_spec::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
-use iolab_spec::region::Region;
+use iolab_host::clock::Clock;
+use iolab_workload::counters::{Counters, Hardware, ProcessIo};
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
+use iolab_workload::region::Region;
 
 /// What all workers of a trial did.
 pub(crate) fn merge(

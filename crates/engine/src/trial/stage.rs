@@ -20,13 +20,13 @@ use crate::worker::flow::{Flow, FlowPart};
 use crate::worker::open::{Open, sleep_exactly};
 use crate::worker::rest::pause;
 use crate::worker::{Closed, Common, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
-use iolab_observe::clock::Clock;
-use iolab_observe::counters;
-use iolab_observe::perf::Group;
-use iolab_spec::counters::{Counters, Hardware, NoHardware};
-use iolab_spec::outcome::Effective;
-use iolab_spec::trial::Descriptors;
-use iolab_spec::{Error, Result};
+use iolab_host::clock::Clock;
+use iolab_host::counters;
+use iolab_host::perf::Group;
+use iolab_workload::counters::{Counters, Hardware, NoHardware};
+use iolab_workload::outcome::Effective;
+use iolab_workload::trial::Descriptors;
+use iolab_workload::{Error, Result};
 
 /// One worker's life.
 pub(super) fn work(

@@ -2,7 +2,7 @@
 
 use super::format::{Generation, Seen};
 use super::written;
-use iolab_spec::verify::{FaultKind, Found};
+use iolab_workload::verify::{FaultKind, Found};
 
 /// A block while its sectors are looked at one after the other.
 #[derive(Debug, Default)]

@@ -12,14 +12,14 @@ use super::signer::Signed;
 use super::table::{Table, replay};
 use super::written;
 use crate::buffer::Buffers;
-use iolab_observe::counters::{FileRange, residency};
-use iolab_observe::page_cache::{drop_pages, make_durable};
-use iolab_spec::outcome::FailedRequest;
-use iolab_spec::stripe::Stripe;
-use iolab_spec::trial::{BufferInit, CacheState, TrialSpec};
-use iolab_spec::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
-use iolab_spec::{Error, Result};
-use iolab_target::{OpenMode, Target};
+use iolab_host::counters::{FileRange, residency};
+use iolab_host::page_cache::{drop_pages, make_durable};
+use iolab_storage::{OpenMode, Target};
+use iolab_workload::outcome::FailedRequest;
+use iolab_workload::stripe::Stripe;
+use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
+use iolab_workload::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
+use iolab_workload::{Error, Result};
 
 /// Size of one request.
 const REQUEST: u64 = 4 << 20;

@@ -2,7 +2,7 @@
 
 use super::format::{Generation, SECTOR, payload_checksum, seal};
 use crate::buffer::{Buffers, Slot};
-use iolab_spec::trial::TrialSpec;
+use iolab_workload::trial::TrialSpec;
 
 /// A slot in which no write is known to be on its way.
 const IDLE: u64 = u64::MAX;

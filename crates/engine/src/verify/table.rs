@@ -2,9 +2,9 @@
 
 use super::format::Generation;
 use super::signer::Signed;
-use iolab_pattern::{Mix, Offsets};
-use iolab_spec::trial::TrialSpec;
-use iolab_spec::{Error, Result};
+use iolab_workload::pattern::{Mix, Offsets};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Result};
 
 /// Nothing is to be said of the block, or nothing any more.
 const NOTHING: u64 = 0;

@@ -1,22 +1,22 @@
 //! Blocks are written as a worker writes them, the file is tampered with, and reading back must tell what was done.
 
-use iolab_spec::trial::Backend;
-use iolab_spec::trial::Content;
-use iolab_spec::verify::FaultKind;
-use iolab_spec::verify::Faults;
-use iolab_spec::verify::FaultyBlock;
-use iolab_spec::verify::Verified;
+use iolab_workload::trial::Backend;
+use iolab_workload::trial::Content;
+use iolab_workload::verify::FaultKind;
+use iolab_workload::verify::Faults;
+use iolab_workload::verify::FaultyBlock;
+use iolab_workload::verify::Verified;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::signer::Signer;
-use iolab_spec::trial::TrialSpec;
+use iolab_workload::trial::TrialSpec;
 
 use super::*;
 use crate::buffer::Buffers;
-use iolab_pattern::Offsets;
-use iolab_spec::trial::{CacheState, Layout, Pattern};
-use iolab_target::{Need, Target};
+use iolab_storage::{Need, Target};
+use iolab_workload::pattern::Offsets;
+use iolab_workload::trial::{CacheState, Layout, Pattern};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;
@@ -397,7 +397,7 @@ fn a_raised_flag_ends_reading() {
     let stop = AtomicBool::new(true);
     let result = read_back(&bench.spec, &bench.stored(), TRIAL, &bench.signed, &stop);
     let kind = result.err().map(|error| error.kind());
-    assert_eq!(kind, Some(iolab_spec::Kind::Interrupted));
+    assert_eq!(kind, Some(iolab_workload::Kind::Interrupted));
 }
 
 #[test]

@@ -9,11 +9,11 @@ use super::{Requests, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::Signer;
-use iolab_observe::clock::Clock;
-use iolab_pattern::{derive, quota};
-use iolab_spec::operation::{Moved, PerOperation};
-use iolab_spec::outcome::{Effective, Ended, FailedRequest, Tally};
-use iolab_spec::trial::{Content, SyncPolicy, TrialSpec};
+use iolab_host::clock::Clock;
+use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::outcome::{Effective, Ended, FailedRequest, Tally};
+use iolab_workload::pattern::{derive, quota};
+use iolab_workload::trial::{Content, SyncPolicy, TrialSpec};
 
 /// How long what is in flight is waited for once the mechanism has failed. Its memory is safe either way.
 const SETTLE: Duration = Duration::from_secs(1);

@@ -18,11 +18,11 @@ use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
 use crate::request::{Action, Backend, Completion, SystemFailure};
 use crate::schedule::Schedule;
-use iolab_observe::clock::Clock;
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::operation::PerOperation;
-use iolab_spec::outcome::{Ended, RateReport, Waits};
-use iolab_spec::trial::{Rate, TrialSpec};
+use iolab_host::clock::Clock;
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::{Ended, RateReport, Waits};
+use iolab_workload::trial::{Rate, TrialSpec};
 
 /// Share of the requests due that a worker makes up for after its time is up.
 const MADE_UP: f64 = 0.03;

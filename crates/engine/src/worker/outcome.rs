@@ -4,13 +4,13 @@ use crate::arena::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
 use crate::verify::Signed;
-use iolab_observe::clock::Clock;
-use iolab_spec::counters::{Counters, Hardware};
-use iolab_spec::histogram::{new_latency_histogram, unused_latency_histogram};
-use iolab_spec::operation::PerOperation;
-use iolab_spec::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
-use iolab_spec::request_sizes::RequestSizes;
-use iolab_spec::trial::TrialSpec;
+use iolab_host::clock::Clock;
+use iolab_workload::counters::{Counters, Hardware};
+use iolab_workload::histogram::{new_latency_histogram, unused_latency_histogram};
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
+use iolab_workload::request_sizes::RequestSizes;
+use iolab_workload::trial::TrialSpec;
 
 /// What one worker did.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::flow::FlowPart;
 use super::rest::Pauses;
 use crate::request::{Action, Request};
-use iolab_observe::clock::Clock;
-use iolab_pattern::{Mix, Offsets, derive};
-use iolab_spec::request_sizes::{RequestSizes, SizeCount};
-use iolab_spec::trial::{SizeMix, TrialSpec, share};
+use iolab_host::clock::Clock;
+use iolab_workload::pattern::{Mix, Offsets, derive};
+use iolab_workload::request_sizes::{RequestSizes, SizeCount};
+use iolab_workload::trial::{SizeMix, TrialSpec, share};
 
 /// What draws are for, so that they do not depend on each other.
 const SIZES: u64 = 1 << 56;
@@ -288,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use iolab_spec::trial::{Layout, Limit, Pattern};
+    use iolab_workload::trial::{Layout, Limit, Pattern};
 
     /// Standard deviations of the binomial that a count may be off: about one false alarm in 5e8.
     const DEVIATIONS: f64 = 6.0;

@@ -8,9 +8,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::{Common, Requests, Timing, Worker};
 use crate::request::Backend;
-use iolab_observe::clock::Clock;
-use iolab_spec::outcome::Ended;
-use iolab_spec::trial::TrialSpec;
+use iolab_host::clock::Clock;
+use iolab_workload::outcome::Ended;
+use iolab_workload::trial::TrialSpec;
 
 /// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
 /// response time. More than this would take the CPU from those who serve the requests.

@@ -3,8 +3,8 @@
 use super::Common;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use iolab_spec::outcome::{Ended, FailedRequest};
-use iolab_spec::trial::TrialSpec;
+use iolab_workload::outcome::{Ended, FailedRequest};
+use iolab_workload::trial::TrialSpec;
 
 /// The syncs that follow writes.
 pub(crate) struct Following {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::open::Open;
 use super::*;
 use crate::request::SystemFailure;
-use iolab_observe::clock::Clock;
-use iolab_spec::trial::{Limit, Rate, TrialSpec};
+use iolab_host::clock::Clock;
+use iolab_workload::trial::{Limit, Rate, TrialSpec};
 
 const DEPTH: u32 = 4;
 

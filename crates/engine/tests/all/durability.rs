@@ -3,12 +3,12 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_spec::Result;
-use iolab_spec::outcome::{Ended, Outcome};
-use iolab_spec::trial::{
+use iolab_storage::{Beside, Need, PrivateFiles, Target};
+use iolab_workload::Result;
+use iolab_workload::outcome::{Ended, Outcome};
+use iolab_workload::trial::{
     Allocate, Backend, CacheState, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_target::{Beside, Need, PrivateFiles, Target};
 
 use crate::files::clock;
 

@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::Result;
-use iolab_spec::outcome::Outcome;
-use iolab_spec::trial::{Limit, TrialSpec};
-use iolab_target::{Need, Target};
+use iolab_host::clock::Clock;
+use iolab_storage::{Need, Target};
+use iolab_workload::Result;
+use iolab_workload::outcome::Outcome;
+use iolab_workload::trial::{Limit, TrialSpec};
 
 /// In the build folder, which lies on storage, where direct I/O has a chance; /tmp may be memory.
 pub(crate) fn folder() -> tempfile::TempDir {

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::{flags, trial};
-use iolab_observe::counters::{FileRange, residency};
-use iolab_observe::page_cache;
-use iolab_spec::group::GroupSpec;
-use iolab_spec::operation::Operation;
-use iolab_spec::outcome::{Ended, Outcome};
-use iolab_spec::settings::CellSpec;
-use iolab_spec::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
-use iolab_target::Target;
+use iolab_host::counters::{FileRange, residency};
+use iolab_host::page_cache;
+use iolab_storage::Target;
+use iolab_workload::group::GroupSpec;
+use iolab_workload::operation::Operation;
+use iolab_workload::outcome::{Ended, Outcome};
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
 
 use crate::files::{clock, requests, scratch};
 use proptest::prelude::*;
@@ -271,7 +271,7 @@ fn an_interrupt_ends_all_groups() {
         });
         match outcome {
             Ok(outcome) => assert_eq!(outcome.ended, Ended::Interrupted),
-            Err(error) => assert_eq!(error.kind(), iolab_spec::Kind::Interrupted),
+            Err(error) => assert_eq!(error.kind(), iolab_workload::Kind::Interrupted),
         }
     }
 }
@@ -383,6 +383,6 @@ fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
         &AtomicBool::new(true),
     );
     let error = interrupted.expect_err("interrupted");
-    assert_eq!(error.kind(), iolab_spec::Kind::Interrupted);
+    assert_eq!(error.kind(), iolab_workload::Kind::Interrupted);
     assert_eq!(held(), 0, "the file was read before the flag was looked at");
 }

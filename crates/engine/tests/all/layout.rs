@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iolab_spec::Kind;
-use iolab_spec::outcome::Ended;
-use iolab_spec::trial::{
+use iolab_storage::{Beside, Need, PrivateFiles, Size, Target};
+use iolab_workload::Kind;
+use iolab_workload::outcome::Ended;
+use iolab_workload::trial::{
     Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_target::{Beside, Need, PrivateFiles, Size, Target};
 
 use crate::files::{folder, run};
 

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use iolab_spec::Kind;
-use iolab_spec::outcome::Ended;
-use iolab_spec::trial::{Arrivals, RATE_MAX, Rate};
-use iolab_spec::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
-use iolab_target::Target;
+use iolab_storage::Target;
+use iolab_workload::Kind;
+use iolab_workload::outcome::Ended;
+use iolab_workload::trial::{Arrivals, RATE_MAX, Rate};
+use iolab_workload::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
 
 use crate::files::{requests, run, scratch};
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use iolab_engine::{flags, trial};
-use iolab_spec::cpus::Cpus;
-use iolab_spec::outcome::{Ended, Failure, Outcome};
-use iolab_spec::trial::{
+use iolab_storage::{Consent, Need, Target};
+use iolab_workload::cpus::Cpus;
+use iolab_workload::outcome::{Ended, Failure, Outcome};
+use iolab_workload::trial::{
     Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
     TrimBy,
 };
-use iolab_target::{Consent, Need, Target};
 
 use crate::files::{self, clock, folder, requests, scratch};
 

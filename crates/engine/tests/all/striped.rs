@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_observe::clock::Clock;
-use iolab_spec::Result;
-use iolab_spec::outcome::Outcome;
-use iolab_spec::trial::{Backend, CacheState, Pattern, SyncPolicy, TrialSpec};
-use iolab_target::Target;
+use iolab_host::clock::Clock;
+use iolab_storage::Target;
+use iolab_workload::Result;
+use iolab_workload::outcome::Outcome;
+use iolab_workload::trial::{Backend, CacheState, Pattern, SyncPolicy, TrialSpec};
 use proptest::prelude::*;
 
 use crate::files::scratch;

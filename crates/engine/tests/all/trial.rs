@@ -8,15 +8,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_engine::trial;
-use iolab_spec::counters::{Hardware, NoHardware};
-use iolab_spec::operation::Moved;
-use iolab_spec::outcome::{Ended, Failure, Outcome};
-use iolab_spec::series::Interval;
-use iolab_spec::trial::{
+use iolab_storage::{Need, Target};
+use iolab_workload::counters::{Hardware, NoHardware};
+use iolab_workload::operation::Moved;
+use iolab_workload::outcome::{Ended, Failure, Outcome};
+use iolab_workload::series::Interval;
+use iolab_workload::trial::{
     Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
 };
-use iolab_spec::{Kind, Result};
-use iolab_target::{Need, Target};
+use iolab_workload::{Kind, Result};
 
 use crate::files::{self, clock, folder, requests, scratch};
 

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use iolab_spec::outcome::Ended;
-use iolab_spec::trial::{
+use iolab_storage::Target;
+use iolab_workload::outcome::Ended;
+use iolab_workload::trial::{
     Backend, Batch, CacheState, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
 };
-use iolab_target::Target;
 
 use crate::files::{run, scratch};
 

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{Bends, bendable};
 use iolab_analysis::thresholds::Threshold;
-use iolab_spec::quantity::format_bytes;
-use iolab_spec::trial::CacheState;
+use iolab_workload::quantity::format_bytes;
+use iolab_workload::trial::CacheState;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row};

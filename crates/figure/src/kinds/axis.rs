@@ -10,7 +10,7 @@ use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words::{self, Measure};
 use crate::scale::spans_decades;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Counts that span at least this factor stand on a log axis.
 const LOG_COUNTS: f64 = 8.0;

@@ -3,8 +3,8 @@
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
 use iolab_analysis::equivalence::MARGINS;
-use iolab_spec::quantity::{format_p, significant};
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::{format_p, significant};
+use iolab_workload::{Error, Result};
 
 use super::super::model::{
     Arrangement, Axis, Band, Look, Mark, Model, Origin, Panel, Series, Ticks,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::SampleSeries;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, measured};

@@ -1,8 +1,8 @@
 //! Two factors as rows and columns, the value as colour.
 
 use iolab_analysis::analysis::Response;
-use iolab_spec::quantity::significant;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::significant;
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, verdict};

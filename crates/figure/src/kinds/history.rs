@@ -1,7 +1,7 @@
 //! An experiment over time: the median of each cell in each run, and where the level shifts.
 
 use iolab_analysis::history::{Line, Trajectory};
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::super::model::{
     Along, Axis, Line as Reference, Look, Mark, Model, Origin, Panel, Series, Ticks,
@@ -9,7 +9,7 @@ use super::super::model::{
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Most cells that get a line of their own; where there are more, only all of them together have one.
 const CELLS_MAX: usize = 8;

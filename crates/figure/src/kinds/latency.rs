@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use iolab_analysis::analysis::Response;
 use iolab_record::{LatencyOf, Operation, RequestTime};
-use iolab_spec::quantity::format_ns;
-use iolab_spec::{Error, Result};
+use iolab_workload::quantity::format_ns;
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};

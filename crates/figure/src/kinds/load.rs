@@ -1,7 +1,7 @@
 //! Latency against throughput as the load grows: the way a storage system bends under work.
 
 use iolab_analysis::analysis::Response;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, Values, verdict};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
 use iolab_plan::cells::label;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Values, measured, verdict};
@@ -12,7 +12,7 @@ use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks}
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::super::words;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Most cells that get a colour of their own.
 const CELLS_MAX: usize = 12;

@@ -4,8 +4,8 @@
 use iolab_analysis::analysis::{CellAnalysis, CellRanks, ClientAnalysis, Response};
 use iolab_record::LatencySummary;
 use iolab_record::tables::Rank;
-use iolab_spec::{Error, Result};
 use iolab_stats::median;
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::verdict;

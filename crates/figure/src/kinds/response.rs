@@ -3,9 +3,9 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::slo::LevelValues;
-use iolab_spec::Result;
-use iolab_spec::quantity::counted;
 use iolab_stats::Summary;
+use iolab_workload::Result;
+use iolab_workload::quantity::counted;
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};

@@ -1,8 +1,8 @@
 //! How throughput grows with parallelism, beside growth in proportion.
 
 use iolab_analysis::analysis::Response;
-use iolab_spec::{Error, Result};
 use iolab_stats::{CONFIDENCE, ratio_of_medians};
+use iolab_workload::{Error, Result};
 
 use super::super::Run;
 use super::super::data::{Data, Parts, Row, verdict};

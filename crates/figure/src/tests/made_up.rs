@@ -6,10 +6,10 @@ use iolab_record::{
     LatencyOf, Moved, Operation, PartId, PerOperation, RunRecord, SampleLatency, SampleSeries,
     ServedBy,
 };
-use iolab_spec::Result;
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::response::Response;
-use iolab_spec::series::{Interval, Series};
+use iolab_workload::Result;
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::response::Response;
+use iolab_workload::series::{Interval, Series};
 
 use crate::{Figure, FigureKind, Options, Reference, Run, draw};
 use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};

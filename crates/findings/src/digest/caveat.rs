@@ -1,12 +1,12 @@
 //! What limits the numbers of several runs, a few words each.
 
-use iolab_spec::trial::CacheState;
+use iolab_workload::trial::CacheState;
 
 use crate::{dependent_cells, drifting_cells};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_record::RunStatus;
-use iolab_spec::quantity::format_percent;
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_size;
 
 /// A limit of the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use iolab_findings::{
     tail, tail_unknown, untouched,
 };
 use iolab_record::{RunRecord, ServedBy};
-use iolab_spec::response::Response;
-use iolab_spec::trial::CacheState;
+use iolab_workload::response::Response;
+use iolab_workload::trial::CacheState;
 
 use crate::text;
 use iolab_synthetic::{add_cell, around, rate_report, record, serve, size_curve};

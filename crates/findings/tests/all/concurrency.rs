@@ -3,10 +3,10 @@
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_findings::{concurrency, exceeds_ceiling, queued};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
-use iolab_spec::group::GroupSpec;
-use iolab_spec::response::Response;
-use iolab_spec::settings::CellSpec;
-use iolab_spec::trial::Rate;
+use iolab_workload::group::GroupSpec;
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Rate;
 
 use iolab_synthetic::{add_cell, record};
 

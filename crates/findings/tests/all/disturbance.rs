@@ -6,7 +6,7 @@ use iolab_findings::{
     requests_split, suspended, write_back_owed,
 };
 use iolab_record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
-use iolab_spec::trial::CacheState;
+use iolab_workload::trial::CacheState;
 use proptest::prelude::*;
 
 use crate::all_findings;

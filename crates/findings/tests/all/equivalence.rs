@@ -3,8 +3,8 @@
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::equivalence::{MARGINS, ProgramPair, program_pairs};
 use iolab_record::RunRecord;
-use iolab_spec::response::Response;
-use iolab_spec::units::format_size;
+use iolab_workload::response::Response;
+use iolab_workload::units::format_size;
 use proptest::prelude::*;
 
 use crate::all_findings;

@@ -6,8 +6,8 @@ use iolab_findings::{
     failed_trials, not_the_device, plateau, steady, two_groups, unfinished, writes_against_reads,
 };
 use iolab_record::{RunRecord, RunStatus, ServedBy};
-use iolab_spec::response::Response;
-use iolab_spec::trial::{CacheState, Pattern};
+use iolab_workload::response::Response;
+use iolab_workload::trial::{CacheState, Pattern};
 
 use crate::{all_findings, text};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};

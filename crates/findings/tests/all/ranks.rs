@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::analyse;
 
 use iolab_record::Residency;
-use iolab_spec::trial::CacheState;
+use iolab_workload::trial::CacheState;
 
 use super::{all_findings, text};
 use iolab_synthetic::{add_cell, around, by_ranks, record};

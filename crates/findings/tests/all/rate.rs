@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_findings::{load, rate_not_held};
 use iolab_record::RunRecord;
-use iolab_spec::response::Response;
+use iolab_workload::response::Response;
 
 use iolab_synthetic::{add_cell, around, rate_report, record};
 

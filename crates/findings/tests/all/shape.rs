@@ -6,7 +6,7 @@ use iolab_analysis::curve::by_size;
 use iolab_analysis::optimum::optimum;
 use iolab_findings::{Finding, bends, best_sizes, fixed_costs};
 use iolab_record::RunRecord;
-use iolab_spec::units::format_size;
+use iolab_workload::units::format_size;
 use proptest::prelude::*;
 
 use crate::all_findings;

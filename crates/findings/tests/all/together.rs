@@ -3,8 +3,8 @@
 use iolab_analysis::analysis::analyse;
 use iolab_findings::{one_place, shared_limit};
 use iolab_record::RunRecord;
-use iolab_spec::group::GroupSpec;
-use iolab_spec::settings::CellSpec;
+use iolab_workload::group::GroupSpec;
+use iolab_workload::settings::CellSpec;
 
 use crate::text;
 use iolab_synthetic::{add_cell, record};

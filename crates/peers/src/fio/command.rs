@@ -5,14 +5,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use iolab_engine::placement;
-use iolab_spec::cpus::Placement;
-use iolab_spec::trial::share;
-use iolab_spec::trial::{
+use iolab_workload::cpus::Placement;
+use iolab_workload::trial::share;
+use iolab_workload::trial::{
     Advice, Backend, BufferInit, BufferMemory, CacheState, Content, FirstOffset, IoPriority,
     Layout, Pattern, Sizes, SyncPolicy, TrialSpec,
 };
 
-use iolab_target::meminfo;
+use iolab_storage::meminfo;
 
 use crate::Line;
 
@@ -440,7 +440,7 @@ fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
 mod tests {
     use std::time::Duration;
 
-    use iolab_spec::trial::{Batch, Limit, Rate};
+    use iolab_workload::trial::{Batch, Limit, Rate};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-use iolab_spec::Result;
-use iolab_spec::histogram::LatencyHistogram;
+use iolab_workload::Result;
+use iolab_workload::histogram::LatencyHistogram;
 
 use super::FIO;
 use super::options::{Options, cell_of};

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, check_name, read_text};
-use iolab_spec::Result;
-use iolab_spec::response::Response;
-use iolab_spec::settings::{CellSpec, SETTINGS};
-use iolab_spec::trial::Pattern;
+use iolab_workload::Result;
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::Pattern;
 
 use self::jobs::Job;
 use self::lines::Around;

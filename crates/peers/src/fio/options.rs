@@ -7,14 +7,14 @@ mod varied;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use iolab_spec::Error;
-use iolab_spec::Result;
-use iolab_spec::trial::{
+use iolab_workload::Error;
+use iolab_workload::Result;
+use iolab_workload::trial::{
     BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX,
     TrialSpec,
 };
 
-use iolab_spec::settings::CellSpec;
+use iolab_workload::settings::CellSpec;
 
 pub(crate) use values::{duration, short};
 use values::{refused, size, unknown};
@@ -392,8 +392,8 @@ pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_spec::cpus::Placement;
-    use iolab_spec::trial::IoPriority;
+    use iolab_workload::cpus::Placement;
+    use iolab_workload::trial::IoPriority;
 
     fn cell(text: &str) -> Result<TrialSpec> {
         let options = text.split_whitespace().map(|word| {

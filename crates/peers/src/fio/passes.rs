@@ -1,6 +1,6 @@
 //! What fio does between two passes over a file, and iolab does not.
 
-use iolab_spec::trial::{CacheState, Layout, TrialSpec};
+use iolab_workload::trial::{CacheState, Layout, TrialSpec};
 
 /// Bytes of a page of the page cache.
 const PAGE: u64 = 4096;

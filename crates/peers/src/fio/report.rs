@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use iolab_spec::histogram::{LatencyHistogram, new_latency_histogram};
-use iolab_spec::{Error, Result};
+use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::{Error, Result};
 use serde::Deserialize;
 
 use iolab_record::LatencySummary;

@@ -1,9 +1,9 @@
 //! An experiment as a job file of fio: a job for each cell, or for each of its groups, the cells one after the other.
 
 use iolab_plan::cells::Plan;
-use iolab_spec::cpus::Placement;
-use iolab_spec::settings::CellSpec;
-use iolab_spec::trial::{Arrivals, Backend, CacheState, Layout, Rate, TrialSpec};
+use iolab_workload::cpus::Placement;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{Arrivals, Backend, CacheState, Layout, Rate, TrialSpec};
 
 use super::command;
 use super::passes::drops_at_each_pass;
@@ -258,7 +258,7 @@ fn section(name: &str) -> String {
 mod tests {
     use iolab_plan::cells::cells;
     use iolab_plan::experiment::Experiment;
-    use iolab_spec::settings::CellSpec;
+    use iolab_workload::settings::CellSpec;
 
     use super::*;
     use crate::fio::job::JobFile;

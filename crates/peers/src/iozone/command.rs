@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use iolab_spec::cpus::Placement;
-use iolab_spec::trial::{
+use iolab_workload::cpus::Placement;
+use iolab_workload::trial::{
     Backend, BufferInit, BufferMemory, CacheState, Content, FirstOffset, Layout, Pattern,
     SyncPolicy, TrialSpec,
 };
@@ -208,7 +208,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
 mod tests {
     use std::time::Duration;
 
-    use iolab_spec::trial::Limit;
+    use iolab_workload::trial::Limit;
 
     use super::*;
 

@@ -1,13 +1,13 @@
 //! Reports of IOzone: its tests by name.
 
-use iolab_spec::Result;
-use iolab_spec::trial::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::Result;
+use iolab_workload::trial::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
 
 use super::IOZONE;
 use super::report::{Report, Row, Test};
 use crate::{Entry, Results};
 use iolab_record::{OperationSummary, PerOperation};
-use iolab_spec::settings::CellSpec;
+use iolab_workload::settings::CellSpec;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
 pub(super) fn import(text: &str) -> Result<Results> {

@@ -1,7 +1,7 @@
 //! What a plan must be like for IOzone: one pass by each thread over a file of its own, all files of the same size.
 
-use iolab_spec::trial::{Content, Layout, TrialSpec};
-use iolab_spec::units::format_size;
+use iolab_workload::trial::{Content, Layout, TrialSpec};
+use iolab_workload::units::format_size;
 
 use crate::Need;
 

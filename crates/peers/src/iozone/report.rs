@@ -1,6 +1,6 @@
 //! What IOzone prints, in throughput mode or as its table, read with limits: it may come from anybody.
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 /// Most results of a report.
 const ROWS_MAX: usize = 10_000;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::design::{set_budget, set_settle};
 use super::{DESIGN, Experiment, Scoped};
 use crate::precondition::Precondition;
-use iolab_spec::command::split_list;
-use iolab_spec::settings::ValueKind;
-use iolab_spec::units::parse_share;
+use iolab_workload::command::split_list;
+use iolab_workload::settings::ValueKind;
+use iolab_workload::units::parse_share;
 
 /// A change of an experiment.
 #[derive(Debug, Clone, PartialEq)]

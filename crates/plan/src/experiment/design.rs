@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use crate::precondition::Precondition;
-use iolab_spec::units::{format_duration, parse_duration, rough_duration};
+use iolab_workload::units::{format_duration, parse_duration, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;

@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::Duration;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
 use crate::experiment::{Combination, Experiment, Scoped, set_budget, set_settle};
-use iolab_spec::foreign::unknown_setting;
-use iolab_spec::settings::{Setting, ValueKind};
+use iolab_workload::foreign::unknown_setting;
+use iolab_workload::settings::{Setting, ValueKind};
 
 /// Most levels of one factor; more could not be distinguished in a table or a figure.
 const LEVELS_MAX: usize = 1000;
@@ -344,7 +344,7 @@ fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<St
             .get(key)
             .ok_or_else(|| wrong(format!("the range has no '{key}'")))?;
         let text = value_text(key, ValueKind::Size, value)?;
-        iolab_spec::units::parse_size(&text).map_err(|error| error.within(key))
+        iolab_workload::units::parse_size(&text).map_err(|error| error.within(key))
     };
     let (from, to, times) = (number("from")?, number("to")?, number("times")?);
     if from == 0 || to < from || times < 2 {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::{CELLS_MAX, Experiment, Scoped};
 use crate::experiment::document::{DocumentText, Entries};

@@ -1,9 +1,9 @@
 //! A workload code says pattern and direction at once: what says them otherwise must not stand beside it.
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::Experiment;
-use iolab_spec::settings::Setting;
+use iolab_workload::settings::Setting;
 
 /// What a workload code says.
 const SAID: [&str; 2] = ["pattern", "read_percent"];

@@ -1,9 +1,9 @@
 //! Experiments whose trials run programs: which settings have a meaning for them.
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::Experiment;
-use iolab_spec::settings::Setting;
+use iolab_workload::settings::Setting;
 
 /// The two settings that name a program.
 const NAMING: [&str; 2] = ["linkage", "command"];
@@ -82,7 +82,7 @@ impl Experiment {
 mod tests {
     use super::*;
     use crate::cells::cells;
-    use iolab_spec::response::Response;
+    use iolab_workload::response::Response;
 
     fn linkage() -> Experiment {
         Experiment::find("linkage").expect("built in")

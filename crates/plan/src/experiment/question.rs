@@ -2,8 +2,8 @@
 
 use super::Experiment;
 use crate::cells::cells;
-use iolab_spec::access;
-use iolab_spec::response::Response;
+use iolab_workload::access;
+use iolab_workload::response::Response;
 
 /// Most kinds of access that a question names.
 const NAMED_MAX: usize = 4;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, Factor};
-use iolab_spec::settings::Setting;
+use iolab_workload::settings::Setting;
 
 /// Most finer sizes around one place.
 pub const REFINE_MAX: u32 = 32;

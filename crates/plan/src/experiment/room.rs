@@ -1,7 +1,7 @@
 //! What there is to touch: I/O sizes that are larger, and groups that lie behind each other.
 
-use iolab_spec::Result;
-use iolab_spec::units::{format_size, parse_size};
+use iolab_workload::Result;
+use iolab_workload::units::{format_size, parse_size};
 
 use super::{Experiment, Scoped};
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use iolab_spec::foreign::unknown_setting;
-use iolab_spec::group::{GROUPS_MAX, GroupSpec, check_group_name, split_group};
-use iolab_spec::settings::{CellSpec, Setting};
-use iolab_spec::trial::Rate;
-use iolab_spec::{Error, Result};
+use iolab_workload::foreign::unknown_setting;
+use iolab_workload::group::{GROUPS_MAX, GroupSpec, check_group_name, split_group};
+use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::trial::Rate;
+use iolab_workload::{Error, Result};
 
 use super::Experiment;
 
@@ -274,7 +274,7 @@ fn no_group(experiment: &str, name: &str, names: &[&str]) -> Error {
     match names {
         [] => Error::usage(format!("{experiment} has no groups, and so no group '{name}'"))
             .hint("a group is a table [group.NAME] of an experiment; leave the name out where there is none"),
-        names => iolab_spec::names::unknown("group", name, names),
+        names => iolab_workload::names::unknown("group", name, names),
     }
 }
 

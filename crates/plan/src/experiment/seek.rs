@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use iolab_spec::level::Levels;
-use iolab_spec::settings::Setting;
-use iolab_spec::tool::Tool;
-use iolab_spec::trial::{RATE_MAX, Rate};
-use iolab_spec::units::format_duration;
-use iolab_spec::{Error, Result};
+use iolab_workload::level::Levels;
+use iolab_workload::settings::Setting;
+use iolab_workload::tool::Tool;
+use iolab_workload::trial::{RATE_MAX, Rate};
+use iolab_workload::units::format_duration;
+use iolab_workload::{Error, Result};
 
 use super::{Change, Experiment};
 

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::cells::cells;
-use iolab_spec::Kind;
-use iolab_spec::foreign::{Answer, FOREIGN};
-use iolab_spec::trial::{Backend, BufferInit, CacheState};
+use iolab_workload::Kind;
+use iolab_workload::foreign::{Answer, FOREIGN};
+use iolab_workload::trial::{Backend, BufferInit, CacheState};
 use proptest::prelude::*;
 
 const HEAD: &str = "name = 'mine'\nquestion = 'why?'\nresponse = 'iops'\n";

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use iolab_spec::level::{Level, Levels, Requests};
-use iolab_spec::trial::{SyncPolicy, TrialSpec};
-use iolab_spec::units::format_duration;
-use iolab_spec::{Error, Result};
+use iolab_workload::level::{Level, Levels, Requests};
+use iolab_workload::trial::{SyncPolicy, TrialSpec};
+use iolab_workload::units::format_duration;
+use iolab_workload::{Error, Result};
 
 use super::Experiment;
 use crate::cells::unchecked;
@@ -155,7 +155,7 @@ fn rounded_up(time: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_spec::trial::Rate;
+    use iolab_workload::trial::Rate;
 
     fn asked(levels: &str, sets: &[&str], given: &[&str]) -> Result<Experiment> {
         let mut experiment = Experiment::find("load-latency").expect("built in");

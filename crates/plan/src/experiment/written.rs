@@ -4,8 +4,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
 use super::{Combination, Design, Experiment, Factor, Group};
-use iolab_spec::settings::{Setting, ValueKind};
-use iolab_spec::units::format_duration;
+use iolab_workload::settings::{Setting, ValueKind};
+use iolab_workload::units::format_duration;
 
 impl Serialize for Experiment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
 use crate::peak_source::PeakSource;
-use iolab_spec::counters::Traffic;
-use iolab_spec::linkage::Linkage;
-use iolab_spec::tool::Tool;
+use iolab_workload::counters::Traffic;
+use iolab_workload::linkage::Linkage;
+use iolab_workload::tool::Tool;
 
 /// A key or a family, for those who list them all.
 #[derive(Debug, Clone, Copy)]

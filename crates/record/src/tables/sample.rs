@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use iolab_spec::verify::Faults;
+use iolab_workload::verify::Faults;
 
 use super::{text, word};
 use crate::column::{Column, Null, Table};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::{Cell, RunRecord};
-use iolab_spec::trial::{Pattern, TrialSpec};
+use iolab_workload::trial::{Pattern, TrialSpec};
 use serde_json::Value;
 
 use super::{job, options, report};

@@ -1,6 +1,6 @@
 //! A report as text with its figures beside it.
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section, file_name};

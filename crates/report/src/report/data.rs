@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Input;
 use super::section::file_name;
-use iolab_spec::plain::plain;
+use iolab_workload::plain::plain;
 
 /// Names of the values of a sample, in the order of [`row`].
 const COLUMNS: [&str; 14] = [

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_record::{RunRecord, Sample};
-use iolab_spec::quantity::{format_ns, format_percent, significant};
 use iolab_stats::median;
+use iolab_workload::quantity::{format_ns, format_percent, significant};
 
 use super::clean;
 use crate::layout::{Column, Grid, none};

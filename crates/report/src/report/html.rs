@@ -3,7 +3,7 @@
 use askama::Template;
 use iolab_findings::FindingKind;
 use iolab_findings::trust::Level;
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::data;
 use super::method::{MethodRule, RULES};

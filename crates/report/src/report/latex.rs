@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use iolab_findings::FindingKind;
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, chapters};
 use super::references;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use iolab_spec::Result;
+use iolab_workload::Result;
 
 use super::Report;
 use super::bundle::{Bundle, Chapter, Shown, chapters};

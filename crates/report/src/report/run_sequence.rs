@@ -4,7 +4,7 @@ use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::history::Line;
 use iolab_analysis::runs::FiledRun;
-use iolab_spec::quantity::significant;
+use iolab_workload::quantity::significant;
 
 use super::section::Captioned;
 use super::summary::moment;

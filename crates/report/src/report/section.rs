@@ -8,14 +8,14 @@ use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_plan::cells::label;
 use iolab_record::{Cell, EndedBy, RunRecord};
-use iolab_spec::quantity::format_percent;
-use iolab_spec::units::format_duration;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_duration;
 
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
 use crate::layout::Grid;
 use crate::{clients, compare, comparison_table, equivalence, table};
-use iolab_spec::quantity::counted;
+use iolab_workload::quantity::counted;
 
 /// What a report says of one run.
 #[derive(Debug, Clone)]

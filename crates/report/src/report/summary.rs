@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
-use iolab_spec::quantity::format_bytes;
-use iolab_spec::units::format_size;
+use iolab_workload::quantity::format_bytes;
+use iolab_workload::units::format_size;
 
 use super::{Input, clean};
-use iolab_spec::quantity::counted;
+use iolab_workload::quantity::counted;
 
 /// The title: how many experiments, on which target.
 pub(super) fn title(inputs: &[Input]) -> String {

@@ -1,19 +1,19 @@
 //! What the doctor says of a made-up machine, looked at before it was accepted.
 
-use iolab_machine::cgroup::{self, IoLimit};
-use iolab_machine::device::Device;
-use iolab_machine::doctor::{
+use iolab_doctor::{
     Attempt, Content, Diagnosis, Direct, Facts, Limits, Place, Severity, Space, Transfer, diagnose,
 };
-use iolab_machine::link::Link;
-use iolab_machine::load::Load;
-use iolab_machine::processor::Processor;
-use iolab_machine::transport::Transport;
+use iolab_host::cgroup::{self, IoLimit};
+use iolab_host::device::Device;
+use iolab_host::link::Link;
+use iolab_host::load::Load;
+use iolab_host::processor::Processor;
+use iolab_host::transport::Transport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_report::doctor;
-use iolab_spec::counters::NoHardware;
-use iolab_spec::counters::Traffic;
-use iolab_target::{FileSystem, TargetKind};
+use iolab_storage::{FileSystem, TargetKind};
+use iolab_workload::counters::NoHardware;
+use iolab_workload::counters::Traffic;
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
 use iolab_report::durable::{asks, text};
 use iolab_report::input::Input;
-use iolab_spec::response::Response;
+use iolab_workload::response::Response;
 
 use iolab_synthetic::{add_cell, around, record, serve};
 

@@ -9,8 +9,8 @@ use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::slo::{Limit, RateAnswer, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
 use iolab_report::slo::Searched;
-use iolab_spec::counters::Traffic;
-use iolab_spec::level::Levels;
+use iolab_workload::counters::Traffic;
+use iolab_workload::level::Levels;
 
 /// Lines of an answer at most.
 const LINES_MAX: usize = 20;

@@ -10,9 +10,9 @@ use iolab_report::chart::{Style, chart};
 use iolab_report::export::{self, LatencyRow};
 use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
-use iolab_spec::group::GroupSpec;
-use iolab_spec::response::Response;
-use iolab_spec::settings::CellSpec;
+use iolab_workload::group::GroupSpec;
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
 
 use iolab_synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
 

@@ -2,7 +2,7 @@
 
 use iolab_record::Question;
 use iolab_record::question::{Asked, Fit};
-use iolab_spec::level::Need;
+use iolab_workload::level::Need;
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Effective, Ended, Extents, Faults,
@@ -11,8 +11,8 @@ use iolab_record::{
     ProcessIo, RateReport, Region, Residency, ResourceUse, RingFlag, ServedBy, TargetKind,
     Together, Verdict, Verified,
 };
-use iolab_spec::response::Response;
-use iolab_spec::settings::CellSpec;
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
 
 use super::super::*;
 

@@ -12,8 +12,8 @@ use iolab_record::{
 };
 use iolab_record::{ClockDomain, LatencyOf, Operation, TargetKind};
 use iolab_runfile::{RunFile, read, read_latency};
-use iolab_spec::histogram::new_latency_histogram;
-use iolab_spec::settings::CellSpec;
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::settings::CellSpec;
 
 /// Set in the process that is to be killed: the run file it writes.
 const WRITER: &str = "IOLAB_TEST_WRITES";

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use iolab_definition::{Definition, catalogue};
-use iolab_model::{Completion, Ns, Op, Request, build};
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::{Completion, Ns, Op, Request, build};
 use iolab_serve::{Due, Playback, Speed};
 use proptest::prelude::*;
 

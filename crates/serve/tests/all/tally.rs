@@ -1,6 +1,6 @@
 //! Whether the answers came in time.
 
-use iolab_model::Op;
+use iolab_diskmodel::Op;
 use iolab_serve::Tally;
 
 const US: u64 = 1000;

@@ -3,8 +3,8 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use iolab_definition::{Definition, catalogue};
-use iolab_model::{Request, build, serve};
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::iolab::measure;
 use iolab_truth::served::{Served, is_mounted};
 use iolab_truth::system::{run, warn};

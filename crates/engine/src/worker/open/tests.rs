@@ -8,9 +8,9 @@ use super::*;
 use crate::buffer::Slot;
 use crate::request::Request;
 use crate::worker::tests::run_first;
-use iolab_spec::histogram::LatencyHistogram;
-use iolab_spec::trial::Arrivals;
-use iolab_spec::trial::{Limit, Rate, SyncPolicy};
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::trial::Arrivals;
+use iolab_workload::trial::{Limit, Rate, SyncPolicy};
 
 const MS: u64 = 1_000_000;
 

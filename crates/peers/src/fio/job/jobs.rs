@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iolab_spec::foreign::{Answer, Effect, answer, in_job, names_in_jobs};
-use iolab_spec::names::nearest;
-use iolab_spec::{Error, Result};
+use iolab_workload::foreign::{Answer, Effect, answer, in_job, names_in_jobs};
+use iolab_workload::names::nearest;
+use iolab_workload::{Error, Result};
 
 use super::super::options::{Options, is_set, short};
 use super::lines::{self, Around, Hidden, Place, Said};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use iolab_plan::experiment::{BUDGET_MAX, Experiment};
-use iolab_spec::level::Levels;
-use iolab_spec::settings::{CellSpec, Setting};
-use iolab_spec::units::format_duration;
-use iolab_spec::{Error, Result};
+use iolab_workload::level::Levels;
+use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::units::format_duration;
+use iolab_workload::{Error, Result};
 
 use super::jobs::Job;
 use super::mistakes::Mistakes;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use iolab_plan::experiment::{beside, leads_elsewhere, read_text};
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::mistakes::Mistakes;
 use crate::fio::options::short;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_spec::{Error, Result};
+use iolab_workload::{Error, Result};
 
 use super::lines::Place;
 

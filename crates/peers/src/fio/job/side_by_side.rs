@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use iolab_plan::experiment::{Combination, Experiment, Scoped};
-use iolab_spec::group::check_group_name;
-use iolab_spec::settings::{CellSpec, SETTINGS, Setting};
-use iolab_spec::trial::{Layout, Rate, THREADS_MAX};
-use iolab_spec::{Error, Result};
+use iolab_workload::group::check_group_name;
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::trial::{Layout, Rate, THREADS_MAX};
+use iolab_workload::{Error, Result};
 
 use super::jobs::Job;
 use super::mistakes::Mistakes;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iolab_spec::Error;
+use iolab_workload::Error;
 
 use super::jobs::Job;
 use super::mistakes::Mistakes;

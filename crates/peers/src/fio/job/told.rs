@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use iolab_spec::foreign::{Effect, in_job};
-use iolab_spec::settings::{CellSpec, Setting};
+use iolab_workload::foreign::{Effect, in_job};
+use iolab_workload::settings::{CellSpec, Setting};
 
 use super::jobs::Job;
 use super::lines::Place;

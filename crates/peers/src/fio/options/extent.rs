@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use iolab_spec::Error;
-use iolab_spec::trial::{Arrivals, Layout, Pattern, Rate, TrialSpec};
-use iolab_spec::units::format_size;
+use iolab_workload::Error;
+use iolab_workload::trial::{Arrivals, Layout, Pattern, Rate, TrialSpec};
+use iolab_workload::units::format_size;
 
 use super::{
     Fault, Faults, Options, Read, count, duration, is_set, refused, short, size, unknown, value,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_spec::Error;
-use iolab_spec::foreign::{Answer, answer};
+use iolab_workload::Error;
+use iolab_workload::foreign::{Answer, answer};
 
 use super::{Fault, Read};
 

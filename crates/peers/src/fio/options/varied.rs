@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use iolab_spec::Error;
-use iolab_spec::cpus::{Cpus, Placement};
-use iolab_spec::trial::{
+use iolab_workload::Error;
+use iolab_workload::cpus::{Cpus, Placement};
+use iolab_workload::trial::{
     Advice, BS_MAX, Bursts, IoPriority, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
 };
 

@@ -1,0 +1,140 @@
+//! What models are made of. Parts hold parts: all of them are here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::disk::DiskDefinition;
+use crate::definition::ssd::SsdDefinition;
+
+/// A part that models are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartDefinition {
+    /// A hard disk.
+    Disk(Box<DiskDefinition>),
+    /// A solid-state disk.
+    Ssd(Box<SsdDefinition>),
+    /// Storage of so many bytes that takes no time.
+    Memory(u64),
+    /// A fixed time on top of another part.
+    Latency(Box<LatencyDefinition>),
+    /// Rates and bursts in front of another part.
+    Limit(Box<LimitDefinition>),
+    /// A bound on the requests that another part has at a time; further ones wait in order.
+    Server(Box<ServerDefinition>),
+    /// A cache in front of another part.
+    Cache(Box<CacheDefinition>),
+    /// An array.
+    Raid(Box<RaidDefinition>),
+}
+
+impl PartDefinition {
+    /// Bytes of the smallest unit that the part addresses.
+    pub fn block(&self) -> u64 {
+        match self {
+            Self::Disk(disk) => disk.block,
+            Self::Ssd(ssd) => ssd.slot,
+            Self::Memory(_) => 1,
+            Self::Latency(latency) => latency.inner.block(),
+            Self::Limit(limit) => limit.inner.block(),
+            Self::Server(server) => server.inner.block(),
+            Self::Cache(cache) => cache.inner.block(),
+            Self::Raid(raid) => raid.members.first().map_or(1, Self::block),
+        }
+    }
+}
+
+/// A fixed time on top of another part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyDefinition {
+    /// Added to each read, in microseconds.
+    pub read_us: f64,
+    /// Added to each write, flush and trim, in microseconds.
+    pub write_us: f64,
+    /// What it is added to.
+    pub inner: PartDefinition,
+}
+
+/// A rate with bursts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Units per second that are there for ever.
+    pub sustained: f64,
+    /// Units per second while credits last; absent: the sustained rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<f64>,
+    /// Credits of a full bucket, in units. The model starts with a full one.
+    #[serde(default)]
+    pub credits: f64,
+}
+
+/// Rates and bursts in front of another part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitDefinition {
+    /// Reads and writes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Rate>,
+    /// A longer request counts as several, one for each begun unit of so many bytes; 0: as one.
+    #[serde(default)]
+    pub request_bytes: u64,
+    /// Bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Rate>,
+    /// What is limited.
+    pub inner: PartDefinition,
+}
+
+/// A bound on the requests that a part has at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerDefinition {
+    /// Requests at a time; 1 makes a serial server.
+    pub slots: u32,
+    /// What serves them.
+    pub inner: PartDefinition,
+}
+
+/// A cache in front of another part. Reads and writes fill it; writes go through it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheDefinition {
+    /// Bytes of the cache.
+    pub bytes: u64,
+    /// Bytes of a line. A read that misses fetches whole lines.
+    pub line: u64,
+    /// Time of a read that the cache serves, in microseconds.
+    pub hit_us: f64,
+    /// What it stands in front of.
+    pub inner: PartDefinition,
+}
+
+/// How an array spreads data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Chunks go round the members.
+    Striped,
+    /// Every member holds everything; a read goes to the one with the fewest requests.
+    Mirrored,
+    /// Chunks go round the members, one of each row holding the parity of the others (left-symmetric).
+    Parity,
+}
+
+/// An array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RaidDefinition {
+    /// How data is spread.
+    pub level: Level,
+    /// Bytes of a chunk.
+    #[serde(default = "chunk_of_64k")]
+    pub chunk: u64,
+    /// The members. The smallest decides what each holds.
+    pub members: Vec<PartDefinition>,
+}
+
+fn chunk_of_64k() -> u64 {
+    64 << 10
+}

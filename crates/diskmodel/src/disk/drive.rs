@@ -1,0 +1,431 @@
+//! The drive: commands, queue, and what the heads do next.
+//!
+//! A request that arrives while the heads are idle is served at once (read-ahead counts as idle: it is stopped). One that
+//! arrives while they are busy waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
+//! requests needs an event.
+
+use crate::definition::disk::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
+
+use super::bus::Timetable;
+use super::costs::Costs;
+use super::job::{Job, Task};
+use super::layout::Layout;
+use super::mechanics::{Arm, Head};
+use super::segments::{Rules, Segments};
+use super::stream::{Arrival, Stream, Writing};
+use super::write_cache::WriteCache;
+use crate::model::{Completion, Done, Model, Ns, Op, Request, Served, from_ms};
+
+/// Requests among which the drive chooses when its definition names no depth: the ones that came first.
+const WINDOW: usize = 128;
+
+/// Writes in sequence that go to the medium while the host has its completions already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Behind {
+    pub(super) segment: usize,
+    /// First block, and one past the last.
+    pub(super) first: u64,
+    pub(super) end: u64,
+    /// When the heads started, and when the last block is on the medium.
+    pub(super) from: Ns,
+    pub(super) until: Ns,
+}
+
+impl Behind {
+    /// When a segment of `size` blocks has room for the last block: the rest of the writes has reached the medium by
+    /// then. Between start and end the medium is taken to advance evenly.
+    pub(super) fn room(&self, size: u64) -> Ns {
+        let before = (self.end - self.first).saturating_sub(size);
+        if before == 0 {
+            0
+        } else {
+            let part = u128::from(self.until - self.from) * u128::from(before);
+            self.from + (part / u128::from(self.end - self.first)) as Ns
+        }
+    }
+}
+
+/// A hard disk.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    block: u64,
+    pub(super) layout: Layout,
+    pub(super) arm: Arm,
+    pub(super) costs: Costs,
+    pub(super) buffer: Buffer,
+    pub(super) line: Bus,
+    policy: Policy,
+    window: usize,
+    patience: Ns,
+    pub(super) segments: Segments,
+    pub(super) bus: Timetable,
+    /// Where the heads are when they are not reading ahead.
+    pub(super) head: Head,
+    /// The heads take nothing else up before.
+    pub(super) busy_until: Ns,
+    pub(super) stream: Option<Stream>,
+    /// Reading ahead goes on at least up to this block.
+    pub(super) least_end: u64,
+    pub(super) behind: Option<Behind>,
+    pub(super) last_was_write: bool,
+    queue: Vec<Job>,
+    sweep: u64,
+    cache: WriteCache,
+    pub(super) done: Done,
+}
+
+impl Drive {
+    /// The drive of a definition.
+    ///
+    /// # Errors
+    ///
+    /// What of the definition makes no disk, in words.
+    pub fn new(definition: &DiskDefinition) -> Result<Self, String> {
+        let layout = Layout::new(&definition.geometry)?;
+        let arm = Arm::new(&definition.mechanics, layout.cylinders())?;
+        let bytes = layout.blocks().checked_mul(definition.block);
+        if definition.block == 0 || bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
+            return Err(format!(
+                "{} blocks of {} bytes: a disk has 1 byte to 8 EiB",
+                layout.blocks(),
+                definition.block
+            ));
+        }
+        let buffer = definition.buffer.clone();
+        let rules = Rules {
+            cache: buffer.cache,
+            read_written: buffer.read_written,
+            write_segment: buffer.write_segment,
+        };
+        Ok(Self {
+            block: definition.block,
+            layout,
+            arm,
+            costs: Costs::new(&definition.overhead, &definition.bus),
+            segments: Segments::new(buffer.segments, buffer.segment_blocks, rules),
+            buffer,
+            line: definition.bus.clone(),
+            policy: definition.queue.policy,
+            window: if definition.queue.depth == 0 {
+                WINDOW
+            } else {
+                definition.queue.depth as usize
+            },
+            patience: from_ms(definition.queue.patience_ms),
+            bus: Timetable::default(),
+            head: Head::default(),
+            busy_until: 0,
+            stream: None,
+            least_end: 0,
+            behind: None,
+            last_was_write: false,
+            queue: Vec::new(),
+            sweep: 0,
+            cache: WriteCache::new(definition.buffer.write_back_bytes),
+            done: Done::default(),
+        })
+    }
+
+    /// Where blocks lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Which of the costs apply: after a read, or after a write.
+    pub(super) fn after(&self) -> usize {
+        usize::from(self.last_was_write)
+    }
+
+    /// The way of so many blocks to the medium.
+    pub(super) fn writing(&self, blocks: u64) -> Writing<'_> {
+        let start = &self.buffer.write_start;
+        let least = start
+            .iter()
+            .rfind(|step| step[0] <= blocks)
+            .map_or(1, |step| step[1]);
+        Writing {
+            arm: &self.arm,
+            layout: &self.layout,
+            on_arrival: self.buffer.write_on_arrival,
+            least,
+        }
+    }
+
+    /// When the next thing happens inside.
+    fn next_step(&self) -> Option<Ns> {
+        let first = [self.queue.first(), self.cache.jobs().front()]
+            .into_iter()
+            .flatten()
+            .map(|job| job.arrived)
+            .min();
+        let start = first.map(|arrived| self.busy_until.max(arrived));
+        match (start, self.cache.next_end()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn run(&mut self, until: Ns) {
+        while let Some(at) = self.next_step().filter(|&at| at <= until) {
+            if self.cache.next_end().is_some_and(|end| end <= at) {
+                self.destaged(at);
+                continue;
+            }
+            self.follow_stream(at);
+            let Some(job) = self.choose(at) else {
+                return;
+            };
+            self.sweep = job.first;
+            match job.kind {
+                Task::Read => self.read(&job, at, false),
+                Task::Write => self.write(&job, at, false),
+                Task::Destage => self.destage(&job, at),
+            }
+        }
+    }
+
+    /// Takes the next request: one that the host waits for, or an accepted write. The host comes first, unless it
+    /// waits for room among the accepted writes.
+    fn choose(&mut self, at: Ns) -> Option<Job> {
+        if !self.queue.is_empty() && !self.cache.is_short() {
+            let n = self.best(self.queue.iter().take(self.window), at)?;
+            return Some(self.queue.remove(n));
+        }
+        let n = self.best(self.cache.jobs().iter().take(self.window), at);
+        match n.and_then(|n| self.cache.take(n)) {
+            Some(job) => Some(job),
+            None => {
+                let n = self.best(self.queue.iter().take(self.window), at)?;
+                Some(self.queue.remove(n))
+            }
+        }
+    }
+
+    /// The number of the request that the policy chooses.
+    fn best<'a>(&self, jobs: impl Iterator<Item = &'a Job> + Clone, at: Ns) -> Option<usize> {
+        let first = jobs.clone().next()?;
+        if self.policy == Policy::Fifo
+            || self.patience > 0 && at.saturating_sub(first.arrived) > self.patience
+        {
+            return Some(0);
+        }
+        let streaming = jobs
+            .clone()
+            .enumerate()
+            .filter(|(_, job)| self.is_streaming(job));
+        if let Some((n, _)) = streaming.min_by_key(|(_, job)| job.first) {
+            return Some(n);
+        }
+        if self.policy == Policy::Elevator {
+            let by_block = |(_, job): &(usize, &Job)| (job.first < self.sweep, job.first);
+            return jobs.enumerate().min_by_key(by_block).map(|(n, _)| n);
+        }
+        let head = self.stream.as_ref().map_or(self.head, Stream::head);
+        let mut best = (Ns::MAX, 0);
+        for (n, job) in jobs.enumerate() {
+            let write = job.kind != Task::Read;
+            let landed =
+                at.max(job.ready) + self.arm.reposition(head, Head::from(job.place), write);
+            // The wait is computed only where the head lands before the best candidate is reached.
+            if landed < best.0 {
+                let there = landed + self.arm.wait(landed, job.place.angle);
+                if there < best.0 {
+                    best = (there, n);
+                }
+            }
+        }
+        Some(best.1)
+    }
+
+    /// The segment that read-ahead fills, and the block up to which read-ahead counts as there.
+    pub(super) fn filling(&self) -> Option<(usize, u64)> {
+        let stream = self.stream.as_ref()?;
+        let end = self.segments.get(stream.segment).end;
+        let reach = match self.buffer.almost_hits {
+            AlmostHits::No => end,
+            AlmostHits::Next => end + 1,
+            AlmostHits::Coming => end.max(stream.limit()),
+        };
+        Some((stream.segment, reach))
+    }
+
+    /// Whether a read needs no seek: read-ahead has its first block, or is about to.
+    fn is_streaming(&self, job: &Job) -> bool {
+        job.kind == Task::Read
+            && self.filling().is_some_and(|(segment, reach)| {
+                self.segments.get(segment).start <= job.first && job.first < reach
+            })
+    }
+
+    /// Whether heads and queue are idle when a request arrives at `now`.
+    fn idle(&self, now: Ns) -> bool {
+        self.queue.is_empty() && self.cache.jobs().is_empty() && now >= self.busy_until
+    }
+
+    fn submit_read(&mut self, mut job: Job) {
+        let now = job.arrived;
+        if self.buffer.write_back == WriteBack::Cache && self.cache.holds(job.first, job.end) {
+            return self.read_from_buffer(&job, now);
+        }
+        if self.idle(now) {
+            return self.read(&job, now, true);
+        }
+        if self.buffer.hits_while_busy && self.segments.whole(job.first, job.end).is_some() {
+            return self.read_from_buffer(&job, now);
+        }
+        let command = self.costs.read_miss[self.after()];
+        let length = command + self.costs.read_disconnect[self.after()];
+        let at = self.bus.fit(now, length);
+        self.bus.take(at, at + length);
+        job.ready = at + command;
+        self.queue.push(job);
+    }
+
+    fn submit_write(&mut self, mut job: Job) {
+        let now = job.arrived;
+        let fast = self.buffer.write_back != WriteBack::Off;
+        if self.buffer.write_back == WriteBack::Cache {
+            if let Some(job) = self.cache.hold(job, (job.end - job.first) * self.block) {
+                self.accept(job, now);
+            }
+            return;
+        }
+        if self.idle(now) {
+            return self.write(&job, now, true);
+        }
+        if fast && self.joins(&job, now) {
+            return self.join(&job, now);
+        }
+        let after = self.after();
+        let (command, leave) = if fast {
+            (self.costs.write_hit[after], self.costs.write_disconnect)
+        } else {
+            (self.costs.write_miss[after], 0)
+        };
+        let at = self.bus.fit(now, command + leave);
+        self.bus.take(at, at + command + leave);
+        job.ready = at + command;
+        self.queue.push(job);
+    }
+
+    /// Whether a write continues the one that is on its way to the medium.
+    fn joins(&self, job: &Job, now: Ns) -> bool {
+        let alone = self.buffer.write_back == WriteBack::One || self.queue.is_empty();
+        let continues = self
+            .behind
+            .is_some_and(|behind| behind.until > now && behind.end == job.first);
+        self.buffer.join_writes && alone && continues
+    }
+
+    /// Takes a write into the buffer; the medium gets it later.
+    fn accept(&mut self, mut job: Job, now: Ns) {
+        let blocks = job.end - job.first;
+        let command = self.costs.write_hit[self.after()] + self.costs.preparation;
+        let length = command + blocks * self.costs.write_block;
+        let at = self.bus.fit(now, length);
+        let end = at + length + self.costs.write_complete;
+        self.bus.take(at, end);
+        self.last_was_write = true;
+        self.done.add(job.tag, end, Served::Buffered);
+        (job.kind, job.ready) = (Task::Destage, end);
+        self.cache.accept(job, blocks * self.block);
+    }
+
+    /// Brings an accepted write to the medium.
+    fn destage(&mut self, job: &Job, now: Ns) {
+        let (head, free) = self.stop_stream(now);
+        let at = free.max(job.ready);
+        let there = Arrival {
+            start: job.ready,
+            block: 0,
+        };
+        let (end, head) = self
+            .writing(job.end - job.first)
+            .write(job.first, job.end, at, 0, head, there);
+        let segment = self.segments.for_write(job.first, job.end, None);
+        self.segments.hold_write(segment, job.first, job.end, false);
+        self.head = head;
+        self.busy_until = end;
+        self.cache
+            .start(job, (job.end - job.first) * self.block, end);
+    }
+
+    /// A write is on the medium: flushes may be done, and there is room for others.
+    fn destaged(&mut self, at: Ns) {
+        for tag in self.cache.finish() {
+            self.done
+                .add(tag, at + self.costs.write_complete, Served::Control);
+        }
+        let block = self.block;
+        while let Some(job) = self.cache.release(|job| (job.end - job.first) * block) {
+            self.accept(job, at);
+        }
+    }
+
+    fn submit_flush(&mut self, now: Ns, tag: u64) {
+        if !self.cache.flush(tag) {
+            let written = self.behind.map_or(now, |behind| behind.until.max(now));
+            self.done
+                .add(tag, written + self.costs.write_complete, Served::Control);
+        }
+    }
+}
+
+impl Model for Drive {
+    fn capacity(&self) -> u64 {
+        self.layout.blocks() * self.block
+    }
+
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+        self.run(now);
+        self.bus.forget(now);
+        if !request.fits(self.capacity()) {
+            return self.done.add(tag, now, Served::Refused);
+        }
+        let now = now + self.costs.request;
+        match request.op {
+            Op::Flush => return self.submit_flush(now, tag),
+            Op::Trim => {
+                return self
+                    .done
+                    .add(tag, now + self.costs.write_complete, Served::Control);
+            }
+            Op::Read | Op::Write if request.len == 0 => {
+                return self.done.add(tag, now, Served::Control);
+            }
+            Op::Read | Op::Write => {}
+        }
+        let first = request.offset / self.block;
+        let end = (request.offset + request.len).div_ceil(self.block);
+        let kind = if request.op == Op::Read {
+            Task::Read
+        } else {
+            Task::Write
+        };
+        let job = Job {
+            kind,
+            tag,
+            first,
+            end,
+            arrived: now,
+            ready: now,
+            place: self.layout.place(first),
+        };
+        match kind {
+            Task::Read => self.submit_read(job),
+            Task::Write | Task::Destage => self.submit_write(job),
+        }
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        match (self.next_step(), self.done.next()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        self.run(until);
+        self.done.take(until, out);
+    }
+}

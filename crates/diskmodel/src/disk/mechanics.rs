@@ -1,0 +1,180 @@
+//! Heads and platters: how long until a sector is under the head.
+
+use crate::definition::disk::{Mechanics, Rotation, Seek};
+
+use super::layout::{Place, Run};
+use crate::model::{MILLISECOND, Ns, from_ms};
+
+/// How much later than a sector's start the head may come and still read it; covers the rounding of times to 1 ns.
+const SLACK: Ns = 50;
+
+/// Where the heads stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Cylinder.
+    pub cylinder: u32,
+    /// Head in use.
+    pub head: u32,
+}
+
+impl From<Place> for Head {
+    fn from(place: Place) -> Self {
+        Self {
+            cylinder: place.cylinder,
+            head: place.head,
+        }
+    }
+}
+
+/// The mechanics of a disk, ready to compute with.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// Time of a revolution.
+    pub period: Ns,
+    /// Seek time by distance.
+    seeks: Vec<u32>,
+    head_switch: Ns,
+    settle: i64,
+    average: bool,
+    constant: Option<Ns>,
+}
+
+impl Arm {
+    /// The mechanics of a disk with so many cylinders.
+    ///
+    /// # Errors
+    ///
+    /// No speed, a curve without points, or one that gives negative times; in words.
+    pub fn new(mechanics: &Mechanics, cylinders: u32) -> Result<Self, String> {
+        if !(mechanics.rpm.is_finite() && mechanics.rpm > 0.0) {
+            return Err(format!("rpm = {}: not a speed", mechanics.rpm));
+        }
+        let mut seeks = vec![0];
+        for distance in 1..cylinders.max(1) {
+            let ms = seek_ms(&mechanics.seek, distance, cylinders)?;
+            let ns = ms * MILLISECOND;
+            if !(0.0..4e9).contains(&ns) {
+                return Err(format!("seek over {distance} cylinders takes {ms} ms"));
+            }
+            seeks.push(ns.round() as u32);
+        }
+        Ok(Self {
+            period: (60e9 / mechanics.rpm).round() as Ns,
+            seeks,
+            head_switch: from_ms(mechanics.head_switch_ms),
+            settle: (mechanics.write_settle_ms * MILLISECOND).round() as i64,
+            average: mechanics.rotation == Rotation::Average,
+            constant: mechanics.constant_access_ms.map(from_ms),
+        })
+    }
+
+    /// From one position to a track: the longer of seek and change of head, and for a write that moves at all the
+    /// settling.
+    pub fn reposition(&self, from: Head, to: Head, write: bool) -> Ns {
+        if self.constant.is_some() {
+            return 0;
+        }
+        let seek = Ns::from(self.seeks[from.cylinder.abs_diff(to.cylinder) as usize]);
+        let switch = if from.head == to.head {
+            0
+        } else {
+            self.head_switch
+        };
+        let time = seek.max(switch);
+        if time == 0 || !write {
+            time
+        } else {
+            time.saturating_add_signed(self.settle)
+        }
+    }
+
+    /// From `at`, with the head on the track, until the angle comes by.
+    pub fn wait(&self, at: Ns, angle: f64) -> Ns {
+        if let Some(constant) = self.constant {
+            return constant;
+        }
+        if self.average {
+            return self.period / 2;
+        }
+        let target = (angle * self.period as f64 + 0.5) as Ns;
+        let wait = (target + self.period - at % self.period) % self.period;
+        if wait + SLACK > self.period { 0 } else { wait }
+    }
+
+    /// Time in which so many sectors of a track pass.
+    pub fn pass(&self, sectors: u64, of: u32) -> Ns {
+        if self.constant.is_some() {
+            return 0;
+        }
+        sectors * self.period / u64::from(of)
+    }
+
+    /// The sector's worth of rotation since the start of the run passed the head last, in sectors rounded up: the
+    /// first sector of the run that the head can take, if it is inside.
+    pub fn inside(&self, at: Ns, run: &Run) -> u64 {
+        if self.average || self.constant.is_some() {
+            return 0;
+        }
+        let wait = self.wait(at, run.place.angle);
+        if wait == 0 {
+            return 0;
+        }
+        let since = self.period - wait;
+        (since * u64::from(run.sectors)).div_ceil(self.period)
+    }
+
+    /// Whether the model follows the angle of the platters.
+    pub fn follows_rotation(&self) -> bool {
+        !self.average && self.constant.is_none()
+    }
+}
+
+/// Time of a seek, in ms.
+fn seek_ms(seek: &Seek, distance: u32, cylinders: u32) -> Result<f64, String> {
+    let d = f64::from(distance);
+    let n = f64::from(cylinders);
+    Ok(match seek {
+        Seek::Constant(ms) => *ms,
+        Seek::Measured(points) => measured(points, d)?,
+        Seek::Curve(curve) => {
+            if let Some(ms) = curve.first.get(distance as usize - 1) {
+                *ms
+            } else if distance < curve.limit {
+                curve.short[0] + curve.short[1] * d.sqrt()
+            } else {
+                curve.long[0] + curve.long[1] * d
+            }
+        }
+        Seek::Lines([one, average, full]) => {
+            if d <= n / 3.0 {
+                one + (average - one) * 3.0 * (d - 1.0) / n
+            } else {
+                average + (full - average) * (3.0 * d - n) / (2.0 * n)
+            }
+        }
+        Seek::Lee([one, average, full]) => {
+            let root = (-10.0 * one + 15.0 * average - 5.0 * full) / (3.0 * n.sqrt());
+            let line = (7.0 * one - 15.0 * average + 8.0 * full) / (3.0 * n);
+            root * (d - 1.0).sqrt() + line * (d - 1.0) + one
+        }
+    })
+}
+
+/// Linear interpolation in measured points; the first value before them, the last line beyond.
+fn measured(points: &[[f64; 2]], d: f64) -> Result<f64, String> {
+    let Some(first) = points.first() else {
+        return Err("the measured seek curve has no points".into());
+    };
+    let next = points.partition_point(|point| point[0] < d);
+    if next == 0 || points.len() == 1 {
+        return Ok(first[1]);
+    }
+    let [x0, y0] = points[next.min(points.len() - 1) - 1];
+    let [x1, y1] = points[next.min(points.len() - 1)];
+    if x1 <= x0 {
+        return Err(format!(
+            "the measured seek curve goes back from {x0} to {x1} cylinders"
+        ));
+    }
+    Ok(y0 + (y1 - y0) * (d - x0) / (x1 - x0))
+}

@@ -1,0 +1,379 @@
+//! A request that the heads take up: when its data moves, and when it completes.
+
+use crate::definition::disk::{NextSeek, ReadAhead, WriteBack};
+
+use super::drive::{Behind, Drive};
+use super::job::Job;
+use super::mechanics::Head;
+use super::segments::Match;
+use super::stream::{Arrival, Stream};
+use crate::model::{Ns, Served};
+
+impl Drive {
+    /// Brings the segment that reading ahead fills up to `now`; drops reading that is over.
+    pub(super) fn follow_stream(&mut self, now: Ns) {
+        if let Some(stream) = &mut self.stream {
+            stream.follow(now, &self.arm, &self.layout);
+            self.segments.grow(stream.segment, stream.end_at(now));
+            if !stream.active(now) {
+                self.head = stream.stop(now, true, &self.arm, &self.layout).head;
+                self.stream = None;
+            }
+        }
+    }
+
+    /// Ends reading ahead: where the heads are, and from when on they can move.
+    pub(super) fn stop_stream(&mut self, now: Ns) -> (Head, Ns) {
+        self.follow_stream(now);
+        let Some(mut stream) = self.stream.take() else {
+            return (self.head, now);
+        };
+        let least = stream.time_of(self.least_end, &self.arm, &self.layout);
+        let within = self.buffer.stop_within_sector;
+        let stopped = stream.stop(now.max(least), within, &self.arm, &self.layout);
+        self.segments
+            .grow(stream.segment, stream.end_at(now.max(least)));
+        self.head = stopped.head;
+        (stopped.head, stopped.free)
+    }
+
+    /// The block at which reading ahead behind `first..end` ends, in a segment that starts at `start`.
+    fn ahead_limit(&self, first: u64, end: u64, start: u64) -> u64 {
+        let blocks = self.layout.blocks();
+        if !self.buffer.cache || end >= blocks {
+            return end;
+        }
+        let most = match self.buffer.read_ahead_most {
+            0 if self.buffer.read_ahead_over_request => end + self.segments.size(),
+            0 => end.max(first + self.segments.size()),
+            most => end + most,
+        };
+        let limit = match self.buffer.read_ahead {
+            ReadAhead::None => end,
+            ReadAhead::Track => most.min(self.layout.track_end(end - 1)),
+            ReadAhead::Cylinder => most.min(self.layout.cylinder_end(end - 1)),
+            ReadAhead::Segment => most,
+            ReadAhead::NextTrack => {
+                let track_end = self.layout.track_end(end - 1);
+                if start.min(first) < self.layout.track_start(end - 1) && track_end < blocks {
+                    self.layout.track_end(track_end)
+                } else {
+                    track_end
+                }
+            }
+        };
+        limit.clamp(end, blocks)
+    }
+
+    /// Blocks that have to be in the buffer before a read of `blocks` takes the bus again.
+    fn watermark(&self, blocks: u64) -> u64 {
+        let size = self.segments.size();
+        let share = self.buffer.read_watermark;
+        let blocks_needed = if self.buffer.watermark_of_request {
+            (blocks.min(size) as f64 * share) as u64
+        } else {
+            (size as f64 * share).ceil() as u64
+        };
+        blocks_needed.clamp(1, blocks)
+    }
+
+    /// A read that the buffer serves without the heads.
+    pub(super) fn read_from_buffer(&mut self, job: &Job, now: Ns) {
+        let costs = &self.costs;
+        let length = costs.read_hit[self.after()]
+            + costs.preparation
+            + (job.end - job.first) * costs.read_block
+            + costs.read_complete;
+        let at = self.bus.fit(now, length);
+        self.bus.take(at, at + length);
+        self.last_was_write = false;
+        self.done.add(job.tag, at + length, Served::Hit);
+    }
+
+    /// Starts the heads for a read. Returns the segment that takes the data, and what it already held.
+    fn fetch(&mut self, job: &Job, now: Ns, ready: Ns) -> (usize, Match) {
+        self.follow_stream(now);
+        let filling = self.filling();
+        let (segment, found) = self.segments.for_read(job.first, job.end, filling);
+        let held = self.segments.get(segment);
+        let (start, held_to) = if found == Match::Nothing {
+            (job.first, job.first)
+        } else {
+            (held.start, held.end)
+        };
+        let limit = self.ahead_limit(job.first, job.end, start);
+        if found != Match::Nothing && filling.is_some_and(|filling| filling.0 == segment) {
+            if let Some(stream) = &mut self.stream {
+                stream.extend(limit);
+            }
+        } else {
+            let (head, free) = self.stop_stream(now);
+            let reads_on = match found {
+                Match::Whole => self.buffer.read_ahead_after_hit && held_to < limit,
+                Match::Front | Match::Nothing => true,
+            };
+            if reads_on {
+                let on_arrival = self.buffer.read_on_arrival;
+                let mut stream =
+                    Stream::new(segment, held_to, limit, ready.max(free), head, on_arrival);
+                if found == Match::Nothing {
+                    let mut from = job.first;
+                    if self.buffer.keep_passing && self.arm.follows_rotation() {
+                        let track = self.layout.track_start(job.first);
+                        from -= stream.passing_before(track, &self.arm, &self.layout);
+                    }
+                    self.segments.fill(segment, from, job.first);
+                }
+                self.stream = Some(stream);
+            }
+        }
+        self.segments.touch(segment);
+        self.least_end = if self.buffer.read_ahead_least > 0 {
+            limit.min(job.end + self.buffer.read_ahead_least)
+        } else {
+            0
+        };
+        (segment, found)
+    }
+
+    /// When the blocks below `end` are in the buffer, `now` or later.
+    fn in_buffer(&mut self, end: u64, now: Ns) -> Ns {
+        match &mut self.stream {
+            Some(stream) => stream.time_of(end, &self.arm, &self.layout).max(now),
+            None => now,
+        }
+    }
+
+    /// Serves a read that the heads take up at `now`: directly with its command, or out of the queue.
+    pub(super) fn read(&mut self, job: &Job, now: Ns, direct: bool) {
+        let after = self.after();
+        let blocks = job.end - job.first;
+        let miss = self.costs.read_miss[after];
+        let ready = if direct {
+            now + miss
+        } else {
+            now.max(job.ready)
+        };
+        let (segment, found) = self.fetch(job, now, ready);
+        let mark = job.first + self.watermark(blocks);
+        let enough = match found {
+            Match::Whole => true,
+            Match::Front => {
+                let held = self.segments.get(segment).end;
+                held >= mark || self.buffer.partial_hit_at_once && held >= job.first
+            }
+            Match::Nothing => false,
+        };
+        let stays = self.line.never_disconnect;
+        let (from, start) = if direct && (enough || stays) {
+            let command = if found == Match::Nothing {
+                miss
+            } else {
+                self.costs.read_hit[after]
+            };
+            let at = self.bus.fit(now, command);
+            (at, at + command + self.costs.preparation)
+        } else if stays {
+            (ready, ready + self.costs.preparation)
+        } else {
+            let mut back = ready;
+            if direct {
+                let left = now + miss + self.costs.read_disconnect[after];
+                self.bus.take(now, left);
+                back = left;
+            }
+            if found != Match::Whole {
+                back = self.in_buffer(mark, back);
+            }
+            let back = self.bus.fit(back, self.costs.reselect);
+            (back, back + self.costs.reselect + self.costs.preparation)
+        };
+        let finish = self.send_data(job, start, after);
+        let end = finish + self.costs.read_complete;
+        self.bus.take(from, end);
+        let read = if found == Match::Whole {
+            now
+        } else {
+            self.in_buffer(job.end, now)
+        };
+        self.busy_until = match self.buffer.next_seek {
+            NextSeek::AfterCompletion => end,
+            NextSeek::DuringCompletion => finish,
+            NextSeek::BeforeCompletion => read,
+        };
+        self.last_was_write = false;
+        let served = match found {
+            Match::Whole => Served::Hit,
+            Match::Front => Served::Partial,
+            Match::Nothing => Served::Miss,
+        };
+        self.done.add(job.tag, end, served);
+    }
+
+    /// Moves a read's data to the host from `start` on; gives the end.
+    fn send_data(&mut self, job: &Job, start: Ns, after: usize) -> Ns {
+        let block = self.costs.read_block;
+        let again =
+            self.costs.read_disconnect[after] + self.costs.reselect + self.costs.preparation;
+        let stays = self.line.hold_reads || self.line.never_disconnect || again == 0;
+        let watermark = self.watermark(job.end - job.first);
+        let Some(stream) = &mut self.stream else {
+            return start + (job.end - job.first) * block;
+        };
+        let (arm, layout) = (&self.arm, &self.layout);
+        if stays {
+            return stream.transfer(job.first, job.end, start, block, arm, layout);
+        }
+        // The drive sends what it has, leaves the bus when nothing is left, and comes back at the watermark.
+        let (mut at, mut next) = (start, job.first);
+        loop {
+            let have = if stream.time_of(job.end, arm, layout) <= at {
+                job.end
+            } else {
+                stream.end_at(at).clamp(next, job.end)
+            };
+            at += (have - next) * block;
+            next = have;
+            if next == job.end {
+                return at;
+            }
+            if stream.end_at(at) > next {
+                continue;
+            }
+            let enough = stream.time_of((next + watermark).min(job.end), arm, layout);
+            at = (at + self.costs.read_disconnect[after]).max(enough)
+                + self.costs.reselect
+                + self.costs.preparation;
+        }
+    }
+
+    /// Serves a write that the heads take up at `now`: directly with its command, or out of the queue.
+    pub(super) fn write(&mut self, job: &Job, now: Ns, direct: bool) {
+        let after = self.after();
+        let blocks = job.end - job.first;
+        let filling = self.stream.as_ref().map(|stream| stream.segment);
+        let (head, free) = self.stop_stream(now);
+        let segment = self.segments.for_write(job.first, job.end, filling);
+        let fast = self.buffer.write_back != WriteBack::Off;
+        let held = self.segments.get(segment);
+        let continues = held.written && held.end == job.first;
+        let after_a_write = held.written && self.segments.used_last(segment);
+        let extra = self
+            .costs
+            .extra
+            .filter(|_| direct && !self.line.never_disconnect && after_a_write && !continues);
+        let costs = &self.costs;
+        let (from, start, ready) = if let Some(extra) = extra {
+            self.bus.take(now, now + extra.leave);
+            let back = self
+                .bus
+                .fit(now + extra.leave + extra.pause, costs.reselect);
+            (
+                back,
+                back + costs.reselect + costs.preparation,
+                now + extra.seek,
+            )
+        } else if direct {
+            let command = if fast {
+                costs.write_hit[after]
+            } else {
+                costs.write_miss[after]
+            };
+            let at = self.bus.fit(now, command);
+            (at, at + command + costs.preparation, at + command)
+        } else {
+            let at = self.bus.fit(now, costs.reselect);
+            (
+                at,
+                at + costs.reselect + costs.preparation,
+                now.max(job.ready),
+            )
+        };
+        let sent = start + blocks * costs.write_block;
+        let data = Arrival {
+            start,
+            block: costs.write_block,
+        };
+        let (written, head) = self.writing(job.end - job.first).write(
+            job.first,
+            job.end,
+            ready.max(free),
+            costs.seek_least,
+            head,
+            data,
+        );
+        self.head = head;
+        self.segments.hold_write(segment, job.first, job.end, false);
+        self.last_was_write = true;
+        if fast {
+            let behind = Behind {
+                segment,
+                first: job.first,
+                end: job.end,
+                from: ready.max(free),
+                until: written,
+            };
+            let end = sent.max(behind.room(self.segments.size())) + self.costs.write_complete;
+            self.bus.take(from, end);
+            self.behind = Some(behind);
+            self.busy_until = written.max(end);
+            self.done.add(job.tag, end, Served::Buffered);
+            return;
+        }
+        let (leave, reselect) = match extra {
+            Some(extra) => (extra.leave_again, self.costs.reselect_again),
+            None => (self.costs.write_disconnect, self.costs.reselect),
+        };
+        let left = sent + leave;
+        let stays = self.line.never_disconnect;
+        self.bus.take(from, left);
+        let back = if stays {
+            left.max(written)
+        } else {
+            self.bus.fit(left.max(written), reselect)
+        };
+        let end = back + reselect + self.costs.write_complete;
+        self.bus.take(if stays { left } else { back }, end);
+        self.busy_until = match self.buffer.next_seek {
+            NextSeek::AfterCompletion => end,
+            NextSeek::DuringCompletion => back + reselect,
+            NextSeek::BeforeCompletion => written,
+        };
+        self.done.add(job.tag, end, Served::Miss);
+    }
+
+    /// A write that continues the one on its way to the medium.
+    pub(super) fn join(&mut self, job: &Job, now: Ns) {
+        let Some(behind) = self.behind else {
+            return;
+        };
+        let command = self.costs.write_hit[self.after()];
+        let at = self.bus.fit(now, command);
+        let start = at + command + self.costs.preparation;
+        let block = self.costs.write_block;
+        let data = Arrival { start, block };
+        let (written, head) = self.writing(job.end - job.first).write(
+            job.first,
+            job.end,
+            behind.until,
+            0,
+            self.head,
+            data,
+        );
+        self.head = head;
+        self.segments
+            .hold_write(behind.segment, job.first, job.end, true);
+        let behind = Behind {
+            end: job.end,
+            until: written,
+            ..behind
+        };
+        let sent = start + (job.end - job.first) * block;
+        let end = sent.max(behind.room(self.segments.size())) + self.costs.write_complete;
+        self.bus.take(at, end);
+        self.behind = Some(behind);
+        self.busy_until = written.max(end);
+        self.last_was_write = true;
+        self.done.add(job.tag, end, Served::Buffered);
+    }
+}

@@ -1,0 +1,258 @@
+//! The order of a zone's blocks over its places.
+//!
+//! A place is a sector counted from the start of the zone, track by track. A slot is a position in the order of blocks,
+//! reserved ones included. Slots go over the places in order and leave out spares and slipped places, so that one
+//! formula and its inverse serve every way of sparing:
+//!
+//! - a unit of `unit` places has `slots` slots; its spares lie at its end or its front;
+//! - slips within their unit move the following slots towards its spares;
+//! - slips to the end move all following slots of the zone, over the spares of the units between.
+
+use crate::definition::disk::{Geometry, Sparing, Zone};
+
+/// Most sectors of a zone that are left out or lie elsewhere.
+const LEFT_OUT_MAX: u64 = 1 << 24;
+
+/// One zone, ready to look places up.
+#[derive(Clone, Debug)]
+pub(crate) struct ZoneMap {
+    /// Places in the zone.
+    pub(crate) places: u64,
+    /// Slots that hold no data of the host, at the front.
+    reserved: u64,
+    /// Places of a unit.
+    unit: u64,
+    /// Slots of a whole unit, if it has no more slips than spares.
+    slots: u64,
+    /// Spares at the front of each unit.
+    front: u64,
+    /// Slips are counted over the zone, not within their unit.
+    to_end: bool,
+    /// Slipped places, ascending; with `to_end`, their positions in the order without spares.
+    slips: Vec<u64>,
+    /// Defective places and their replacements, ascending.
+    defects: Vec<[u64; 2]>,
+}
+
+impl ZoneMap {
+    pub(crate) fn new(geometry: &Geometry, zone: &Zone) -> Result<Self, String> {
+        let sectors = u64::from(zone.sectors);
+        let [first, last] = zone.cylinders;
+        if first > last || last >= geometry.cylinders || zone.sectors == 0 || geometry.surfaces == 0
+        {
+            return Err(format!(
+                "zone of cylinders {first} to {last}: not a range of the disk's cylinders, or empty tracks"
+            ));
+        }
+        let cylinder = sectors * u64::from(geometry.surfaces);
+        let places = cylinder * u64::from(last - first + 1);
+        let by_track = geometry.spares == Sparing::Tracks;
+        let (unit, spares) = match geometry.spares {
+            Sparing::None | Sparing::EndOfZone => (places, 0),
+            Sparing::Tracks => (places, zone.spares * sectors),
+            Sparing::Track => (sectors, zone.spares),
+            Sparing::Cylinder
+            | Sparing::CylinderSlipToEnd
+            | Sparing::CylinderFront
+            | Sparing::CylinderFrontSlipToEnd => (cylinder, zone.spares),
+            Sparing::Range => (cylinder * u64::from(geometry.range.max(1)), zone.spares),
+            Sparing::Zone | Sparing::ZoneSlipToEnd => (places, zone.spares),
+        };
+        if spares >= unit {
+            return Err(format!(
+                "zone of cylinders {first} to {last}: {spares} spares leave nothing of {unit} sectors"
+            ));
+        }
+        let at_front = matches!(
+            geometry.spares,
+            Sparing::CylinderFront | Sparing::CylinderFrontSlipToEnd
+        );
+        let to_end = matches!(
+            geometry.spares,
+            Sparing::CylinderSlipToEnd
+                | Sparing::CylinderFrontSlipToEnd
+                | Sparing::ZoneSlipToEnd
+                | Sparing::EndOfZone
+        );
+        let mut map = Self {
+            places,
+            reserved: zone.reserved,
+            unit,
+            slots: unit - spares,
+            front: if at_front { spares } else { 0 },
+            to_end,
+            slips: Vec::new(),
+            defects: Vec::new(),
+        };
+        // A slipped or defective track is that of all its sectors.
+        let each = if by_track { sectors } else { 1 };
+        let whole = |place: u64| place * each..(place + 1) * each;
+        let is_inside = |place: &u64| *place < places / each;
+        let named = zone.slips.iter().chain(zone.defects.iter().flatten());
+        if named.filter(|place| is_inside(place)).count() as u64 * each > LEFT_OUT_MAX {
+            return Err(format!(
+                "zone of cylinders {first} to {last}: more than {LEFT_OUT_MAX} sectors slipped or replaced"
+            ));
+        }
+        let mut slips: Vec<u64> = zone
+            .slips
+            .iter()
+            .copied()
+            .filter(is_inside)
+            .flat_map(whole)
+            .collect();
+        slips.sort_unstable();
+        slips.dedup();
+        if to_end {
+            // Slips among the spares take no slot.
+            slips = slips
+                .into_iter()
+                .filter(|&p| map.in_order(p + 1) > map.in_order(p))
+                .map(|p| map.in_order(p))
+                .collect();
+        } else {
+            slips.retain(|p| p % unit >= map.front);
+            // A zone with more slips than spares loses blocks; a smaller unit has no room for them.
+            if unit == places {
+                map.slots = map
+                    .slots
+                    .min((unit - map.front).saturating_sub(slips.len() as u64));
+            }
+            let mut in_unit = 0;
+            for (n, slip) in slips.iter().enumerate().filter(|_| unit < places) {
+                in_unit = if n > 0 && slips[n - 1] / unit == slip / unit {
+                    in_unit + 1
+                } else {
+                    1
+                };
+                if in_unit > spares {
+                    return Err(format!(
+                        "zone of cylinders {first} to {last}: more slips than spares at place {slip}"
+                    ));
+                }
+            }
+        }
+        map.slips = slips;
+        for [bad, good] in &zone.defects {
+            if bad != good && is_inside(bad) && is_inside(good) {
+                let sectors = whole(*bad).zip(whole(*good));
+                map.defects.extend(sectors.map(|(bad, good)| [bad, good]));
+            }
+        }
+        map.defects.sort_unstable();
+        if map.slots_before(places) <= map.reserved {
+            return Err(format!(
+                "zone of cylinders {first} to {last}: holds no block"
+            ));
+        }
+        Ok(map)
+    }
+
+    /// Blocks that the host can address.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.slots_before(self.places) - self.reserved
+    }
+
+    /// Places before `place` that are no spares.
+    fn in_order(&self, place: u64) -> u64 {
+        let (unit, within) = (place / self.unit, place % self.unit);
+        unit * self.slots + within.saturating_sub(self.front).min(self.slots)
+    }
+
+    /// Slots that lie before `place`.
+    fn slots_before(&self, place: u64) -> u64 {
+        if self.to_end {
+            let order = self.in_order(place);
+            return order - self.slips.partition_point(|&slip| slip < order) as u64;
+        }
+        let (start, slips) = self.unit_slips(place / self.unit);
+        let front = self.front.saturating_sub(slips.len() as u64);
+        let slipped = slips.partition_point(|&slip| slip < place) as u64;
+        let usable = (place - start)
+            .saturating_sub(front)
+            .saturating_sub(slipped);
+        start / self.unit * self.slots + usable.min(self.slots)
+    }
+
+    /// Where a unit starts, and its slips. Spares at the front give way to them: the unit's first block moves forward.
+    fn unit_slips(&self, unit: u64) -> (u64, &[u64]) {
+        let start = unit * self.unit;
+        let first = self.slips.partition_point(|&slip| slip < start);
+        let last = self.slips.partition_point(|&slip| slip < start + self.unit);
+        (start, &self.slips[first..last])
+    }
+
+    /// The place of a slot, before replacement.
+    fn place_of_slot(&self, slot: u64) -> u64 {
+        if self.slips.is_empty() && self.slots == self.unit {
+            return slot;
+        }
+        if self.to_end {
+            let order = slot + shift(&self.slips, 0, slot);
+            return order / self.slots * self.unit + self.front + order % self.slots;
+        }
+        let (start, slips) = self.unit_slips(slot / self.slots);
+        let wanted = self.front.saturating_sub(slips.len() as u64) + slot % self.slots;
+        start + wanted + shift(slips, start, wanted)
+    }
+
+    /// The place of the zone's block `n`, where it ended up.
+    pub(crate) fn place(&self, n: u64) -> u64 {
+        let place = self.place_of_slot(n + self.reserved);
+        match self
+            .defects
+            .binary_search_by_key(&place, |defect| defect[0])
+        {
+            Ok(at) => self.defects[at][1],
+            Err(_) => place,
+        }
+    }
+
+    /// The place of block `n`, the number of consecutive blocks from it on, up to the end of its track, and the
+    /// number of sectors that they span.
+    pub(crate) fn run(&self, n: u64, sectors: u64) -> (u64, u64, u64) {
+        let slot = n + self.reserved;
+        let place = self.place_of_slot(slot);
+        let mut end = (place / sectors + 1) * sectors;
+        if !self.defects.is_empty() {
+            match self
+                .defects
+                .binary_search_by_key(&place, |defect| defect[0])
+            {
+                Ok(at) => return (self.defects[at][1], 1, 1),
+                Err(next) => {
+                    end = self
+                        .defects
+                        .get(next)
+                        .map_or(end, |defect| defect[0].min(end))
+                }
+            }
+        }
+        let blocks = self.slots_before(end.min(self.places)) - slot;
+        let span = if self.slips.is_empty() {
+            blocks
+        } else {
+            self.place_of_slot(slot + blocks - 1) - place + 1
+        };
+        (place, blocks, span)
+    }
+
+    /// Blocks of the zone that lie before `place`, for those that were not replaced.
+    pub(crate) fn blocks_before(&self, place: u64) -> u64 {
+        self.slots_before(place).saturating_sub(self.reserved)
+    }
+}
+
+/// By how many the slips, counted from `start`, push position `n` when the positions that they leave are filled in order.
+fn shift(slips: &[u64], start: u64, n: u64) -> u64 {
+    let (mut low, mut high) = (0, slips.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        if slips[middle] - start - middle as u64 <= n {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low as u64
+}

@@ -1,0 +1,447 @@
+//! The mapping table: where each slot lies, which blocks are free, and what is collected.
+//!
+//! A die's planes work together, so that a block here is one block of each plane and a page one page of each. Writes
+//! of the host and of the collection fill blocks of their own.
+
+use std::collections::VecDeque;
+
+use crate::definition::ssd::{Collection, SsdDefinition};
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+/// Slots of a piece of the mapping table; a piece exists once one of its slots was written.
+const PIECE: usize = 1 << 14;
+
+/// Where a slot lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// Die, counted so that neighbours are on different channels.
+    pub die: u32,
+    /// Page, counted over the die.
+    pub page: u32,
+}
+
+/// What a new page costs its die besides the program itself: the collection that made room for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Pages read.
+    pub reads: u32,
+    /// Pages programmed.
+    pub programs: u32,
+    /// Blocks erased.
+    pub erases: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Closed,
+}
+
+#[derive(Clone, Debug)]
+struct BlockInfo {
+    state: State,
+    valid: u32,
+    /// Position in its bucket (greedy).
+    at: u32,
+    /// When it was filled, in pages programmed.
+    filled: u64,
+    /// The logical slot of each physical one.
+    owners: Vec<u32>,
+}
+
+/// A block that is being filled.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    block: u32,
+    next: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Die {
+    free: VecDeque<u32>,
+    host: Option<Frontier>,
+    moved: Option<Frontier>,
+    /// Closed blocks by valid slots (greedy).
+    buckets: Vec<Vec<u32>>,
+    /// Closed blocks in the order they were filled (FIFO).
+    queue: VecDeque<u32>,
+    closed: u32,
+}
+
+/// The mapping table.
+#[derive(Clone, Debug)]
+pub struct Ftl {
+    collection: Collection,
+    spare: usize,
+    blocks: u32,
+    page_slots: u32,
+    block_slots: u32,
+    map: Vec<Option<Box<[u32]>>>,
+    info: Vec<BlockInfo>,
+    dies: Vec<Die>,
+    turn: usize,
+    mapped: u64,
+    /// Slots written by the host, and in all.
+    host_slots: u64,
+    all_slots: u64,
+    pages: u64,
+    logical: u64,
+}
+
+impl Ftl {
+    /// An empty drive.
+    ///
+    /// # Errors
+    ///
+    /// Sizes that make no drive, in words.
+    pub fn new(definition: &SsdDefinition) -> Result<Self, String> {
+        let flash = &definition.flash;
+        let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);
+        let page = flash.page * u64::from(flash.planes);
+        if definition.slot == 0 || page == 0 || !page.is_multiple_of(definition.slot) {
+            return Err(format!(
+                "a page of {page} bytes over all planes does not hold slots of {} bytes",
+                definition.slot
+            ));
+        }
+        let page_slots = page / definition.slot;
+        let block_slots = page_slots * u64::from(flash.pages);
+        let physical = dies
+            .saturating_mul(flash.blocks.into())
+            .saturating_mul(block_slots);
+        if physical == 0
+            || physical >= u64::from(NONE)
+            || !(0.0..=100.0).contains(&definition.over_provisioning)
+        {
+            return Err(format!(
+                "{physical} slots of flash: from 1 to {} are supported",
+                NONE - 1
+            ));
+        }
+        let logical = (physical as f64 / (1.0 + definition.over_provisioning)) as u64;
+        // Two blocks of each die are being filled, and the spare ones hold nothing.
+        let open = u64::from(definition.free_blocks.max(1)) + 2;
+        let reserve = (dies * block_slots).saturating_mul(open);
+        if logical.saturating_add(reserve) > physical {
+            return Err(format!(
+                "over-provisioning of {} leaves {} slots, and open and spare blocks take {reserve}",
+                definition.over_provisioning,
+                physical - logical
+            ));
+        }
+        let empty = BlockInfo {
+            state: State::Free,
+            valid: 0,
+            at: 0,
+            filled: 0,
+            owners: Vec::new(),
+        };
+        let die = Die {
+            free: (0..flash.blocks).collect(),
+            host: None,
+            moved: None,
+            buckets: if definition.collection == Collection::Greedy {
+                vec![Vec::new(); block_slots as usize + 1]
+            } else {
+                Vec::new()
+            },
+            queue: VecDeque::new(),
+            closed: 0,
+        };
+        Ok(Self {
+            collection: definition.collection,
+            spare: definition.free_blocks.max(1) as usize,
+            blocks: flash.blocks,
+            page_slots: page_slots as u32,
+            block_slots: block_slots as u32,
+            map: vec![None; (logical as usize).div_ceil(PIECE)],
+            info: vec![empty; (dies * u64::from(flash.blocks)) as usize],
+            dies: vec![die; dies as usize],
+            turn: 0,
+            mapped: 0,
+            host_slots: 0,
+            all_slots: 0,
+            pages: 0,
+            logical,
+        })
+    }
+
+    /// Slots that the host can address.
+    pub fn logical(&self) -> u64 {
+        self.logical
+    }
+
+    /// Slots that hold data of the host.
+    pub fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// Slots of a page over all planes.
+    pub fn page_slots(&self) -> u32 {
+        self.page_slots
+    }
+
+    /// Slots written by the host, and written in all, since the start.
+    pub fn written(&self) -> (u64, u64) {
+        (self.host_slots, self.all_slots)
+    }
+
+    fn get(&self, slot: u64) -> u32 {
+        self.map[slot as usize / PIECE]
+            .as_ref()
+            .map_or(NONE, |piece| piece[slot as usize % PIECE])
+    }
+
+    fn set(&mut self, slot: u64, to: u32) {
+        let piece = self.map[slot as usize / PIECE]
+            .get_or_insert_with(|| vec![NONE; PIECE].into_boxed_slice());
+        piece[slot as usize % PIECE] = to;
+    }
+
+    /// Where a slot lies; `None` for one that holds no data.
+    pub fn spot(&self, slot: u64) -> Option<Spot> {
+        let physical = self.get(slot);
+        (physical != NONE).then(|| {
+            let die_slots = self.blocks * self.block_slots;
+            Spot {
+                die: physical / die_slots,
+                page: physical % die_slots / self.page_slots,
+            }
+        })
+    }
+
+    /// The slot holds no data any longer.
+    pub fn trim(&mut self, slot: u64) {
+        let old = self.get(slot);
+        if old != NONE {
+            self.set(slot, NONE);
+            self.mapped -= 1;
+            self.invalidate(old);
+        }
+    }
+
+    /// All slots of `first..end` hold no data any longer.
+    pub fn trim_range(&mut self, first: u64, end: u64) {
+        let mut slot = first;
+        while slot < end {
+            let piece = slot as usize / PIECE;
+            if self.map[piece].is_none() {
+                slot = ((piece + 1) * PIECE) as u64;
+                continue;
+            }
+            self.trim(slot);
+            slot += 1;
+        }
+    }
+
+    fn invalidate(&mut self, physical: u32) {
+        let block = (physical / self.block_slots) as usize;
+        let die = block / self.blocks as usize;
+        let info = &mut self.info[block];
+        info.owners[(physical % self.block_slots) as usize] = NONE;
+        if info.state == State::Closed && self.collection == Collection::Greedy {
+            self.leave_bucket(die, block);
+            self.info[block].valid -= 1;
+            self.enter_bucket(die, block);
+        } else {
+            info.valid -= 1;
+        }
+    }
+
+    fn leave_bucket(&mut self, die: usize, block: usize) {
+        let (valid, at) = (
+            self.info[block].valid as usize,
+            self.info[block].at as usize,
+        );
+        let bucket = &mut self.dies[die].buckets[valid];
+        bucket.swap_remove(at);
+        if let Some(&moved) = bucket.get(at) {
+            self.info[die * self.blocks as usize + moved as usize].at = at as u32;
+        }
+    }
+
+    fn enter_bucket(&mut self, die: usize, block: usize) {
+        let valid = self.info[block].valid as usize;
+        let bucket = &mut self.dies[die].buckets[valid];
+        self.info[block].at = bucket.len() as u32;
+        bucket.push((block - die * self.blocks as usize) as u32);
+    }
+
+    /// Opens the page that the host's next slots go to: its die, and what collection cost. The dies take turns; a die
+    /// without room is passed over.
+    pub fn open_page(&mut self) -> (u32, Collected) {
+        let mut cost = Collected::default();
+        for _ in 0..self.dies.len() {
+            let die = self.turn;
+            self.turn = (self.turn + 1) % self.dies.len();
+            if self.dies[die].host.is_none() {
+                cost = self.make_room(die);
+                // The last free block is what collection moves data into.
+                let block = if self.dies[die].free.len() > 1 {
+                    self.take_free(die)
+                } else {
+                    None
+                };
+                let Some(block) = block else {
+                    continue;
+                };
+                self.dies[die].host = Some(Frontier { block, next: 0 });
+            }
+            return (die as u32, cost);
+        }
+        unreachable!("the reserve leaves some die a free block")
+    }
+
+    fn take_free(&mut self, die: usize) -> Option<u32> {
+        let block = self.dies[die].free.pop_front()?;
+        let info = &mut self.info[die * self.blocks as usize + block as usize];
+        info.state = State::Open;
+        info.valid = 0;
+        info.owners = vec![NONE; self.block_slots as usize];
+        Some(block)
+    }
+
+    /// Puts a slot of the host into the page that is open on `die`; says whether the page is full now.
+    pub fn put(&mut self, die: u32, slot: u64) -> bool {
+        let old = self.get(slot);
+        if old == NONE {
+            self.mapped += 1;
+        } else {
+            self.invalidate(old);
+        }
+        self.host_slots += 1;
+        let Some(mut frontier) = self.dies[die as usize].host else {
+            unreachable!("the page was opened");
+        };
+        self.place(die as usize, &mut frontier, slot);
+        let full = frontier.next.is_multiple_of(self.page_slots);
+        self.dies[die as usize].host = self.close_if_full(die as usize, frontier);
+        full
+    }
+
+    /// Leaves the rest of the open page empty.
+    pub fn pad(&mut self, die: u32) {
+        if let Some(mut frontier) = self.dies[die as usize].host {
+            frontier.next = frontier.next.next_multiple_of(self.page_slots);
+            self.pages += 1;
+            self.dies[die as usize].host = self.close_if_full(die as usize, frontier);
+        }
+    }
+
+    fn place(&mut self, die: usize, frontier: &mut Frontier, slot: u64) {
+        let block = die * self.blocks as usize + frontier.block as usize;
+        let physical = block as u32 * self.block_slots + frontier.next;
+        let info = &mut self.info[block];
+        info.owners[frontier.next as usize] = slot as u32;
+        info.valid += 1;
+        frontier.next += 1;
+        self.set(slot, physical);
+        self.all_slots += 1;
+        if frontier.next.is_multiple_of(self.page_slots) {
+            self.pages += 1;
+        }
+    }
+
+    fn close_if_full(&mut self, die: usize, frontier: Frontier) -> Option<Frontier> {
+        if frontier.next < self.block_slots {
+            return Some(frontier);
+        }
+        let block = die * self.blocks as usize + frontier.block as usize;
+        self.info[block].state = State::Closed;
+        self.info[block].filled = self.pages;
+        self.dies[die].closed += 1;
+        match self.collection {
+            Collection::Greedy => self.enter_bucket(die, block),
+            Collection::Fifo | Collection::CostBenefit => {
+                self.dies[die].queue.push_back(frontier.block)
+            }
+        }
+        None
+    }
+
+    /// Collects blocks of a die until enough are free, or none would yield room.
+    fn make_room(&mut self, die: usize) -> Collected {
+        let mut cost = Collected::default();
+        while self.dies[die].free.len() <= self.spare {
+            let Some(block) = self.choose(die) else {
+                break;
+            };
+            self.collect(die, block, &mut cost);
+        }
+        cost
+    }
+
+    /// The block to collect next; none where no block holds less than it could.
+    fn choose(&mut self, die: usize) -> Option<usize> {
+        let base = die * self.blocks as usize;
+        let block = match self.collection {
+            Collection::Greedy => {
+                let bucket = self.dies[die]
+                    .buckets
+                    .iter()
+                    .position(|bucket| !bucket.is_empty())?;
+                if bucket as u32 == self.block_slots {
+                    return None;
+                }
+                let block = base + self.dies[die].buckets[bucket][0] as usize;
+                self.leave_bucket(die, block);
+                return Some(block);
+            }
+            Collection::Fifo => {
+                // Full blocks at the head are moved whole, as a log does, unless all are full.
+                let full =
+                    |block: &u32| self.info[base + *block as usize].valid == self.block_slots;
+                if self.dies[die].queue.iter().all(full) {
+                    return None;
+                }
+                0
+            }
+            Collection::CostBenefit => {
+                let score = |block: u32| {
+                    let info = &self.info[base + block as usize];
+                    let used = f64::from(info.valid) / f64::from(self.block_slots);
+                    (self.pages - info.filled + 1) as f64 * (1.0 - used) / (2.0 * used).max(1e-9)
+                };
+                let queue = &self.dies[die].queue;
+                let best = (0..queue.len())
+                    .max_by(|&a, &b| score(queue[a]).total_cmp(&score(queue[b])))?;
+                if self.info[base + queue[best] as usize].valid == self.block_slots {
+                    return None;
+                }
+                best
+            }
+        };
+        self.dies[die]
+            .queue
+            .remove(block)
+            .map(|block| base + block as usize)
+    }
+
+    fn collect(&mut self, die: usize, block: usize, cost: &mut Collected) {
+        let owners = std::mem::take(&mut self.info[block].owners);
+        for page in owners.chunks(self.page_slots as usize) {
+            cost.reads += u32::from(page.iter().any(|&owner| owner != NONE));
+        }
+        for owner in owners.into_iter().filter(|&owner| owner != NONE) {
+            let mut frontier = match self.dies[die].moved.take() {
+                Some(frontier) => frontier,
+                None => match self.take_free(die) {
+                    Some(block) => Frontier { block, next: 0 },
+                    None => unreachable!("collection keeps a spare block"),
+                },
+            };
+            self.place(die, &mut frontier, u64::from(owner));
+            cost.programs += u32::from(frontier.next.is_multiple_of(self.page_slots));
+            self.dies[die].moved = self.close_if_full(die, frontier);
+        }
+        cost.erases += 1;
+        let info = &mut self.info[block];
+        (info.state, info.valid) = (State::Free, 0);
+        self.dies[die].closed -= 1;
+        self.dies[die]
+            .free
+            .push_back((block - die * self.blocks as usize) as u32);
+    }
+}

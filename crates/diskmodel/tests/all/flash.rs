@@ -1,0 +1,366 @@
+//! Solid-state disks: write amplification against theory, TRIM, caches, rates.
+
+use iolab_diskmodel::definition::ssd::{Collection, SsdDefinition};
+use iolab_diskmodel::definition::{PartDefinition, catalogue};
+use iolab_diskmodel::ssd::Ssd;
+use iolab_diskmodel::{Model, Request, Served, build, serve};
+use proptest::prelude::*;
+use rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// One die of many blocks, one slot a page: all of it is data, and there is no time to model.
+fn small(collection: Collection, pages: u32, over_provisioning: f64) -> SsdDefinition {
+    // Little over-provisioning takes many blocks, so that those which are being filled do not matter.
+    let slots = if over_provisioning < 0.1 {
+        400_000
+    } else {
+        100_000
+    };
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("nvme-970pro").unwrap().unwrap().model
+    else {
+        unreachable!()
+    };
+    (ssd.flash.channels, ssd.flash.chips) = (1, 1);
+    (ssd.flash.pages, ssd.flash.page, ssd.flash.blocks) = (pages, 4096, slots / pages);
+    (ssd.collection, ssd.over_provisioning, ssd.free_blocks) = (collection, over_provisioning, 1);
+    *ssd
+}
+
+fn write_slot(ssd: &mut Ssd, now: &mut u64, slot: u64) {
+    *now = serve(ssd, *now, &Request::write(slot * 4096, 4096)).finished;
+}
+
+/// Slots written to flash for each that is written at random, once that is steady.
+fn amplification(ssd: &mut Ssd, passes: u64) -> f64 {
+    let slots = ssd.ftl().logical();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+    let mut now = 0;
+    for slot in 0..slots {
+        write_slot(ssd, &mut now, slot);
+    }
+    let mut measured = (0, 0);
+    for n in 0..passes * slots {
+        if n == (passes - 1) * slots {
+            measured = ssd.ftl().written();
+        }
+        write_slot(ssd, &mut now, random.next_u64() % slots);
+    }
+    let (host, all) = ssd.ftl().written();
+    (all - measured.1) as f64 / (host - measured.0) as f64
+}
+
+/// `a / (a + W0(-a e^-a))`, a = physical / logical: Xiang and Kurkoski, arXiv 1110.4245.
+fn theory(a: f64) -> f64 {
+    let x = -a * (-a).exp();
+    // The principal branch by Newton's iteration on w e^w = x.
+    let mut w = -0.5f64;
+    for _ in 0..100 {
+        w -= (w * w.exp() - x) / (w.exp() * (w + 1.0));
+    }
+    a / (a + w)
+}
+
+#[test]
+fn the_theory_is_that_of_the_paper() {
+    // Its abstract: 2.36 for an over-provisioning factor of 0.3.
+    assert!((theory(1.3) - 2.36).abs() < 0.005, "{}", theory(1.3));
+}
+
+fn meets_the_theory(collection: Collection, pages: u32, over_provisioning: f64, passes: u64) {
+    let definition = small(collection, pages, over_provisioning);
+    let mut ssd = Ssd::new(&definition, 0).unwrap();
+    let found = amplification(&mut ssd, passes);
+    let physical = definition.flash.blocks * pages;
+    let expected = theory(f64::from(physical) / ssd.ftl().logical() as f64);
+    let error = found / expected - 1.0;
+    assert!(
+        error.abs() < 0.03,
+        "{collection:?}, {over_provisioning}: {found:.3}, theory {expected:.3}, {error:+.3}"
+    );
+}
+
+#[test]
+fn fifo_collection_amplifies_as_theory_says() {
+    for (over_provisioning, passes) in [(0.07, 4), (0.15, 4), (0.28, 3), (0.5, 3), (1.0, 3)] {
+        meets_the_theory(Collection::Fifo, 64, over_provisioning, passes);
+    }
+}
+
+#[test]
+fn greedy_collection_amplifies_as_theory_says() {
+    for (over_provisioning, passes) in [(0.07, 4), (0.15, 4), (0.28, 3), (0.5, 3), (1.0, 3)] {
+        meets_the_theory(Collection::Greedy, 256, over_provisioning, passes);
+    }
+}
+
+#[test]
+fn greedy_beats_fifo_with_small_blocks() {
+    let of = |collection| amplification(&mut Ssd::new(&small(collection, 64, 0.15), 0).unwrap(), 3);
+    let (greedy, fifo) = (of(Collection::Greedy), of(Collection::Fifo));
+    assert!(
+        (0.90..0.97).contains(&(greedy / fifo)),
+        "greedy {greedy}, fifo {fifo}"
+    );
+}
+
+#[test]
+fn cost_benefit_beats_greedy_where_some_data_is_hot() {
+    let of = |collection| {
+        let mut ssd = Ssd::new(&small(collection, 256, 0.15), 0).unwrap();
+        let slots = ssd.ftl().logical();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut now = 0;
+        for slot in 0..slots {
+            write_slot(&mut ssd, &mut now, slot);
+        }
+        let before = ssd.ftl().written();
+        for _ in 0..3 * slots {
+            // Nine of ten writes go to a tenth of the slots.
+            let hot = random.next_u64() % 10 < 9;
+            let slot = random.next_u64() % (slots / 10)
+                + if hot {
+                    0
+                } else {
+                    slots / 10 * (1 + random.next_u64() % 9)
+                };
+            write_slot(&mut ssd, &mut now, slot);
+        }
+        let after = ssd.ftl().written();
+        (after.1 - before.1) as f64 / (after.0 - before.0) as f64
+    };
+    let (greedy, cost_benefit) = (of(Collection::Greedy), of(Collection::CostBenefit));
+    assert!(
+        cost_benefit < greedy,
+        "cost-benefit {cost_benefit}, greedy {greedy}"
+    );
+}
+
+#[test]
+fn trim_restores_a_worn_in_drive() {
+    let mut ssd = Ssd::new(&small(Collection::Greedy, 256, 0.07), 0).unwrap();
+    let worn = amplification(&mut ssd, 2);
+    assert!(worn > 3.0, "{worn}");
+    let (capacity, slots) = (ssd.capacity(), ssd.ftl().logical());
+    serve(&mut ssd, u64::MAX / 4, &Request::trim(0, capacity));
+    assert_eq!(ssd.ftl().mapped(), 0);
+    let before = ssd.ftl().written();
+    let mut now = u64::MAX / 4;
+    for slot in 0..slots {
+        write_slot(&mut ssd, &mut now, slot);
+    }
+    let after = ssd.ftl().written();
+    assert_eq!(after.1 - before.1, after.0 - before.0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Drives of a few blocks with hardly any room: nothing is lost, and collection always finds some.
+    #[test]
+    fn every_slot_that_was_written_has_a_place_of_its_own(
+        seed in any::<u64>(),
+        collection in prop::sample::select(vec![Collection::Greedy, Collection::CostBenefit, Collection::Fifo]),
+        blocks in 6u32..20,
+        dies in 1u32..4,
+        page in 1u64..5,
+        trims in 0u64..20,
+    ) {
+        let mut definition = small(collection, 4, 0.07);
+        (definition.flash.channels, definition.flash.chips) = (dies, 1);
+        (definition.flash.blocks, definition.flash.page) = (blocks, page * 4096);
+        // What is left when three blocks of each die hold nothing.
+        definition.over_provisioning = f64::from(blocks) / (f64::from(blocks) - 3.0) - 1.0 + 1e-9;
+        definition.controller.buffer = definition.flash.page * 2;
+        let mut ssd = Ssd::new(&definition, 0).unwrap();
+        let slots = ssd.ftl().logical();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut holds = std::collections::HashSet::new();
+        let mut now = 0;
+        for _ in 0..slots * 20 {
+            let slot = random.next_u64() % slots;
+            if random.next_u64() % 100 < trims {
+                now = serve(&mut ssd, now, &Request::trim(slot * 4096, 4096)).finished;
+                holds.remove(&slot);
+            } else {
+                write_slot(&mut ssd, &mut now, slot);
+                holds.insert(slot);
+            }
+        }
+        prop_assert_eq!(ssd.ftl().mapped(), holds.len() as u64);
+        for slot in 0..slots {
+            prop_assert_eq!(ssd.ftl().spot(slot).is_some(), holds.contains(&slot));
+        }
+    }
+}
+
+#[test]
+fn a_read_of_the_970_pro_takes_its_published_parts() {
+    let definition = catalogue::find("nvme-970pro").unwrap().unwrap();
+    let mut model = build(&definition, 0).unwrap();
+    // Firmware 21.5 us, lower page 29.76 us, 4 KiB over a channel of 800 MB/s and a link of 3,360 MB/s.
+    let completion = serve(&mut *model, 0, &Request::read(0, 4096));
+    assert_eq!(completion.finished, 21_500 + 29_760 + 5_120 + 1_219);
+    assert_eq!(completion.served, Served::Miss);
+    // A write: 4 us, 0.46 us for its 4 KiB, and the link. Then it is read from the buffer.
+    let at = 1_000_000;
+    assert_eq!(
+        serve(&mut *model, at, &Request::write(0, 4096)).finished,
+        at + 4_000 + 460 + 1_219
+    );
+    let read = serve(&mut *model, 2 * at, &Request::read(0, 4096));
+    assert_eq!(
+        (read.finished, read.served),
+        (2 * at + 21_500 + 1_219, Served::Hit)
+    );
+    // A flush programs the page: 32 KiB over the channel and 185 us.
+    let flush = serve(&mut *model, 3 * at, &Request::flush());
+    assert_eq!(flush.finished, 3 * at + 40_960 + 185_000);
+}
+
+/// MB/s of sequential requests of `bytes`, `depth` at a time, `count` in all, from `offset` on.
+fn rate(
+    model: &mut dyn Model,
+    write: bool,
+    bytes: u64,
+    depth: u64,
+    count: u64,
+    offset: u64,
+    start: u64,
+) -> (f64, u64) {
+    let mut out = Vec::new();
+    let mut next = 0;
+    let mut now = start;
+    let request = |n: u64| {
+        let at = offset + n * bytes;
+        if write {
+            Request::write(at, bytes)
+        } else {
+            Request::read(at, bytes)
+        }
+    };
+    while next < depth.min(count) {
+        model.submit(now, next, &request(next));
+        next += 1;
+    }
+    let mut done = 0;
+    while done < count {
+        now = model.next_event().unwrap();
+        model.advance(now, &mut out);
+        for completion in out.drain(..) {
+            done += 1;
+            if next < count {
+                model.submit(completion.finished, next, &request(next));
+                next += 1;
+            }
+        }
+    }
+    ((count * bytes) as f64 / ((now - start) as f64 / 1e3), now)
+}
+
+#[test]
+fn a_sata_drive_is_as_fast_as_its_data_sheet_says() {
+    let definition = catalogue::find("sata-ssd").unwrap().unwrap();
+    let build = || build(&definition, 0).unwrap();
+    let reads = rate(&mut *build(), false, 1 << 20, 8, 500, 0, 0).0;
+    let writes = rate(&mut *build(), true, 1 << 20, 8, 500, 0, 0).0;
+    assert!((530.0..=551.0).contains(&reads), "{reads} MB/s");
+    assert!((500.0..=551.0).contains(&writes), "{writes} MB/s");
+    // Depth 1, 4 KiB: 10,000 reads and 42,000 writes per second, within a tenth.
+    let mut model = build();
+    let mut now = 0;
+    for n in 0..2000u64 {
+        now = serve(
+            &mut *model,
+            now,
+            &Request::read(n * 7_919 % 200_000 * 4096, 4096),
+        )
+        .finished;
+    }
+    let iops = 2000.0 / (now as f64 / 1e9);
+    assert!((9_000.0..11_000.0).contains(&iops), "{iops} reads/s");
+    let start = now;
+    for n in 0..2000u64 {
+        now = serve(
+            &mut *model,
+            now,
+            &Request::write(n * 7_919 % 200_000 * 4096, 4096),
+        )
+        .finished;
+    }
+    let iops = 2000.0 / ((now - start) as f64 / 1e9);
+    assert!((38_000.0..46_000.0).contains(&iops), "{iops} writes/s");
+}
+
+#[test]
+fn an_slc_cache_lasts_for_the_bytes_it_holds_and_fills_again_while_idle() {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("qlc-slc-cached").unwrap().unwrap().model
+    else {
+        unreachable!()
+    };
+    let slc = ssd.slc.as_mut().unwrap();
+    (slc.fixed, slc.of_free) = (1_000_000_000, 0.0);
+    let mut model = Ssd::new(&ssd, 0).unwrap();
+    let (before, now) = rate(&mut model, true, 1 << 20, 8, 900, 0, 0);
+    let (after, now) = rate(&mut model, true, 1 << 20, 8, 400, 1 << 30, now);
+    assert!((1_700.0..1_850.0).contains(&before), "{before} MB/s");
+    assert!((95.0..160.0).contains(&after), "{after} MB/s");
+    // 5.05 s of idle time at 100 MB/s empty half of it.
+    let (again, now) = rate(
+        &mut model,
+        true,
+        1 << 20,
+        8,
+        450,
+        2 << 30,
+        now + 5_100_000_000,
+    );
+    assert!(again > 1_600.0, "{again} MB/s");
+    let (full, _) = rate(&mut model, true, 1 << 20, 8, 200, 3 << 30, now);
+    assert!(full < 200.0, "{full} MB/s");
+}
+
+#[test]
+fn reading_ahead_hides_the_flash_from_a_sequential_reader() {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
+        unreachable!()
+    };
+    let ahead = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
+    ssd.controller.read_ahead = 0;
+    let without = rate(&mut Ssd::new(&ssd, 0).unwrap(), false, 4096, 1, 2000, 0, 0).0;
+    assert!(ahead > 2.0 * without, "{ahead} and {without} MB/s");
+}
+
+#[test]
+fn read_times_vary_with_the_seed_alone() {
+    let PartDefinition::Ssd(mut ssd) = catalogue::find("sata-ssd").unwrap().unwrap().model else {
+        unreachable!()
+    };
+    ssd.flash.read_spread = 0.2;
+    let times = |seed| {
+        let mut model = Ssd::new(&ssd, seed).unwrap();
+        (0..50u64)
+            .map(|n| serve(&mut model, n * 1_000_000, &Request::read(n << 20, 4096)).finished)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(times(1), times(1));
+    assert_ne!(times(1), times(2));
+}
+
+#[test]
+fn a_definition_that_makes_no_drive_says_why() {
+    let mut ssd = small(Collection::Greedy, 64, 0.0);
+    assert!(
+        Ssd::new(&ssd, 0)
+            .err()
+            .unwrap()
+            .contains("open and spare blocks")
+    );
+    ssd.over_provisioning = 0.07;
+    ssd.controller.buffer = 100;
+    assert!(
+        Ssd::new(&ssd, 0)
+            .err()
+            .unwrap()
+            .contains("does not hold a page")
+    );
+}

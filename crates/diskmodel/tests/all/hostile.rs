@@ -1,0 +1,185 @@
+//! Definitions with values that make no disk: each number of each kind of definition is replaced in turn by one that is huge, zero,
+//! negative or no number. What is still taken for a definition serves requests: nothing overflows, and nothing goes on for ever.
+
+use std::collections::HashSet;
+
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::{Completion, Model, Request};
+
+/// What a number is replaced by.
+const HOSTILE: [&str; 24] = [
+    "0",
+    "-1",
+    "1",
+    "2",
+    "3",
+    "511",
+    "512",
+    "1000",
+    "65535",
+    "1048576",
+    "16777216",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "999999999999999999",
+    "0.0",
+    "-0.0",
+    "0.5",
+    "-1e-3",
+    "1e-300",
+    "1e4",
+    "1e300",
+    "inf",
+    "nan",
+];
+
+/// Parts that no disk of the catalogue has.
+const PARTS: [&str; 4] = [
+    "title = ''\nsource = []\n[model.cache]\nbytes = 65536\nline = 4096\nhit_us = 1\n[model.cache.inner.server]\nslots = 2\n[model.cache.inner.server.inner.latency]\nread_us = 100\nwrite_us = 200\n[model.cache.inner.server.inner.latency.inner]\nmemory = 1048576\n",
+    "title = ''\nsource = []\n[model.limit]\nrequest_bytes = 4096\n[model.limit.requests]\nsustained = 100\nburst = 1000\ncredits = 50\n[model.limit.bytes]\nsustained = 1000000\n[model.limit.inner]\nmemory = 1048576\n",
+    "title = ''\nsource = []\n[model.raid]\nlevel = 'parity'\nchunk = 65536\nmembers = [{ memory = 1048576 }, { memory = 1048576 }, { memory = 1048576 }]\n",
+    "title = ''\nsource = []\n[model.raid]\nlevel = 'striped'\nchunk = 65536\nmembers = [{ memory = 1048576 }, { memory = 4194304 }]\n",
+];
+
+/// Most events of a definition: what is slow goes on for more, what goes nowhere for ever.
+const EVENTS_MAX: u32 = 20_000;
+
+/// Keys with their tables whose numbers were replaced already.
+type Seen = HashSet<(String, String)>;
+
+/// Where the numbers of a definition stand: of each new key the first, and of a list the first two.
+fn numbers(text: &str, seen: &mut Seen) -> Vec<std::ops::Range<usize>> {
+    let mut found = Vec::new();
+    let mut table = "";
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let at = start;
+        start += line.len();
+        if line.starts_with('[') {
+            table = line;
+            continue;
+        }
+        let Some((key, value)) = line.split_once(" = ") else {
+            continue;
+        };
+        if key == "title" || key == "source" || !seen.insert((table.to_owned(), key.to_owned())) {
+            continue;
+        }
+        let is_digit = |c: char| c.is_ascii_digit() || "+-.e_".contains(c);
+        let (mut from, mut count) = (key.len() + 3, 0);
+        for part in value.split_inclusive(|c| !is_digit(c)) {
+            let digits = part.trim_end_matches(|c| !is_digit(c));
+            if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-') && count < 2 {
+                found.push(at + from..at + from + digits.len());
+                count += 1;
+            }
+            from += part.len();
+        }
+    }
+    found
+}
+
+/// Asks a model for requests of all kinds, and lets it work until they are done.
+fn use_it(model: &mut dyn Model) {
+    let end = model.capacity();
+    let mut requests = vec![Request::flush()];
+    for (offset, len) in [
+        (0, 512),
+        (0, 4096),
+        (4096, 4096),
+        (0, 1 << 20),
+        (end / 2, 512),
+        (end.saturating_sub(4096), 4096),
+        (end, 1),
+        (u64::MAX, u64::MAX),
+        (0, end.min(2 << 20)),
+        (0, 0),
+    ] {
+        requests.push(Request::write(offset, len));
+        requests.push(Request::read(offset, len));
+        requests.push(Request::trim(offset, len));
+    }
+    requests.push(Request::flush());
+    let mut out: Vec<Completion> = Vec::new();
+    for round in 0..2 {
+        let now = out.last().map_or(0, |last| last.finished);
+        for (tag, request) in requests.iter().enumerate() {
+            model.submit(now + round, tag as u64, request);
+        }
+        for _ in 0..EVENTS_MAX {
+            let Some(at) = model.next_event() else {
+                break;
+            };
+            model.advance(at, &mut out);
+        }
+    }
+}
+
+fn try_all(name: &str, text: &str, seen: &mut Seen) {
+    let taken = Definition::parse(text).expect(name);
+    use_it(&mut *iolab_diskmodel::build(&taken, 1).expect(name));
+    for place in numbers(text, seen) {
+        for value in HOSTILE {
+            let mut changed = text.to_owned();
+            changed.replace_range(place.clone(), value);
+            let Ok(definition) = Definition::parse(&changed) else {
+                continue;
+            };
+            if let Ok(mut model) = iolab_diskmodel::build(&definition, 1) {
+                use_it(&mut *model);
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_values_of_disks_end_in_an_error_or_in_a_disk() {
+    let mut seen = Seen::new();
+    for entry in catalogue::ENTRIES {
+        try_all(entry.name, entry.text, &mut seen);
+    }
+    assert!(seen.len() > 70, "{seen:?}");
+}
+
+#[test]
+fn hostile_values_of_parts_end_in_an_error_or_in_a_model() {
+    let mut seen = Seen::new();
+    for text in PARTS {
+        try_all(text, text, &mut seen);
+    }
+    assert!(seen.len() > 12, "{seen:?}");
+}
+
+#[test]
+fn what_a_model_does_not_take_is_named_with_what_it_takes() {
+    let atlas = catalogue::ENTRIES
+        .iter()
+        .find(|entry| entry.name == "atlas10k")
+        .expect("in the catalogue");
+    for value in ["999999999999999999", "-1", "nan", "inf"] {
+        let line = format!("data_preparation = {value}");
+        let text = atlas.text.replace("data_preparation = 0.0", &line);
+        assert_ne!(text, atlas.text);
+        let error = Definition::parse(&text).expect_err(value);
+        assert!(error.contains("data_preparation"), "{error}");
+        assert!(error.contains("0 to 10000"), "{error}");
+    }
+}
+
+#[test]
+fn parts_without_end_are_refused() {
+    let nested = |depth: usize| {
+        let opening = "{ latency = { read_us = 1, write_us = 1, inner = ".repeat(depth);
+        let closing = " } }".repeat(depth);
+        format!("title = ''\nsource = []\nmodel = {opening}{{ memory = 512 }}{closing}\n")
+    };
+    assert!(Definition::parse(&nested(15)).is_ok());
+    assert!(Definition::parse(&nested(16)).is_err());
+    let members = "{ memory = 65536 }, ".repeat(128);
+    let text = format!(
+        "title = ''\nsource = []\n[model.raid]\nlevel = 'striped'\nmembers = [{members}]\n"
+    );
+    let error = Definition::parse(&text).expect_err("too many");
+    assert!(error.contains("128 parts"), "{error}");
+}

@@ -1,0 +1,203 @@
+//! Where blocks lie: exact places, and the properties that every way of sparing has.
+
+use std::collections::HashSet;
+
+use iolab_diskmodel::definition::disk::{Geometry, Sparing, TrackOrder, Zone};
+use iolab_diskmodel::disk::Layout;
+use proptest::prelude::*;
+
+fn zone(first: u32, last: u32, sectors: u32) -> Zone {
+    Zone {
+        cylinders: [first, last],
+        sectors,
+        offset: 0.0,
+        track_skew: 0.0,
+        cylinder_skew: 0.0,
+        reserved: 0,
+        spares: 0,
+        slips: Vec::new(),
+        defects: Vec::new(),
+    }
+}
+
+fn geometry(spares: Sparing, zones: Vec<Zone>) -> Geometry {
+    let cylinders = zones
+        .iter()
+        .map(|zone| zone.cylinders[1] + 1)
+        .max()
+        .unwrap_or(1);
+    Geometry {
+        surfaces: 2,
+        cylinders,
+        order: TrackOrder::Forward,
+        spares,
+        range: 2,
+        zone: zones,
+    }
+}
+
+fn place(layout: &Layout, block: u64) -> (u32, u32, u32) {
+    let place = layout.place(block);
+    (place.cylinder, place.head, place.sector)
+}
+
+#[test]
+fn blocks_follow_tracks_and_cylinders_and_zones() {
+    let layout = Layout::new(&geometry(
+        Sparing::None,
+        vec![zone(0, 1, 10), zone(2, 3, 8)],
+    ))
+    .unwrap();
+    assert_eq!(layout.blocks(), 2 * 2 * 10 + 2 * 2 * 8);
+    assert_eq!(place(&layout, 0), (0, 0, 0));
+    assert_eq!(place(&layout, 10), (0, 1, 0));
+    assert_eq!(place(&layout, 29), (1, 0, 9));
+    assert_eq!(place(&layout, 40), (2, 0, 0));
+    assert_eq!(place(&layout, 40 + 8 + 3), (2, 1, 3));
+}
+
+#[test]
+fn a_serpentine_stays_on_the_head_where_the_cylinder_changes() {
+    let mut geometry = geometry(Sparing::None, vec![zone(0, 2, 10), zone(3, 4, 10)]);
+    geometry.order = TrackOrder::SerpentineZone;
+    let layout = Layout::new(&geometry).unwrap();
+    let heads: Vec<u32> = (0..10).map(|track| layout.place(track * 10).head).collect();
+    assert_eq!(heads, [0, 1, 1, 0, 0, 1, 0, 1, 1, 0]);
+    geometry.order = TrackOrder::SerpentineDisk;
+    let layout = Layout::new(&geometry).unwrap();
+    let heads: Vec<u32> = (0..10).map(|track| layout.place(track * 10).head).collect();
+    assert_eq!(heads, [0, 1, 1, 0, 0, 1, 1, 0, 0, 1]);
+}
+
+#[test]
+fn skews_turn_each_track_against_the_one_before() {
+    let mut one = zone(0, 1, 10);
+    (one.track_skew, one.cylinder_skew, one.offset) = (2.0, 5.0, 1.0);
+    let layout = Layout::new(&geometry(Sparing::None, vec![one])).unwrap();
+    let tenths: Vec<u32> = [0, 10, 20, 30]
+        .map(|block| (layout.place(block).angle * 10.0).round() as u32)
+        .to_vec();
+    // 1; 1 + 2; 1 + 2 + 5; 1 + 2 + 5 + 2 = 10, a whole turn.
+    assert_eq!(tenths, [1, 3, 8, 0]);
+}
+
+#[test]
+fn slips_and_defects_move_blocks_as_their_scheme_says() {
+    let mut one = zone(0, 1, 10);
+    (one.spares, one.slips) = (2, vec![3]);
+    // Within the cylinder: the spare takes the last block of it, and the next cylinder starts where it did.
+    let layout = Layout::new(&geometry(Sparing::Cylinder, vec![one.clone()])).unwrap();
+    assert_eq!(layout.blocks(), 36);
+    assert_eq!(
+        [2, 3, 17, 18].map(|block| place(&layout, block)),
+        [(0, 0, 2), (0, 0, 4), (0, 1, 8), (1, 0, 0)]
+    );
+    // To the end: the zone holds one block less, and blocks move over the spares of the cylinder.
+    let layout = Layout::new(&geometry(Sparing::CylinderSlipToEnd, vec![one.clone()])).unwrap();
+    assert_eq!(layout.blocks(), 35);
+    assert_eq!(
+        [3, 16, 17].map(|block| place(&layout, block)),
+        [(0, 0, 4), (0, 1, 7), (1, 0, 0)]
+    );
+    // At the front of each cylinder: the spare takes the first block of it.
+    let layout = Layout::new(&geometry(Sparing::CylinderFront, vec![one.clone()])).unwrap();
+    assert_eq!(
+        [0, 1, 18].map(|block| place(&layout, block)),
+        [(0, 0, 1), (0, 0, 2), (1, 0, 2)]
+    );
+    // Whole tracks: track 1 is left out, and track 3 stands in for track 0.
+    (one.spares, one.slips, one.defects) = (2, vec![1], vec![[0, 3]]);
+    let layout = Layout::new(&geometry(Sparing::Tracks, vec![one])).unwrap();
+    assert_eq!(layout.blocks(), 20);
+    assert_eq!(
+        [0, 10].map(|block| place(&layout, block)),
+        [(1, 1, 0), (1, 0, 0)]
+    );
+}
+
+fn sparing() -> impl Strategy<Value = Sparing> {
+    use Sparing::*;
+    prop::sample::select(vec![
+        None,
+        Tracks,
+        Track,
+        Cylinder,
+        CylinderSlipToEnd,
+        CylinderFront,
+        CylinderFrontSlipToEnd,
+        Range,
+        Zone,
+        ZoneSlipToEnd,
+        EndOfZone,
+    ])
+}
+
+prop_compose! {
+    fn layouts()(
+        scheme in sparing(),
+        order in prop::sample::select(vec![TrackOrder::Forward, TrackOrder::SerpentineZone, TrackOrder::SerpentineDisk]),
+        zones in prop::collection::vec((3u32..8, 6u32..20, 0u64..4, 0u64..5, prop::collection::vec(0u64..200, 0..4)), 1..4),
+        defect in 0u64..40,
+    ) -> Geometry {
+        let mut first = 0;
+        let mut list = Vec::new();
+        for (cylinders, sectors, spares, reserved, mut slips) in zones {
+            let mut one = zone(first, first + cylinders - 1, sectors);
+            (one.spares, one.reserved) = (spares, reserved);
+            slips.sort_unstable();
+            slips.dedup();
+            if scheme == Sparing::None { slips.clear(); }
+            one.slips = slips;
+            first += cylinders;
+            list.push(one);
+        }
+        // The last spare of a zone takes the place of a sector.
+        if scheme == Sparing::Zone && list[0].slips.is_empty() && list[0].spares > 0 {
+            let places = u64::from(list[0].cylinders[1] + 1) * 2 * u64::from(list[0].sectors);
+            list[0].defects = vec![[defect.min(places - 10), places - 1]];
+        }
+        let mut geometry = geometry(scheme, list);
+        geometry.order = order;
+        geometry
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_block_has_a_place_of_its_own(geometry in layouts()) {
+        // More slips than spares make no disk; that is said, not computed.
+        let Ok(layout) = Layout::new(&geometry) else { return Ok(()) };
+        let mut seen = HashSet::new();
+        for block in 0..layout.blocks() {
+            let place = layout.place(block);
+            let zone = geometry.zone.iter().find(|zone| (zone.cylinders[0]..=zone.cylinders[1]).contains(&place.cylinder)).unwrap();
+            prop_assert!(place.head < geometry.surfaces && place.sector < zone.sectors);
+            prop_assert!((0.0..1.0).contains(&place.angle));
+            prop_assert!(seen.insert((place.cylinder, place.head, place.sector)), "block {block} shares its place");
+        }
+    }
+
+    #[test]
+    fn a_run_is_what_lies_behind_each_other_on_a_track(geometry in layouts()) {
+        let Ok(layout) = Layout::new(&geometry) else { return Ok(()) };
+        let mut block = 0;
+        while block < layout.blocks() {
+            let run = layout.run(block);
+            prop_assert!(run.blocks >= 1 && run.span >= run.blocks);
+            prop_assert!(block + run.blocks <= layout.blocks());
+            let mut last = run.place;
+            for next in block + 1..block + run.blocks {
+                let place = layout.place(next);
+                prop_assert_eq!((place.cylinder, place.head), (last.cylinder, last.head));
+                prop_assert!(place.sector > last.sector);
+                last = place;
+            }
+            prop_assert_eq!(u64::from(last.sector - run.place.sector) + 1, run.span);
+            prop_assert!(layout.track_start(block) <= block);
+            prop_assert!(layout.track_end(block) > block);
+            block += run.blocks;
+        }
+    }
+}

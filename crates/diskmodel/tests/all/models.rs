@@ -1,0 +1,98 @@
+//! What holds for every model: each request completes once, in the order of time, and the same calls give the same
+//! answers.
+
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::{Completion, Model, Ns, Op, Request, Served, build};
+use proptest::prelude::*;
+
+/// Combined parts, to be held to the same properties as the catalogue.
+const COMBINED: [&str; 5] = [
+    "title = 'server'\nsource = []\nmodel.server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
+    "title = 'cache'\nsource = []\nmodel.cache = { bytes = 65536, line = 4096, hit_us = 5, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
+    "title = 'raid 0'\nsource = []\nmodel.raid = { level = 'striped', chunk = 8192, members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }] }",
+    "title = 'raid 1'\nsource = []\nmodel.raid = { level = 'mirrored', members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }] }",
+    "title = 'raid 5'\nsource = []\nmodel.raid = { level = 'parity', chunk = 8192, members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }, { server = { slots = 1, inner = { latency = { read_us = 5, write_us = 9, inner = { memory = 500_000 } } } } }] }",
+];
+
+fn definitions() -> Vec<Definition> {
+    let catalogue = catalogue::ENTRIES.iter().map(|entry| entry.text);
+    catalogue
+        .chain(COMBINED)
+        .map(|text| Definition::parse(text).unwrap())
+        .collect()
+}
+
+/// One request of a random load: pause before it, kind, place and size.
+type Step = (u32, u8, u32, u32);
+
+fn run(model: &mut dyn Model, steps: &[Step]) -> (Vec<Ns>, Vec<Completion>) {
+    let capacity = model.capacity();
+    let (mut now, mut submitted, mut out) = (0, Vec::new(), Vec::new());
+    for (tag, &(pause, kind, place, size)) in steps.iter().enumerate() {
+        now += u64::from(pause);
+        model.advance(now, &mut out);
+        let len = (u64::from(size) % 300_000).min(capacity / 2);
+        let offset = (u128::from(place) * u128::from(capacity - len) / u128::from(u32::MAX)) as u64;
+        let op = match kind {
+            0..=4 => Op::Read,
+            5..=8 => Op::Write,
+            9 => Op::Flush,
+            _ => Op::Trim,
+        };
+        model.submit(now, tag as u64, &Request { op, offset, len });
+        submitted.push(now);
+    }
+    model.drain(&mut out);
+    (submitted, out)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_completes_once_and_in_time(
+        steps in prop::collection::vec((prop_oneof![Just(0u32), 0u32..3_000_000, 0u32..60_000_000], 0u8..11, any::<u32>(), any::<u32>()), 1..60),
+        nearby in any::<bool>(),
+    ) {
+        let steps: Vec<Step> = if nearby {
+            steps.iter().map(|&(pause, kind, place, size)| (pause, kind, place % 60_000, size % 9000)).collect()
+        } else {
+            steps
+        };
+        for definition in definitions() {
+            let title = &definition.title;
+            let (submitted, out) = run(&mut *build(&definition, 5).unwrap(), &steps);
+            let mut tags: Vec<u64> = out.iter().map(|one| one.tag).collect();
+            tags.sort_unstable();
+            prop_assert_eq!(tags, (0..steps.len() as u64).collect::<Vec<_>>(), "{}", title);
+            for one in &out {
+                prop_assert!(one.finished >= submitted[one.tag as usize], "{}: {:?}", title, one);
+                prop_assert!(one.served != Served::Refused, "{}: {:?}", title, one);
+            }
+            prop_assert!(out.is_sorted_by_key(|one| one.finished), "{}", title);
+            let (_, again) = run(&mut *build(&definition, 5).unwrap(), &steps);
+            prop_assert_eq!(out, again, "{}", title);
+        }
+    }
+}
+
+#[test]
+fn a_range_outside_is_refused_at_once() {
+    for definition in definitions() {
+        let mut model = build(&definition, 0).unwrap();
+        let capacity = model.capacity();
+        for request in [
+            Request::read(capacity, 1),
+            Request::write(capacity - 1, 2),
+            Request::read(u64::MAX, 2),
+        ] {
+            let completion = iolab_diskmodel::serve(&mut *model, 77, &request);
+            assert_eq!(
+                (completion.finished, completion.served),
+                (77, Served::Refused),
+                "{}",
+                definition.title
+            );
+        }
+    }
+}

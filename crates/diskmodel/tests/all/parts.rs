@@ -1,0 +1,234 @@
+//! Plain parts: times computed by hand.
+
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::{Completion, Model, Request, Served, serve};
+
+const US: u64 = 1000;
+
+fn definition(model: &str) -> Definition {
+    Definition::parse(&format!("title = 'parts'\nsource = []\nmodel.{model}")).unwrap()
+}
+
+fn build(model: &str) -> Box<dyn Model> {
+    iolab_diskmodel::build(&definition(model), 0).unwrap()
+}
+
+/// 100 us a read, 200 us a write, any number at a time.
+fn latency(bytes: u64) -> String {
+    format!("{{ latency = {{ read_us = 100, write_us = 200, inner = {{ memory = {bytes} }} }} }}")
+}
+
+/// The same, one at a time.
+fn disk(bytes: u64) -> String {
+    format!("{{ server = {{ slots = 1, inner = {} }} }}", latency(bytes))
+}
+
+fn batch(model: &mut dyn Model, now: u64, requests: &[Request]) -> Vec<(u64, u64)> {
+    for (tag, request) in requests.iter().enumerate() {
+        model.submit(now, tag as u64, request);
+    }
+    let mut out: Vec<Completion> = Vec::new();
+    model.drain(&mut out);
+    out.iter()
+        .map(|one| (one.tag, (one.finished - now) / US))
+        .collect()
+}
+
+#[test]
+fn a_server_serves_so_many_at_a_time() {
+    let reads = [Request::read(0, 512); 5];
+    let mut one = build(&format!(
+        "server = {{ slots = 1, inner = {} }}",
+        latency(1 << 20)
+    ));
+    assert_eq!(
+        batch(&mut *one, 0, &reads),
+        [(0, 100), (1, 200), (2, 300), (3, 400), (4, 500)]
+    );
+    let mut two = build(&format!(
+        "server = {{ slots = 2, inner = {} }}",
+        latency(1 << 20)
+    ));
+    assert_eq!(
+        batch(&mut *two, 0, &reads),
+        [(0, 100), (1, 100), (2, 200), (3, 200), (4, 300)]
+    );
+}
+
+#[test]
+fn a_cache_serves_what_was_used_last() {
+    let text = format!(
+        "cache = {{ bytes = 8192, line = 4096, hit_us = 5, inner = {} }}",
+        latency(1 << 20)
+    );
+    let mut cache = build(&text);
+    let mut time = |request: Request, at: u64| {
+        let completion = serve(&mut *cache, at * US, &request);
+        (completion.finished / US - at, completion.served)
+    };
+    assert_eq!(time(Request::read(100, 50), 0).0, 100);
+    assert_eq!(time(Request::read(0, 4096), 1_000), (5, Served::Hit));
+    // A write goes through and stays; a third line takes the place of the one used least recently.
+    assert_eq!(time(Request::write(4096, 4096), 2_000).0, 200);
+    assert_eq!(time(Request::read(4096, 4096), 3_000), (5, Served::Hit));
+    assert_eq!(time(Request::read(8192, 1), 4_000).0, 100);
+    assert_eq!(time(Request::read(0, 1), 5_000).0, 100);
+    // A range that is not all there is fetched.
+    assert_eq!(time(Request::read(0, 8192), 6_000).0, 100);
+    assert_eq!(time(Request::trim(0, 4096), 7_000).0, 200);
+    assert_eq!(time(Request::read(0, 1), 8_000).0, 100);
+}
+
+#[test]
+fn a_rate_spaces_requests_and_bytes() {
+    let mut requests = build(&format!(
+        "limit = {{ requests = {{ sustained = 1000 }}, inner = {} }}",
+        latency(1 << 20)
+    ));
+    assert_eq!(
+        batch(&mut *requests, 0, &[Request::read(0, 512); 3]),
+        [(0, 100), (1, 1100), (2, 2100)]
+    );
+    let mut bytes = build(&format!(
+        "limit = {{ bytes = {{ sustained = 1_000_000 }}, inner = {} }}",
+        latency(1 << 20)
+    ));
+    assert_eq!(
+        batch(
+            &mut *bytes,
+            0,
+            &[
+                Request::read(0, 5000),
+                Request::read(0, 1),
+                Request::read(0, 1)
+            ]
+        ),
+        [(0, 100), (1, 5100), (2, 5101)]
+    );
+    // Units: a request of three begun units counts as three.
+    let mut units = build(&format!(
+        "limit = {{ request_bytes = 1000, requests = {{ sustained = 1000 }}, inner = {} }}",
+        latency(1 << 20)
+    ));
+    assert_eq!(
+        batch(
+            &mut *units,
+            0,
+            &[Request::read(0, 2001), Request::read(0, 1)]
+        ),
+        [(0, 100), (1, 3100)]
+    );
+}
+
+#[test]
+fn burst_credits_last_as_long_as_they_are_said_to() {
+    // 5.4 million credits at 3,000 a second, with 300 a second coming in: 2,000 s.
+    let volume = catalogue::find("cloud-volume").unwrap().unwrap();
+    let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
+    let (mut done, mut slowed, mut last) = (0u64, None, 0);
+    let mut out = Vec::new();
+    for tag in 0..8 {
+        volume.submit(0, tag, &Request::read(0, 4096));
+    }
+    while last < 2_200_000_000_000 {
+        let Some(at) = volume.next_event() else { break };
+        volume.advance(at, &mut out);
+        for completion in out.drain(..) {
+            done += 1;
+            if slowed.is_none() && completion.finished > last + 2_000_000 {
+                slowed = Some((completion.finished / 1_000_000_000, done));
+            }
+            last = completion.finished;
+            volume.submit(completion.finished, completion.tag, &Request::read(0, 4096));
+        }
+    }
+    let (second, requests) = slowed.unwrap();
+    assert!((1999..=2001).contains(&second), "{second} s");
+    assert!(
+        (5_990_000..=6_010_000).contains(&requests),
+        "{requests} requests"
+    );
+}
+
+#[test]
+fn stripes_share_the_work() {
+    let members = [disk(1 << 20), disk(1 << 20)].join(", ");
+    let mut raid = build(&format!(
+        "raid = {{ level = 'striped', chunk = 4096, members = [{members}] }}"
+    ));
+    assert_eq!(raid.capacity(), 2 << 20);
+    // Chunks 0 and 1 lie on different members, 0 and 2 on the same one; four chunks are one request to each.
+    let chunk = |n: u64| Request::read(n * 4096, 4096);
+    assert_eq!(
+        batch(&mut *raid, 0, &[chunk(0), chunk(1)]),
+        [(0, 100), (1, 100)]
+    );
+    assert_eq!(
+        batch(&mut *raid, 1_000_000, &[chunk(0), chunk(2)]),
+        [(0, 100), (1, 200)]
+    );
+    assert_eq!(
+        batch(&mut *raid, 2_000_000, &[Request::read(0, 4 * 4096)]),
+        [(0, 100)]
+    );
+}
+
+#[test]
+fn mirrors_share_reads_and_repeat_writes() {
+    let members = [disk(1 << 20), disk(1 << 20)].join(", ");
+    let mut raid = build(&format!(
+        "raid = {{ level = 'mirrored', members = [{members}] }}"
+    ));
+    assert_eq!(raid.capacity(), 1 << 20);
+    let reads = [Request::read(0, 512); 4];
+    assert_eq!(
+        batch(&mut *raid, 0, &reads),
+        [(0, 100), (1, 100), (2, 200), (3, 200)]
+    );
+    assert_eq!(
+        batch(
+            &mut *raid,
+            1_000_000,
+            &[Request::write(0, 512), Request::read(0, 512)]
+        ),
+        [(0, 200), (1, 300)]
+    );
+}
+
+#[test]
+fn parity_makes_small_writes_read_first() {
+    let members = [disk(1 << 20), disk(1 << 20), disk(1 << 20)].join(", ");
+    let mut raid = build(&format!(
+        "raid = {{ level = 'parity', chunk = 4096, members = [{members}] }}"
+    ));
+    assert_eq!(raid.capacity(), 2 << 20);
+    // A part of a row: old data and old parity at the same time, then both are written. A whole row is written at once.
+    assert_eq!(batch(&mut *raid, 0, &[Request::write(0, 4096)]), [(0, 300)]);
+    assert_eq!(
+        batch(&mut *raid, 1_000_000, &[Request::write(0, 8192)]),
+        [(0, 200)]
+    );
+    // Rows put their parity on different members: two small writes to two rows still share one.
+    assert_eq!(
+        batch(&mut *raid, 2_000_000, &[Request::read(0, 3 * 4096)]),
+        [(0, 100)]
+    );
+}
+
+#[test]
+fn parts_that_make_no_model_say_why() {
+    let error = |model: &str| iolab_diskmodel::build(&definition(model), 0).err().unwrap();
+    assert!(error("server = { slots = 0, inner = { memory = 1 } }").contains("at least one slot"));
+    assert!(
+        error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }")
+            .contains("does not hold a line")
+    );
+    assert!(
+        error("raid = { level = 'parity', members = [{ memory = 1 }] }")
+            .contains("at least 3 members")
+    );
+    assert!(
+        error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }")
+            .contains("no rate")
+    );
+}

@@ -1,0 +1,276 @@
+//! Reads what machine, kernel, file system and device this is. What cannot be read is left out, never invented.
+
+use std::ffi::CStr;
+use std::fs;
+use std::path::Path;
+
+use iolab_host::clock::Clock;
+use iolab_storage::Target;
+use iolab_storage::meminfo;
+use iolab_workload::units::parse_size;
+
+use iolab_host::device::Device;
+use iolab_host::kernel_text::{chosen, memory_bytes, text_of};
+use iolab_host::{cgroup, processor, tlb};
+use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
+
+/// Reads everything that can be read now.
+pub fn capture(target: &Target, clock: &Clock) -> Environment {
+    let mut list = Environment::default();
+    list.put(&KEYS.iolab_version, env!("CARGO_PKG_VERSION").to_owned());
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    list.put(&KEYS.iolab_build, profile.to_owned());
+    list.put(&KEYS.clock_source, clock.source());
+    list.put(&KEYS.clock_cost_ns, clock.cost_ns());
+    let cpu = Path::new("/sys/devices/system/cpu/cpu0");
+    machine(&mut list, cpu);
+    caches(&mut list, cpu);
+    let reach = tlb::reach();
+    list.put(&KEYS.tlb_l1d_reach_bytes, reach.l1d);
+    list.put(&KEYS.tlb_l2_reach_bytes, reach.l2);
+    kernel(&mut list);
+    list.extend(of_target(target));
+    list
+}
+
+/// Reads what is a target's own: its file system and its device.
+pub fn of_target(target: &Target) -> Environment {
+    let mut list = Environment::default();
+    file_system(&mut list, target);
+    let device = target.device();
+    if let Some(device) = device.and_then(|number| Device::read(Path::new("/sys"), number)) {
+        put_device(&mut list, &device);
+        put_limits(&mut list, &device);
+    }
+    list
+}
+
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+/// The value of the first line `name : value` of `/proc/cpuinfo`.
+fn processor_field(name: &str) -> Option<String> {
+    let text = read("/proc/cpuinfo")?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(key, _)| key.trim() == name)?;
+    Some(value.trim().to_owned())
+}
+
+/// A file of `/proc` or `/sys` that holds a number.
+fn number_of(path: impl AsRef<Path>) -> Option<u64> {
+    text_of(path)?.parse().ok()
+}
+
+fn machine(list: &mut Environment, cpu: &Path) {
+    let name = rustix::system::uname();
+    list.put(
+        &KEYS.host_name,
+        name.nodename().to_string_lossy().into_owned(),
+    );
+    list.put(&KEYS.machine_vendor, firmware_text("sys_vendor"));
+    list.put(&KEYS.machine_product, firmware_text("product_name"));
+    list.put(&KEYS.machine_is_virtual, is_virtual());
+    list.put(&KEYS.cpu_model, processor_field("model name"));
+    list.put(&KEYS.cpu_usable_count, processor::usable());
+    list.put(&KEYS.cpu_governor, processor::governor(cpu));
+    let khz = |bound: &str| number_of(cpu.join(format!("cpufreq/scaling_{bound}_freq")));
+    list.put(&KEYS.cpu_frequency_min_khz, khz("min"));
+    list.put(&KEYS.cpu_frequency_max_khz, khz("max"));
+    list.put(&KEYS.memory_bytes, memory_bytes());
+    list.put(&KEYS.memory_available_bytes, memory_available_bytes());
+    list.put(&KEYS.page_bytes, rustix::param::page_size() as u64);
+    list.put(&KEYS.huge_page_bytes, meminfo::bytes("Hugepagesize"));
+    list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
+}
+
+/// All settings of huge pages, the one in force in brackets.
+fn transparent_huge_pages() -> Option<String> {
+    text_of("/sys/kernel/mm/transparent_hugepage/enabled")
+}
+
+/// When the kernel uses huge pages unasked: the setting in force.
+pub(crate) fn huge_pages_in_force() -> Option<String> {
+    transparent_huge_pages().map(|text| chosen(&text))
+}
+
+/// Whether a hypervisor lies below, as the processor says.
+pub(crate) fn is_virtual() -> Option<bool> {
+    let flags = processor_field("flags")?;
+    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// What the firmware calls the machine: a file of `/sys/class/dmi/id`.
+fn firmware_text(file: &str) -> Option<String> {
+    text_of(Path::new("/sys/class/dmi/id").join(file))
+}
+
+/// Maker and product of the machine, as its firmware calls them.
+pub(crate) fn machine_name() -> Option<String> {
+    let product = firmware_text("product_name")?;
+    Some(match firmware_text("sys_vendor") {
+        Some(vendor) if !product.starts_with(&vendor) => format!("{vendor} {product}"),
+        _ => product,
+    })
+}
+
+/// What programs can have of it without swapping, bytes.
+fn memory_available_bytes() -> Option<u64> {
+    meminfo::bytes("MemAvailable")
+}
+
+/// Memory that this process can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AvailableMemory {
+    /// Without swapping, and without being killed for it; bytes.
+    pub bytes: u64,
+    /// Whether a control group leaves less than the machine has.
+    pub of_group: bool,
+}
+
+impl AvailableMemory {
+    /// Reads it; `None` where the system does not say.
+    pub fn read() -> Option<Self> {
+        let machine = memory_available_bytes();
+        let group = cgroup::Limits::read(Path::new("/proc"), &[]).memory_left_bytes;
+        let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
+        let bytes = if of_group { group } else { machine };
+        bytes.map(|bytes| Self { bytes, of_group })
+    }
+}
+
+impl std::fmt::Display for AvailableMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let whose = match self.of_group {
+            true => "that the control group of this process leaves",
+            false => "available",
+        };
+        write!(f, "{} MiB {whose}", self.bytes >> 20)
+    }
+}
+
+fn caches(list: &mut Environment, cpu: &Path) {
+    let mut line = None;
+    for index in 0..8 {
+        let folder = cpu.join(format!("cache/index{index}"));
+        let text = |name| text_of(folder.join(name));
+        let level = text("level").and_then(|text| text.parse().ok());
+        let (Some(level), Some(kind), Some(size)) = (level, text("type"), text("size")) else {
+            continue;
+        };
+        let holds = match kind.as_str() {
+            "Data" => Holds::Data,
+            "Instruction" => Holds::Instructions,
+            _ => Holds::Both,
+        };
+        let key = KEYS.cache_bytes.of(Cache { level, holds });
+        list.put(&key, parse_size(&size).ok());
+        line = line.or_else(|| number_of(folder.join("coherency_line_size")));
+    }
+    list.put(&KEYS.cache_line_bytes, line);
+}
+
+fn kernel(list: &mut Environment) {
+    let name = rustix::system::uname();
+    let text = |part: &CStr| part.to_string_lossy().into_owned();
+    list.put(&KEYS.kernel_release, text(name.release()));
+    list.put(&KEYS.kernel_version, text(name.version()));
+    list.put(&KEYS.architecture, text(name.machine()));
+    let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+    list.put::<Whole>(&KEYS.uptime_s, uptime);
+    list.put(&KEYS.io_uring_disabled, io_uring_disabled());
+}
+
+/// Who may not use io_uring (Documentation/admin-guide/sysctl/kernel.rst): 0 everyone may, 1 a group, 2 no one.
+pub(crate) fn io_uring_disabled() -> Option<u64> {
+    number_of("/proc/sys/kernel/io_uring_disabled")
+}
+
+fn file_system(list: &mut Environment, target: &Target) {
+    if let Some(found) = target.filesystem() {
+        list.put(&KEYS.file_system, found.kind);
+        list.put(&KEYS.mount_point, found.mount_point.display().to_string());
+        list.put(&KEYS.mount_options, found.mount_options);
+        list.put(&KEYS.mount_source, found.source);
+    }
+    if let Ok(alignment) = target.direct_alignment() {
+        list.put(&KEYS.direct_memory_alignment_bytes, alignment.memory);
+        list.put(&KEYS.direct_offset_alignment_bytes, alignment.offset);
+    }
+}
+
+/// What the device is, how it is connected, and what it is made of; a partition's queue is that of its disk.
+fn put_device(list: &mut Environment, device: &Device) {
+    let kib = |bytes: Option<u64>| bytes.map(|bytes| bytes / 1024);
+    list.put(&KEYS.device, device.name.clone());
+    list.put(&KEYS.device_disk, device.disk.clone());
+    list.put(&KEYS.device_model, device.identity.model.clone());
+    list.put(&KEYS.device_vendor, device.identity.vendor.clone());
+    list.put(&KEYS.device_firmware, device.identity.firmware.clone());
+    list.put(&KEYS.device_removable, device.removable);
+    list.put(&KEYS.device_rotational, device.rotational);
+    list.put(&KEYS.device_write_cache, device.write_cache.clone());
+    let counter = device.flush_counter();
+    list.put(
+        &KEYS.device_flush_counter,
+        counter.map(|counter| counter.to_string()),
+    );
+    list.put(&KEYS.device_read_ahead_kib, kib(device.read_ahead_bytes));
+    list.put(&KEYS.device_requests_max, device.requests_max);
+    list.put(&KEYS.device_request_max_kib, kib(device.request_max_bytes));
+    list.put(&KEYS.device_segments_max, device.segments_max);
+    list.put(&KEYS.device_logical_block_bytes, device.logical_block_bytes);
+    list.put(
+        &KEYS.device_physical_block_bytes,
+        device.physical_block_bytes,
+    );
+    list.put(&KEYS.device_scheduler, device.scheduler.clone());
+    list.put(&KEYS.device_bytes, device.bytes);
+    list.put(&KEYS.device_transport, device.transport.to_string());
+    let chain = (!device.below.is_empty()).then(|| device.chain());
+    list.put(&KEYS.device_stack, chain);
+    list.put(&KEYS.device_optimal_io_bytes, device.optimal_io_bytes);
+    if let Some(link) = &device.link {
+        list.put(&KEYS.device_link, link.now.clone());
+        list.put(&KEYS.device_link_best, link.best.clone());
+        list.put(&KEYS.device_link_mb_s, link.ceiling_mb_s);
+    }
+}
+
+/// What control groups allow this process of the traffic with the device.
+fn put_limits(list: &mut Environment, device: &Device) {
+    let limits = cgroup::Limits::of_device(Path::new("/proc"), Some(device));
+    for limit in limits.io {
+        list.put(KEYS.device_limit(limit.what), limit.per_second);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_storage::Need;
+
+    use super::*;
+
+    #[test]
+    fn this_machine_is_described() {
+        let directory = tempfile::tempdir().expect("a temporary folder");
+        let need = Need::writing(1 << 20);
+        let target = Target::open(directory.path(), &need).expect("a scratch file");
+        let environment = capture(&target, &Clock::calibrate());
+        let version = environment.get(&KEYS.iolab_version);
+        assert_eq!(version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
+        let release = environment.get(&KEYS.kernel_release);
+        assert!(release.is_some_and(|text| !text.is_empty()));
+        let memory = environment.get(&KEYS.memory_bytes);
+        assert!(memory.is_some_and(|bytes| bytes > 1 << 20));
+        assert!(environment.get(&KEYS.file_system).is_some());
+        let mut keys: Vec<_> = environment.iter().map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), environment.iter().count(), "a key occurs twice");
+    }
+}

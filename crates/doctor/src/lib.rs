@@ -1,0 +1,52 @@
+//! What a target and a machine are, what can be trusted on them, and what to set: facts are gathered, pure rules make
+//! findings of them. What is in effect is reported, never what was asked for.
+
+mod content;
+pub mod environment;
+mod facts;
+mod gather;
+mod preflight;
+mod probes;
+mod rules;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iolab_host::clock::Clock;
+use iolab_storage::Target;
+use iolab_workload::{Error, Result};
+
+pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
+
+pub use content::Content;
+pub use facts::{Attempt, Direct, Facts, Limits, Place, Space, Transfer};
+pub use preflight::{Preflight, Remark};
+
+/// Examines a target: reads what the system tells, and tries what it only promises. Writes to a scratch file of our own
+/// in a directory, and nowhere else. Takes about a second.
+///
+/// # Errors
+/// As [`Target::open`], when the target cannot be used at all; of kind failed when the scratch file cannot be filled;
+/// of kind interrupted soon after `stop` is raised.
+pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnosis> {
+    let target = Target::open(named, &gather::need(named))?;
+    let facts = gather::everything(named, &target, clock, stop)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::interrupted());
+    }
+    let diagnosis = Diagnosis {
+        target: facts.place.named.clone(),
+        kind: facts.place.kind_name(),
+        findings: diagnose(&facts),
+        environment: environment::capture(&target, clock),
+    };
+    target.remove()?;
+    Ok(diagnosis)
+}
+
+/// The findings that the rules make of facts, in the order of their topics.
+pub fn diagnose(facts: &Facts) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = rules::ALL.iter().flat_map(|rule| rule(facts)).collect();
+    findings.sort_by_key(|finding| finding.topic);
+    findings
+}

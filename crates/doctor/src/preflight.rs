@@ -1,0 +1,248 @@
+//! What a run should know before its first trial: a short look, and of what it finds that which colours this experiment.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use iolab_host::clock::Clock;
+use iolab_storage::{Target, TargetKind};
+use iolab_workload::trial::{Backend, CacheState};
+
+use super::facts::Facts;
+use super::probes::Probes;
+use super::{Finding, Severity, Topic, diagnose, gather};
+use iolab_workload::settings::CellSpec;
+
+/// Most remarks that are shown; the others are in the run file.
+const SHOWN_MAX: usize = 4;
+
+/// The short look, taken once before one or several experiments on a target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preflight {
+    facts: Facts,
+}
+
+/// Something that was found, and whether it deserves the user's attention now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// What was found; never that something is fine.
+    pub finding: Finding,
+    /// Whether it colours the experiment and does not repeat what every run would say.
+    pub shown: bool,
+}
+
+impl Remark {
+    /// The finding in one line, with the command that helps.
+    pub fn text(&self) -> String {
+        match &self.finding.remedy {
+            Some(command) => format!("{}; remedy: {command}", self.finding.what),
+            None => self.finding.what.clone(),
+        }
+    }
+}
+
+impl Preflight {
+    /// Looks at a target that has been filled, and at the machine; takes about a quarter of a second. Direct I/O is
+    /// tried where `direct` says so; a scratch file is written to for that.
+    /// Raising `stop` ends the tries early.
+    pub fn look(
+        named: &Path,
+        target: &Target,
+        clock: &Clock,
+        stop: &AtomicBool,
+        direct: bool,
+    ) -> Self {
+        let mut facts = gather::quick(named, target, clock);
+        let probes = Probes {
+            target,
+            clock,
+            stop,
+            written: gather::written(target, &facts),
+        };
+        if direct && target.kind() != TargetKind::CharDevice {
+            facts.direct = Some(probes.direct());
+        }
+        Self { facts }
+    }
+
+    /// The remarks on an experiment with these cells, those that matter most first.
+    pub fn remarks<'a>(&self, cells: impl Iterator<Item = &'a CellSpec>) -> Vec<Remark> {
+        let plan = Plan::of(cells);
+        if !plan.does_io {
+            return Vec::new();
+        }
+        let facts = Facts {
+            region_bytes: plan.region,
+            ..self.facts.clone()
+        };
+        let mut findings = diagnose(&facts);
+        findings.retain(|finding| finding.severity != Severity::Fine);
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let mut room = SHOWN_MAX;
+        findings
+            .into_iter()
+            .map(|finding| {
+                let shown = room > 0 && plan.is_coloured_by(&finding);
+                room -= usize::from(shown);
+                Remark { finding, shown }
+            })
+            .collect()
+    }
+}
+
+/// What an experiment does, as far as findings bear on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Plan {
+    does_io: bool,
+    runs_programs: bool,
+    direct: bool,
+    buffered: bool,
+    reads: bool,
+    writes: bool,
+    region: u64,
+}
+
+impl Plan {
+    fn of<'a>(cells: impl Iterator<Item = &'a CellSpec>) -> Self {
+        let mut plan = Self::default();
+        for cell in cells {
+            let spec = &cell.trial;
+            let programs = cell.runs_program();
+            if spec.backend == Backend::Null && !programs {
+                continue;
+            }
+            let direct = spec.cache == CacheState::Direct && !programs;
+            plan.does_io = true;
+            plan.runs_programs |= programs;
+            plan.direct |= direct;
+            plan.buffered |= !direct;
+            plan.reads |= programs || spec.reads();
+            plan.writes |= !programs && spec.writes();
+            plan.region = plan.region.max(spec.region);
+        }
+        plan
+    }
+
+    /// Whether a finding changes what this experiment measures, and is no constant of the machine that whoever runs it
+    /// knows by now.
+    fn is_coloured_by(&self, finding: &Finding) -> bool {
+        match (finding.topic, finding.rule) {
+            // Whoever opened the target has told that.
+            (Topic::Target, "in-memory") => false,
+            (Topic::Target, "mount-option") => self.writes,
+            (Topic::Target, "overlay-out-of-reach") => self.writes && self.buffered,
+            (Topic::Device, "in-memory" | "not-counted") => !self.runs_programs,
+            (Topic::Device, "loop") => self.direct && finding.severity == Severity::MustFix,
+            (Topic::Device, "heat") => true,
+            (Topic::DirectIo, _) => self.direct && finding.severity == Severity::MustFix,
+            (Topic::Data, "empty" | "zeros") => self.reads && !self.runs_programs,
+            (Topic::Data, "compressed") => self.reads && finding.severity == Severity::MustFix,
+            (Topic::Data, "shared") => self.writes,
+            (Topic::Cache, "device-cache") => self.reads && !self.runs_programs,
+            (Topic::Limits, "cpu" | "traffic") => true,
+            (Topic::Limits, "memory") => self.buffered,
+            (Topic::Processor, "battery") => true,
+            (Topic::Load, _) => true,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Content;
+    use super::super::facts::Space;
+    use super::*;
+    use iolab_host::cgroup::{self, IoLimit};
+    use iolab_host::load::Load;
+    use iolab_host::processor::Processor;
+    use iolab_workload::counters::Traffic;
+
+    fn cell(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
+        let mut cell = CellSpec::default();
+        cell.trial.region = 1 << 30;
+        change(&mut cell);
+        cell
+    }
+
+    fn rules(preflight: &Preflight, cell: &CellSpec) -> (Vec<&'static str>, Vec<&'static str>) {
+        let remarks = preflight.remarks(std::iter::once(cell));
+        let (shown, kept): (Vec<Remark>, Vec<Remark>) = remarks.into_iter().partition(|r| r.shown);
+        let names = |list: Vec<Remark>| list.iter().map(|r| r.finding.rule).collect();
+        (names(shown), names(kept))
+    }
+
+    fn busy() -> Preflight {
+        let mut facts = Facts {
+            content: Some(Content {
+                looked_bytes: 100,
+                empty_bytes: 50,
+                length: Some(100),
+                ..Content::default()
+            }),
+            space: Some(Space {
+                total: 1000,
+                free: 900,
+                room: 900,
+            }),
+            processor: Processor {
+                governor: Some("powersave".to_owned()),
+                present: Some(2),
+                ..Processor::default()
+            },
+            load: Some(Load {
+                cpus_busy: Some(1.5),
+                ..Load::default()
+            }),
+            ..Facts::default()
+        };
+        facts.place.kind = TargetKind::File;
+        Preflight { facts }
+    }
+
+    #[test]
+    fn only_what_colours_the_experiment_is_shown() {
+        let (shown, kept) = rules(&busy(), &cell(|_| ()));
+        assert_eq!(shown, ["empty", "processors"]);
+        assert_eq!(kept, ["frequency"]);
+        let (shown, _) = rules(&busy(), &cell(|c| c.trial.read_percent = 0));
+        assert_eq!(shown, ["processors"]);
+    }
+
+    #[test]
+    fn without_io_there_is_nothing_to_colour() {
+        let null = cell(|c| c.trial.backend = Backend::Null);
+        assert_eq!(busy().remarks(std::iter::once(&null)), []);
+    }
+
+    #[test]
+    fn a_quiet_machine_gives_no_remark() {
+        let quiet = Preflight {
+            facts: Facts::default(),
+        };
+        assert_eq!(quiet.remarks(std::iter::once(&cell(|_| ()))), []);
+    }
+
+    #[test]
+    fn no_more_than_a_few_are_shown_and_all_are_kept() {
+        let mut preflight = busy();
+        let facts = &mut preflight.facts;
+        facts.processor.on_battery = Some(true);
+        facts.cgroup = cgroup::Limits {
+            cpus: Some(1.0),
+            memory_bytes: None,
+            memory_left_bytes: None,
+            io: vec![IoLimit {
+                what: Traffic::ReadBytes,
+                per_second: 1,
+            }],
+        };
+        if let Some(load) = &mut facts.load {
+            load.cpus_stolen = Some(1.0);
+        }
+        let remarks = preflight.remarks(std::iter::once(&cell(|_| ())));
+        assert_eq!(remarks.len(), 7);
+        assert_eq!(remarks.iter().filter(|r| r.shown).count(), SHOWN_MAX);
+        assert!(remarks[0].finding.severity == Severity::MustFix && remarks[0].shown);
+        assert!(remarks[0].text().contains("; remedy: "));
+    }
+}

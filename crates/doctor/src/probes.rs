@@ -1,0 +1,266 @@
+//! What the system promises, tried: direct I/O in both directions, and every backend. Only a scratch file of our own is
+//! ever written.
+
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::flags;
+use iolab_engine::trial;
+use iolab_host::clock::Clock;
+use iolab_storage::{Target, TargetKind};
+use iolab_workload::Error;
+use iolab_workload::counters::{DeviceStat, Hardware, NoHardware};
+use iolab_workload::outcome::{Failure, Outcome};
+use iolab_workload::region::Region;
+use iolab_workload::trial::{Backend, CacheState, Limit, TrialSpec};
+use iolab_workload::units::format_size;
+
+use super::facts::{Attempt, Direct, Transfer};
+use crate::environment::io_uring_disabled;
+
+/// Bytes that direct I/O is tried with: enough that a page or two of others do not matter.
+const DIRECT_BYTES: u64 = 4 << 20;
+/// One request of that.
+const DIRECT_REQUEST: u64 = 256 << 10;
+/// One request to a backend.
+const SMALL: u64 = 4096;
+
+/// Tries things out on one target.
+pub(super) struct Probes<'a> {
+    pub(super) target: &'a Target,
+    pub(super) clock: &'a Clock,
+    /// Raised to end early.
+    pub(super) stop: &'a AtomicBool,
+    /// First byte and end of a part of the target that was written; `None` when nothing was.
+    pub(super) written: Option<(u64, u64)>,
+}
+
+impl Probes<'_> {
+    /// Direct I/O: reads the same bytes twice and keeps what was counted the second time, when a cache that had taken
+    /// part would answer; then writes, into a scratch file.
+    pub(super) fn direct(&self) -> Direct {
+        let alignment = match self.target.direct_alignment() {
+            Ok(alignment) => alignment.offset.max(1),
+            Err(error) => return Direct::Refused(self.without_our_name(error.message())),
+        };
+        let read = match self.spec(alignment) {
+            Err(why) => Err(why),
+            Ok(spec) => self.transfer(&spec).and_then(|_| self.transfer(&spec)),
+        };
+        let write = match self.target.kind() {
+            TargetKind::Scratch => self.spec(alignment).and_then(|spec| {
+                self.transfer(&TrialSpec {
+                    read_percent: 0,
+                    ..spec
+                })
+            }),
+            _ => Err(String::new()),
+        };
+        Direct::Tried {
+            alignment,
+            read,
+            write,
+        }
+    }
+
+    /// A message about the scratch file as one about the directory that the user named.
+    fn without_our_name(&self, message: &str) -> String {
+        match (self.target.kind(), self.target.path().parent()) {
+            (TargetKind::Scratch, Some(folder)) => message.replace(
+                &self.target.path().display().to_string(),
+                &format!("a file in {}", folder.display()),
+            ),
+            _ => message.to_owned(),
+        }
+    }
+
+    /// A pass over bytes that were written.
+    fn spec(&self, alignment: u64) -> Result<TrialSpec, String> {
+        let (first, end) = self
+            .written
+            .ok_or("it was never written, so reads would not reach a device")?;
+        let offset = first.next_multiple_of(alignment);
+        let room = end.min(self.target.size()).saturating_sub(offset);
+        let bs = DIRECT_REQUEST.next_multiple_of(alignment);
+        let bs = if room >= bs { bs } else { alignment };
+        let region = room.min(DIRECT_BYTES.max(bs)) / bs * bs;
+        if region == 0 {
+            return Err(format!(
+                "fewer bytes were written than its alignment, {alignment}"
+            ));
+        }
+        Ok(TrialSpec {
+            bs,
+            offset,
+            region,
+            ..TrialSpec::default()
+        })
+    }
+
+    fn transfer(&self, spec: &TrialSpec) -> Result<Transfer, String> {
+        let outcome = self.run(spec).map_err(|error| error.message().to_owned())?;
+        let counters = &outcome.counters;
+        let reads = spec.reads();
+        let of = |stat: DeviceStat| match reads {
+            true => stat.read_bytes,
+            false => stat.write_bytes,
+        };
+        let Region { before, after, .. } = outcome.region;
+        Ok(Transfer {
+            bytes: outcome.bytes(),
+            process_bytes: counters.process_io.map(|io| match reads {
+                true => io.read_bytes,
+                false => io.write_bytes,
+            }),
+            device_bytes: counters.device.map(of),
+            disk_bytes: counters.bottom.map(|bottom| of(bottom.stat)),
+            cached_before_bytes: before.map(|before| before.resident_bytes),
+            cached_bytes: after.map(|after| after.resident_bytes),
+        })
+    }
+
+    /// Every backend and the variants of `io_uring`, with one read each.
+    pub(super) fn backends(&self, direct: bool) -> Vec<(String, Attempt)> {
+        let backends = Backend::ALL.iter().copied();
+        let mut found: Vec<(String, Attempt)> = backends
+            .filter(|backend| *backend != Backend::Null)
+            .map(|backend| {
+                let spec = TrialSpec {
+                    registered: false,
+                    ..self.one_read(backend, direct)
+                };
+                (backend.to_string(), self.attempt(&spec))
+            })
+            .collect();
+        let works = |(name, attempt): &(String, Attempt)| {
+            name == Backend::IoUring.name() && matches!(attempt, Attempt::Works(_))
+        };
+        if found.iter().any(works) {
+            let spec = self.one_read(Backend::IoUring, direct);
+            let registered = "io_uring with registered buffers".to_owned();
+            found.push((registered, self.attempt(&spec)));
+            let polled = TrialSpec {
+                sqpoll: true,
+                ..spec
+            };
+            found.push(("io_uring with sqpoll".to_owned(), self.attempt(&polled)));
+        }
+        found
+    }
+
+    /// What is known beside reads and writes; nothing that holds data is changed.
+    pub(super) fn requests(&self) -> Vec<(String, Attempt)> {
+        let tried = |name: &str, known: Result<(), Error>| {
+            let attempt = match known {
+                Ok(()) => Attempt::Works(None),
+                Err(error) => Attempt::Fails(self.without_our_name(error.message()), None),
+            };
+            (name.to_owned(), attempt)
+        };
+        let atomic = match flags::atomic_sizes(self.target) {
+            Some(sizes) => Attempt::Works(Some(format!(
+                "writes of {} to {}",
+                format_size(sizes.least),
+                format_size(sizes.most)
+            ))),
+            None => Attempt::Fails(
+                "the kernel, the file system or the device does not support atomic writes (statx)"
+                    .to_owned(),
+                None,
+            ),
+        };
+        vec![
+            tried("dontcache", flags::dontcache(self.target)),
+            tried("nowait", flags::nowait(self.target)),
+            ("atomic".to_owned(), atomic),
+            tried("trim_percent", flags::trims(self.target)),
+        ]
+    }
+
+    fn attempt(&self, spec: &TrialSpec) -> Attempt {
+        match self.run(spec) {
+            Ok(outcome) => {
+                let note = outcome.effective.note;
+                Attempt::Works((!note.is_empty()).then_some(note))
+            }
+            Err(error) => {
+                let remedy = remedy(spec.backend, &error);
+                Attempt::Fails(error.message().to_owned(), remedy)
+            }
+        }
+    }
+
+    /// Whether the processor counts its events, as one read shows.
+    pub(super) fn hardware(&self) -> Option<Result<(), NoHardware>> {
+        let spec = TrialSpec {
+            hardware_counters: true,
+            ..self.one_read(Backend::Psync, false)
+        };
+        match self.run(&spec).ok()?.counters.hardware {
+            Hardware::Counted(_) => Some(Ok(())),
+            Hardware::Missing(reason) => Some(Err(reason)),
+        }
+    }
+
+    fn one_read(&self, backend: Backend, direct: bool) -> TrialSpec {
+        let alignment = self
+            .target
+            .direct_alignment()
+            .map_or(1, |a| a.offset.max(1));
+        let bytes = SMALL.next_multiple_of(alignment);
+        let fits = self.target.size() >= bytes;
+        let is_direct = direct && fits && backend != Backend::Mmap;
+        let bs = if fits {
+            bytes
+        } else {
+            self.target.size().clamp(1, SMALL)
+        };
+        TrialSpec {
+            backend,
+            bs,
+            region: bs,
+            limit: Limit {
+                requests: Some(1),
+                ..Limit::default()
+            },
+            cache: if is_direct {
+                CacheState::Direct
+            } else {
+                CacheState::Cold
+            },
+            ..TrialSpec::default()
+        }
+    }
+
+    /// One trial; a request that failed is an error here.
+    fn run(&self, spec: &TrialSpec) -> Result<Outcome, Error> {
+        let outcome = trial::run(spec, self.target, self.clock, self.stop)?;
+        match &outcome.failure {
+            Some(Failure::Request(request)) => {
+                let reason = match request.errno {
+                    0 => "unexpected end".to_owned(),
+                    errno => std::io::Error::from_raw_os_error(errno).to_string(),
+                };
+                Err(Error::failed(format!(
+                    "{} of {} bytes at offset {} failed: {reason}",
+                    request.syscall, request.length, request.offset
+                )))
+            }
+            _ => Ok(outcome),
+        }
+    }
+}
+
+/// A command, where one is known to help.
+fn remedy(backend: Backend, error: &Error) -> Option<String> {
+    match backend {
+        Backend::IoUring if io_uring_disabled().is_some_and(|who| who != 0) => {
+            Some("sudo sysctl kernel.io_uring_disabled=0".to_owned())
+        }
+        Backend::Libaio
+            if error.message().contains("EAGAIN") || error.message().contains("temporarily") =>
+        {
+            Some("sudo sysctl fs.aio-max-nr=1048576".to_owned())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! Caches that may stand in for the device: of this machine, of the device, of a host below.
+
+use iolab_storage::TargetKind;
+
+use super::super::facts::Direct;
+use super::{Facts, Finding, Topic, one};
+use iolab_host::device::Device;
+use iolab_workload::quantity::format_bytes;
+
+/// Caches of common disks and drives are no larger than this, bytes; those of RAID adapters are.
+const DEVICE_CACHE: u64 = 256 << 20;
+
+fn is_storage(facts: &Facts) -> bool {
+    !facts.place.is_memory && facts.place.kind != TargetKind::CharDevice
+}
+
+/// What the default experiments touch here, bytes: never more than there is.
+fn region(facts: &Facts) -> u64 {
+    facts
+        .place
+        .bytes
+        .map_or(facts.region_bytes, |bytes| facts.region_bytes.min(bytes))
+}
+
+/// The first of the disks that everything lies on.
+fn bottom(facts: &Facts) -> Option<&Device> {
+    let disks = facts.device.as_ref()?.stack();
+    disks.into_iter().find(|device| device.below.is_empty())
+}
+
+/// The page cache.
+pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+    let Some(memory) = facts.memory_bytes.filter(|_| is_storage(facts)) else {
+        return Vec::new();
+    };
+    let memory = facts
+        .cgroup
+        .memory_bytes
+        .map_or(memory, |limit| limit.min(memory));
+    let region = region(facts);
+    if region == 0 {
+        return Vec::new();
+    }
+    let (small, large) = (format_bytes(region as f64), format_bytes(memory as f64));
+    let is_passed = !matches!(facts.direct, Some(Direct::Refused(_)));
+    one(if region > memory {
+        Finding::fine(
+            Topic::Cache,
+            "page-cache",
+            format!(
+                "the region of the default experiments ({small}) is larger than memory ({large})"
+            ),
+        )
+    } else if is_passed {
+        Finding::fine(
+            Topic::Cache,
+            "page-cache",
+            format!(
+                "the region of the default experiments ({small}) fits into memory ({large}); direct I/O bypasses the page cache"
+            ),
+        )
+    } else {
+        Finding::worth_knowing(
+            Topic::Cache,
+            "page-cache",
+            format!(
+                "the region of the default experiments ({small}) fits into memory ({large}); without direct I/O, iolab has to drop the page cache before each trial"
+            ),
+        )
+    })
+}
+
+/// The cache of the device itself.
+pub(super) fn of_device(facts: &Facts) -> Vec<Finding> {
+    let region = region(facts);
+    let is_real = |disk: &Device| disk.backing.is_none() && !disk.transport.is_virtual();
+    if !bottom(facts).is_some_and(is_real)
+        || !is_storage(facts)
+        || region == 0
+        || region > DEVICE_CACHE
+    {
+        return Vec::new();
+    }
+    one(Finding::worth_knowing(
+        Topic::Cache,
+        "device-cache",
+        format!(
+            "the region is only {}: a device's own cache of up to {} may hold all of it",
+            format_bytes(region as f64),
+            format_bytes(DEVICE_CACHE as f64)
+        ),
+    ))
+}
+
+/// The cache of a host, which the guest cannot see or drop.
+pub(super) fn of_host(facts: &Facts) -> Vec<Finding> {
+    if facts.is_virtual != Some(true) || !is_storage(facts) {
+        return Vec::new();
+    }
+    let Some(disk) = bottom(facts) else {
+        return Vec::new();
+    };
+    if disk.transport.is_memory() || disk.backing.is_some() {
+        return Vec::new();
+    }
+    let machine = facts
+        .machine
+        .as_ref()
+        .map_or(String::new(), |name| format!(" ({name})"));
+    one(Finding::worth_knowing(
+        Topic::Cache,
+        "host-cache",
+        format!(
+            "{} belongs to a virtual machine{machine}: the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache",
+            disk.disk
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::WorthKnowing;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+    use iolab_host::transport::Transport;
+
+    const GIB: u64 = 1 << 30;
+
+    fn machine() -> Facts {
+        Facts {
+            memory_bytes: Some(16 * GIB),
+            region_bytes: GIB,
+            is_virtual: Some(false),
+            device: Some(Device {
+                disk: "sda".to_owned(),
+                transport: Transport::Sata,
+                ..Device::default()
+            }),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn memory_matters_where_it_cannot_be_passed() {
+        let mut facts = machine();
+        assert!(is_silent(memory, &facts));
+        facts.direct = Some(Direct::Refused(String::new()));
+        assert_eq!(only(memory, &facts).0, WorthKnowing);
+        facts.cgroup.memory_bytes = Some(GIB / 2);
+        assert!(is_silent(memory, &facts));
+    }
+
+    #[test]
+    fn a_small_region_may_live_in_the_device() {
+        let mut facts = machine();
+        assert!(is_silent(of_device, &facts));
+        facts.place.kind = TargetKind::File;
+        facts.place.bytes = Some(64 << 20);
+        assert_eq!(only(of_device, &facts).0, WorthKnowing);
+    }
+
+    #[test]
+    fn a_host_is_suspected_behind_a_virtual_disk_only() {
+        let mut facts = machine();
+        assert!(is_silent(of_host, &facts));
+        facts.is_virtual = Some(true);
+        facts.machine = Some("Some Cloud".to_owned());
+        let (severity, what, _) = only(of_host, &facts);
+        assert_eq!(severity, WorthKnowing);
+        assert!(
+            what.starts_with("sda belongs to a virtual machine (Some Cloud)"),
+            "{what}"
+        );
+        // A loop device lies on what its file lies on.
+        let mut looped = facts.clone();
+        looped.device = Some(Device {
+            disk: "loop3".to_owned(),
+            transport: Transport::Loop,
+            below: facts.device.clone().into_iter().collect(),
+            ..Device::default()
+        });
+        assert_eq!(of_host(&looped), of_host(&facts));
+        facts.place.is_memory = true;
+        assert!(is_silent(of_host, &facts));
+    }
+}

@@ -1,0 +1,362 @@
+//! What the blocks hold: bytes that were never written are answered without a device.
+
+use iolab_storage::TargetKind;
+
+use super::super::Content;
+use super::{Facts, Finding, Topic, folder, one, quoted};
+use iolab_workload::quantity::{format_bytes, format_percent};
+
+/// From this share on, empty bytes change what is measured.
+const EMPTY_SHARE: f64 = 0.01;
+/// Room below which a scratch file says little, bytes.
+const ROOM_MIN: u64 = 256 << 20;
+/// Pieces smaller than this on average break large requests up, bytes.
+const PIECE_MIN: u64 = 1 << 20;
+/// File systems that compress with a mount option.
+const COMPRESSING: [&str; 4] = [
+    "compress",
+    "compress-force",
+    "compress_algorithm",
+    "compression",
+];
+
+/// What an existing file or device holds; nothing of a directory, whose scratch file is filled.
+fn existing(facts: &Facts) -> Option<&Content> {
+    let is_there = matches!(facts.place.kind, TargetKind::File | TargetKind::BlockDevice);
+    facts.content.as_ref().filter(|_| is_there)
+}
+
+/// Holes, and space that is only reserved.
+pub(super) fn written(facts: &Facts) -> Vec<Finding> {
+    let Some(content) = existing(facts).filter(|content| content.looked_bytes > 0) else {
+        return Vec::new();
+    };
+    if content.empty_bytes == 0 {
+        return one(Finding::fine(
+            Topic::Data,
+            "empty",
+            "every byte was written",
+        ));
+    }
+    let share = content.empty_bytes as f64 / content.looked_bytes as f64;
+    // Reserved space takes storage, a hole does not.
+    let written = content.looked_bytes - content.empty_bytes;
+    let reserved = content
+        .allocated_bytes
+        .is_some_and(|bytes| bytes.saturating_sub(written) >= content.empty_bytes / 2);
+    let how = match reserved {
+        true => "is only reserved and was never written",
+        false => "is a hole",
+    };
+    let what = format!(
+        "{} of {} ({}) {how}: it reads as zeros without any device",
+        format_bytes(content.empty_bytes as f64),
+        format_bytes(content.looked_bytes as f64),
+        format_percent(share)
+    );
+    let finding = if share >= EMPTY_SHARE {
+        Finding::must_fix(Topic::Data, "empty", what)
+    } else {
+        Finding::worth_knowing(Topic::Data, "empty", what)
+    };
+    one(match remedy(facts, content) {
+        Some(remedy) => finding.remedy(remedy),
+        None => finding,
+    })
+}
+
+/// What gives written bytes to measure, as far as there is room for them.
+fn remedy(facts: &Facts, content: &Content) -> Option<String> {
+    let room = facts.space?.room;
+    if content.length.is_some_and(|length| length <= room) {
+        let name = quoted(&facts.place.named);
+        let copy = quoted(&format!("{}.full", facts.place.named));
+        return Some(format!(
+            "cp --sparse=never --reflink=never --no-clobber {name} {copy}    # then measure the copy"
+        ));
+    }
+    let folder = folder(&facts.place);
+    (room >= ROOM_MIN).then(|| {
+        format!("iolab study {folder}    # measures a scratch file that fits, written in full")
+    })
+}
+
+/// Blocks of a device that hold nothing but zeros: trimmed ones are answered without touching the medium.
+pub(super) fn zeros(facts: &Facts) -> Vec<Finding> {
+    let Some((looked, zeros)) = existing(facts).and_then(|content| content.zero_blocks) else {
+        return Vec::new();
+    };
+    let what = format!("{zeros} of {looked} sampled blocks hold only zeros");
+    one(if zeros * 4 >= looked {
+        Finding::worth_knowing(
+            Topic::Data,
+            "zeros",
+            format!(
+                "{what}: most devices answer reads of blocks that were never written, or were trimmed, without accessing the medium"
+            ),
+        )
+    } else {
+        Finding::fine(Topic::Data, "zeros", what)
+    })
+}
+
+/// Compression: less reaches the device than is asked for.
+pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
+    let Some(content) = &facts.content else {
+        return Vec::new();
+    };
+    if let Some(bytes) = existing(facts)
+        .and_then(|content| content.layout)
+        .map(|layout| layout.compressed_bytes)
+        .filter(|bytes| *bytes > 0)
+    {
+        return one(Finding::must_fix(
+            Topic::Data,
+            "compressed",
+            format!("{} of the file are compressed: fewer bytes are read from the device than are delivered", format_bytes(bytes as f64)),
+        )
+        .remedy(format!("btrfs property set {} compression none    # then write it anew", quoted(&facts.place.named))));
+    }
+    let option = facts.file_system.as_ref().and_then(|fs| {
+        fs.mount_options.split(',').find(|option| {
+            let name = option.split('=').next().unwrap_or(option);
+            COMPRESSING.contains(&name)
+        })
+    });
+    let why = match (content.set_compressed, option) {
+        (true, _) => "files here are set to be compressed".to_owned(),
+        (false, Some(option)) => format!("mounted with {option}"),
+        (false, None) => return Vec::new(),
+    };
+    one(Finding::worth_knowing(
+        Topic::Data,
+        "compressed",
+        format!(
+            "{why}: what iolab writes by default cannot be compressed, but trying takes CPU time, and content=zero would measure the compressor"
+        ),
+    ))
+}
+
+/// Encryption by the file system.
+pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
+    let is_encrypted = |content: &&Content| {
+        content.set_encrypted || content.layout.is_some_and(|l| l.encrypted_bytes > 0)
+    };
+    let Some(_) = facts.content.as_ref().filter(is_encrypted) else {
+        return Vec::new();
+    };
+    one(Finding::worth_knowing(
+        Topic::Data,
+        "encrypted",
+        "the file system encrypts the data: part of every request is CPU time, and direct I/O may go through the page cache",
+    ))
+}
+
+/// Extents that belong to several files.
+pub(super) fn shared(facts: &Facts) -> Vec<Finding> {
+    let Some(bytes) = existing(facts)
+        .and_then(|content| content.layout)
+        .map(|layout| layout.shared_bytes)
+        .filter(|bytes| *bytes > 0)
+    else {
+        return Vec::new();
+    };
+    one(Finding::worth_knowing(
+        Topic::Data,
+        "shared",
+        format!(
+            "{} of the file are shared with other files (reflinks, snapshots): the first write to each part copies it",
+            format_bytes(bytes as f64)
+        ),
+    ))
+}
+
+/// A file in many small pieces; a scratch file too, as its directory would keep any.
+pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
+    let layout = facts.content.as_ref().and_then(|content| content.layout);
+    let Some(layout) = layout.filter(|layout| layout.pieces > 1) else {
+        return Vec::new();
+    };
+    let average = layout.written_bytes / layout.pieces;
+    if average >= PIECE_MIN {
+        return Vec::new();
+    }
+    let whose = match facts.place.kind {
+        TargetKind::Scratch => "files made here lie",
+        _ => "the file lies",
+    };
+    one(Finding::worth_knowing(
+        Topic::Data,
+        "fragmented",
+        format!(
+            "{whose} in pieces of {} on average ({} of them): larger requests are split",
+            format_bytes(average as f64),
+            layout.pieces
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_host::counters::Layout;
+    use iolab_storage::FileSystem;
+
+    use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
+    use super::super::super::facts::Space;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn file(content: Content) -> Facts {
+        let mut facts = Facts {
+            content: Some(Content {
+                looked_bytes: 100 * MIB,
+                length: Some(100 * MIB),
+                allocated_bytes: content.allocated_bytes.or(Some(100 * MIB)),
+                ..content
+            }),
+            space: Some(Space {
+                total: 1000 * MIB,
+                free: 500 * MIB,
+                room: 450 * MIB,
+            }),
+            ..Facts::default()
+        };
+        facts.place.kind = TargetKind::File;
+        facts.place.named = "data".to_owned();
+        facts
+    }
+
+    fn kept(layout: Layout) -> Facts {
+        file(Content {
+            layout: Some(layout),
+            ..Content::default()
+        })
+    }
+
+    #[test]
+    fn holes_and_reserved_space_are_told_apart() {
+        let full = file(Content::default());
+        assert_eq!(only(written, &full).0, Fine);
+        let sparse = file(Content {
+            empty_bytes: 60 * MIB,
+            allocated_bytes: Some(40 * MIB),
+            ..Content::default()
+        });
+        let (severity, what, remedy) = only(written, &sparse);
+        assert_eq!(severity, MustFix);
+        assert_eq!(
+            what,
+            "60 MiB of 100 MiB (60 %) is a hole: it reads as zeros without any device"
+        );
+        assert!(
+            remedy.is_some_and(|r| r.starts_with("cp --sparse=never ")
+                && r.contains(" --no-clobber data data.full "))
+        );
+        let reserved = file(Content {
+            empty_bytes: 60 * MIB,
+            ..Content::default()
+        });
+        assert!(only(written, &reserved).1.contains("only reserved"));
+        let little = file(Content {
+            empty_bytes: 4096,
+            ..Content::default()
+        });
+        assert_eq!(only(written, &little).0, WorthKnowing);
+    }
+
+    #[test]
+    fn no_remedy_fills_a_disk() {
+        let sparse = |length, room| {
+            let mut facts = file(Content {
+                empty_bytes: 60 * MIB,
+                ..Content::default()
+            });
+            // All of the file is copied, however little of it is measured.
+            facts.content.as_mut().expect("content").length = length;
+            facts.space.as_mut().expect("space").room = room;
+            only(written, &facts).2
+        };
+        let is = |remedy: Option<String>, word| remedy.is_some_and(|r| r.starts_with(word));
+        assert!(is(sparse(Some(450 * MIB), 450 * MIB), "cp "));
+        assert!(is(sparse(Some(451 * MIB), 450 * MIB), "iolab study . "));
+        assert!(is(sparse(None, 450 * MIB), "iolab study . "));
+        assert_eq!(sparse(Some(10 << 40), 10 * MIB), None);
+    }
+
+    #[test]
+    fn a_scratch_file_is_not_judged_by_its_holes() {
+        let mut facts = file(Content {
+            empty_bytes: 60 * MIB,
+            ..Content::default()
+        });
+        facts.place.kind = TargetKind::Scratch;
+        assert!(written(&facts).is_empty());
+    }
+
+    #[test]
+    fn zeros_are_no_data() {
+        let with = |zeros| {
+            file(Content {
+                zero_blocks: Some((64, zeros)),
+                ..Content::default()
+            })
+        };
+        assert_eq!(only(zeros, &with(64)).0, WorthKnowing);
+        assert!(is_silent(zeros, &with(3)));
+        assert!(zeros(&file(Content::default())).is_empty());
+    }
+
+    #[test]
+    fn compression_is_seen_in_three_places() {
+        assert!(compressed(&file(Content::default())).is_empty());
+        let extents = kept(Layout {
+            compressed_bytes: MIB,
+            ..Layout::default()
+        });
+        assert_eq!(only(compressed, &extents).0, MustFix);
+        let attribute = file(Content {
+            set_compressed: true,
+            ..Content::default()
+        });
+        assert_eq!(only(compressed, &attribute).0, WorthKnowing);
+        let mut mounted = file(Content::default());
+        mounted.file_system = Some(FileSystem {
+            kind: "btrfs".to_owned(),
+            mount_point: "/".into(),
+            mount_options: "rw,compress=zstd:3,ssd".to_owned(),
+            source: String::new(),
+        });
+        assert!(
+            only(compressed, &mounted)
+                .1
+                .starts_with("mounted with compress=zstd:3")
+        );
+    }
+
+    #[test]
+    fn the_layout_tells_the_rest() {
+        let plain = kept(Layout {
+            pieces: 2,
+            written_bytes: 100 * MIB,
+            ..Layout::default()
+        });
+        assert!(is_silent(shared, &plain) && is_silent(encrypted, &plain));
+        assert!(is_silent(fragmented, &plain));
+        let odd = kept(Layout {
+            pieces: 1000,
+            written_bytes: 100 * MIB,
+            shared_bytes: MIB,
+            encrypted_bytes: MIB,
+            ..Layout::default()
+        });
+        assert_eq!(only(shared, &odd).0, WorthKnowing);
+        assert_eq!(only(encrypted, &odd).0, WorthKnowing);
+        let (_, what, _) = only(fragmented, &odd);
+        assert!(
+            what.starts_with("the file lies in pieces of 102 KiB on average (1000"),
+            "{what}"
+        );
+    }
+}

@@ -1,0 +1,461 @@
+//! The block device below the target.
+
+use super::{Facts, Finding, Topic, quoted};
+use iolab_host::device::Device;
+use iolab_host::transport::Transport;
+use iolab_workload::quantity::{format_bytes, significant};
+
+/// Says which device it is, and what the disks at the bottom take.
+pub(super) fn what(facts: &Facts) -> Vec<Finding> {
+    let Some(device) = &facts.device else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    if !device.below.is_empty() {
+        let chain = Finding::fine(Topic::Device, "stack", device.chain());
+        findings.push(chain);
+    }
+    // Layers have the sizes of what they lie on; a loop device has its own.
+    let ends = device.stack().into_iter();
+    let ends = ends.filter(|d| d.below.is_empty() || d.backing.is_some());
+    findings.extend(ends.map(|disk| Finding::fine(Topic::Device, "what", description(disk))));
+    findings
+}
+
+fn description(device: &Device) -> String {
+    let bytes = |bytes: u64| format_bytes(bytes as f64);
+    let mut parts = vec![format!("{}: {}", device.name, kind(device))];
+    parts.extend(device.model.as_ref().map(|model| format!("model {model}")));
+    let blocks = device
+        .logical_block_bytes
+        .zip(device.physical_block_bytes)
+        .map(|(logical, physical)| match logical == physical {
+            true => format!("blocks of {logical} bytes"),
+            false => format!("blocks of {logical} bytes, {physical} inside"),
+        });
+    parts.extend(blocks);
+    let optimal = device.optimal_io_bytes;
+    parts.extend(optimal.map(|size| format!("prefers I/O of {}", bytes(size))));
+    let largest = device.request_max_bytes;
+    parts.extend(largest.map(|size| format!("requests above {} are split", bytes(size))));
+    let queue = device.requests_max;
+    parts.extend(queue.map(|count| format!("queues of {count} requests")));
+    parts.join("; ")
+}
+
+fn kind(device: &Device) -> String {
+    let size = device.bytes.map_or(String::new(), |bytes| {
+        format!(" of {}", format_bytes(bytes as f64))
+    });
+    let medium = match (device.transport, device.rotational) {
+        (Transport::Sata | Transport::Scsi | Transport::Usb, Some(true)) => " hard disk",
+        (
+            Transport::Nvme | Transport::Sata | Transport::Scsi | Transport::Usb | Transport::Mmc,
+            Some(false),
+        ) => " solid-state disk",
+        _ => " device",
+    };
+    format!("{}{medium}{size}", device.transport)
+}
+
+fn stack(facts: &Facts) -> Vec<&Device> {
+    facts.device.as_ref().map(Device::stack).unwrap_or_default()
+}
+
+/// Devices that keep their data in memory.
+pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+    stack(facts)
+        .into_iter()
+        .filter(|device| device.transport.is_memory() || is_file_in_memory(device))
+        .map(|device| {
+            Finding::must_fix(
+                Topic::Device,
+                "in-memory",
+                format!(
+                    "{} keeps its data in memory: results show the limits of iolab, not of storage",
+                    device.name
+                ),
+            )
+            .remedy("findmnt --real    # choose a directory on storage")
+        })
+        .collect()
+}
+
+/// Whether it is a loop device over a file in memory, which direct I/O reaches like any other.
+fn is_file_in_memory(device: &Device) -> bool {
+    let backing = device.backing.as_ref();
+    backing.is_some_and(|backing| backing.in_memory)
+}
+
+/// Loop devices that go through the page cache of the file behind them.
+pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
+    let device = |device: &Device| {
+        let backing = device
+            .backing
+            .as_ref()
+            .filter(|backing| !backing.in_memory)?;
+        let whose = format!("{} is the file {}", device.name, backing.file);
+        Some(match backing.direct {
+            Some(true) => Finding::worth_knowing(
+                Topic::Device,
+                "loop",
+                format!("{whose}, read with direct I/O: results include the file system around it"),
+            ),
+            _ => Finding::must_fix(
+                Topic::Device,
+                "loop",
+                format!(
+                    "{whose}, read through the page cache of this machine: direct I/O ends there"
+                ),
+            )
+            .remedy(format!("sudo losetup --direct-io=on /dev/{}", device.name)),
+        })
+    };
+    stack(facts).into_iter().filter_map(device).collect()
+}
+
+/// Layers that change what a request costs.
+pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
+    let layer = |device: &Device| {
+        let what = match (device.transport, device.layer.as_deref()) {
+            (_, Some("crypt")) => "encrypts: part of every request is CPU time",
+            (Transport::Raid, _) => {
+                "spreads or mirrors: one request may become several, and writes may read first"
+            }
+            (_, Some("mpath")) => "chooses between several paths to the same device",
+            (Transport::Network | Transport::NvmeFabric, _) => {
+                "is on a network: the server's caches and other traffic affect every result"
+            }
+            (Transport::Usb, _) => {
+                "is attached by USB: the bridge limits throughput and may ignore flushes"
+            }
+            (Transport::DeviceMapper, None) => "is a device-mapper layer of unknown function",
+            _ => return None,
+        };
+        Some(Finding::worth_knowing(
+            Topic::Device,
+            "layer",
+            format!("{} {what}", device.name),
+        ))
+    };
+    stack(facts).into_iter().filter_map(layer).collect()
+}
+
+/// Without the device's counters there is no evidence.
+pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Finding> {
+    stack(facts)
+        .into_iter()
+        .filter(|device| device.counts_traffic == Some(false))
+        .map(|device| {
+            Finding::must_fix(
+                Topic::Device,
+                "not-counted",
+                format!("the kernel does not count the traffic of {}: iolab cannot see which bytes reached it", device.disk),
+            )
+            .remedy(format!("echo 1 | sudo tee /sys/block/{}/queue/iostats", quoted(&device.disk.replace('/', "!"))))
+        })
+        .collect()
+}
+
+/// The connection, and what it can carry.
+pub(super) fn link(facts: &Facts) -> Vec<Finding> {
+    let link = |device: &Device| {
+        let link = device.link.as_ref()?;
+        let ceiling = link.ceiling_mb_s.map_or(String::new(), |mb| {
+            format!("; the limit is {} MB/s", significant(mb))
+        });
+        Some(if link.now == link.best {
+            Finding::fine(
+                Topic::Device,
+                "link",
+                format!(
+                    "{} is connected with {}, its best{ceiling}",
+                    device.disk, link.now
+                ),
+            )
+        } else {
+            Finding::worth_knowing(
+                Topic::Device,
+                "link",
+                format!(
+                    "{} is connected with {} although it can do {}{ceiling}",
+                    device.disk, link.now, link.best
+                ),
+            )
+        })
+    };
+    stack(facts).into_iter().filter_map(link).collect()
+}
+
+/// Schedulers that cost more than a fast device takes.
+pub(super) fn scheduler(facts: &Facts) -> Vec<Finding> {
+    let scheduler = |device: &Device| {
+        let name = device.scheduler.as_deref()?;
+        let is_slow_for = name == "bfq" && device.rotational == Some(false);
+        Some(if is_slow_for {
+            Finding::worth_knowing(
+                Topic::Device,
+                "scheduler",
+                format!("the scheduler of {} is bfq, which takes longer per request than a fast device does", device.disk),
+            )
+            .remedy(format!("echo none | sudo tee /sys/block/{}/queue/scheduler", quoted(&device.disk.replace('/', "!"))))
+        } else {
+            Finding::fine(
+                Topic::Device,
+                "scheduler",
+                format!("the scheduler of {} is {name}", device.disk),
+            )
+        })
+    };
+    stack(facts).into_iter().filter_map(scheduler).collect()
+}
+
+/// A cache in the device that forgets when the power fails.
+pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
+    let cache = |device: &Device| {
+        let what = match device.write_cache.as_deref()? {
+            "write back" => {
+                "has a volatile write cache: a write is durable after a flush only, as with sync=end or sync=each"
+            }
+            "write through" => {
+                "announces no volatile write cache: writes are durable when they complete, and a flush costs nothing"
+            }
+            _ => return None,
+        };
+        Some(Finding::fine(
+            Topic::Device,
+            "write-cache",
+            format!("{} {what}", device.disk),
+        ))
+    };
+    // Layers only repeat what is said of the devices below them.
+    let bottom = |device: &&Device| device.below.is_empty();
+    stack(facts)
+        .into_iter()
+        .filter(bottom)
+        .filter_map(cache)
+        .collect()
+}
+
+/// Platters; virtual disks often claim some.
+pub(super) fn rotation(facts: &Facts) -> Vec<Finding> {
+    let turns = |device: &Device| {
+        if device.rotational != Some(true) || !device.below.is_empty() || device.backing.is_some() {
+            return None;
+        }
+        Some(
+            if device.transport.is_virtual() || facts.is_virtual == Some(true) {
+                Finding::fine(
+                    Topic::Device,
+                    "rotational",
+                    format!(
+                        "{} reports itself as rotational; virtual disks do that regardless of the real device",
+                        device.disk
+                    ),
+                )
+            } else {
+                Finding::worth_knowing(
+                    Topic::Device,
+                    "rotational",
+                    format!(
+                        "{} is a hard disk: throughput falls towards the inner tracks, and a small region hides most of the seek time",
+                        device.disk
+                    ),
+                )
+            },
+        )
+    };
+    stack(facts).into_iter().filter_map(turns).collect()
+}
+
+/// A partition that does not begin where a physical block does.
+pub(super) fn alignment(facts: &Facts) -> Vec<Finding> {
+    let misses = |device: &Device| {
+        let bytes = device.misaligned_bytes.filter(|bytes| *bytes > 0)?;
+        Some(Finding::worth_knowing(
+            Topic::Device,
+            "misaligned",
+            format!(
+                "{} is misaligned by {bytes} bytes to the device's physical blocks: small writes touch two blocks",
+                device.name
+            ),
+        ))
+    };
+    stack(facts).into_iter().filter_map(misses).collect()
+}
+
+/// A device at its thermal limit.
+pub(super) fn heat(facts: &Facts) -> Vec<Finding> {
+    let hot = |device: &Device| {
+        let (now, limit) = device.temperature.filter(|(_, limit)| *limit > 0.0)?;
+        let text = format!(
+            "{} is at {now:.0} degrees Celsius, its limit is {limit:.0}",
+            device.disk
+        );
+        Some(if now >= limit {
+            Finding::worth_knowing(
+                Topic::Device,
+                "heat",
+                format!("{text}: it may throttle; let it cool first"),
+            )
+        } else {
+            Finding::fine(Topic::Device, "heat", text)
+        })
+    };
+    stack(facts).into_iter().filter_map(hot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::{MustFix, WorthKnowing};
+    use super::super::Rule;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+    use iolab_host::device::Backing;
+    use iolab_host::link::Link;
+
+    fn with(change: impl FnOnce(&mut Device)) -> Facts {
+        let mut device = Device {
+            name: "nvme0n1p1".to_owned(),
+            disk: "nvme0n1".to_owned(),
+            transport: Transport::Nvme,
+            rotational: Some(false),
+            scheduler: Some("none".to_owned()),
+            counts_traffic: Some(true),
+            misaligned_bytes: Some(0),
+            temperature: Some((40.0, 80.0)),
+            ..Device::default()
+        };
+        change(&mut device);
+        Facts {
+            device: Some(device),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn an_ordinary_device_is_fine() {
+        let facts = with(|_| ());
+        for rule in [
+            memory,
+            looped,
+            layers,
+            traffic_is_counted,
+            link,
+            scheduler,
+            rotation,
+            alignment,
+            heat,
+        ] as [Rule; 9]
+        {
+            assert!(is_silent(rule, &facts));
+            assert!(is_silent(rule, &Facts::default()));
+        }
+    }
+
+    #[test]
+    fn what_must_be_fixed_has_a_command() {
+        let (severity, _, _) = only(memory, &with(|d| d.transport = Transport::Zram));
+        assert_eq!(severity, MustFix);
+        let (severity, what, remedy) = only(
+            traffic_is_counted,
+            &with(|d| d.counts_traffic = Some(false)),
+        );
+        assert_eq!(severity, MustFix);
+        assert!(what.contains("nvme0n1"));
+        assert_eq!(
+            remedy.as_deref(),
+            Some("echo 1 | sudo tee /sys/block/nvme0n1/queue/iostats")
+        );
+        let backing_in = |direct, in_memory| {
+            with(|d| {
+                d.name = "loop3".to_owned();
+                d.backing = Some(Backing {
+                    file: "/a.img".to_owned(),
+                    direct,
+                    in_memory,
+                });
+            })
+        };
+        let backing = |direct| backing_in(direct, false);
+        let (severity, _, remedy) = only(looped, &backing(Some(false)));
+        assert_eq!(
+            (severity, remedy.as_deref()),
+            (MustFix, Some("sudo losetup --direct-io=on /dev/loop3"))
+        );
+        assert_eq!(only(looped, &backing(Some(true))).0, WorthKnowing);
+        // Direct I/O on a file in memory ends in memory.
+        for direct in [Some(false), Some(true), None] {
+            let facts = backing_in(direct, true);
+            assert!(is_silent(looped, &facts));
+            let (severity, what, _) = only(memory, &facts);
+            assert_eq!(severity, MustFix);
+            assert!(what.contains("loop3 keeps its data in memory"), "{what}");
+        }
+    }
+
+    #[test]
+    fn what_colours_results_is_told() {
+        let link_of = |now: &str| {
+            with(|d| {
+                d.link = Some(Link {
+                    now: now.to_owned(),
+                    best: "16.0 GT/s x4".to_owned(),
+                    ceiling_mb_s: Some(1969.2),
+                });
+            })
+        };
+        let (severity, what, _) = only(link, &link_of("8.0 GT/s x2"));
+        assert_eq!(severity, WorthKnowing);
+        assert!(what.contains("1969 MB/s"), "{what}");
+        assert!(is_silent(link, &link_of("16.0 GT/s x4")));
+        let slow = with(|d| d.scheduler = Some("bfq".to_owned()));
+        assert_eq!(only(scheduler, &slow).0, WorthKnowing);
+        assert_eq!(
+            only(alignment, &with(|d| d.misaligned_bytes = Some(512))).0,
+            WorthKnowing
+        );
+        assert_eq!(
+            only(heat, &with(|d| d.temperature = Some((81.0, 80.0)))).0,
+            WorthKnowing
+        );
+        assert_eq!(
+            only(layers, &with(|d| d.layer = Some("crypt".to_owned()))).0,
+            WorthKnowing
+        );
+    }
+
+    #[test]
+    fn platters_of_virtual_disks_are_not_believed() {
+        let mut facts = with(|d| {
+            d.transport = Transport::Sata;
+            d.rotational = Some(true);
+        });
+        assert_eq!(only(rotation, &facts).0, WorthKnowing);
+        facts.is_virtual = Some(true);
+        assert!(is_silent(rotation, &facts));
+    }
+
+    #[test]
+    fn layers_are_told_with_what_lies_below() {
+        let facts = with(|d| {
+            let disk = std::mem::take(d);
+            *d = Device {
+                name: "dm-0".to_owned(),
+                disk: "dm-0".to_owned(),
+                transport: Transport::DeviceMapper,
+                layer: Some("crypt".to_owned()),
+                below: vec![disk],
+                ..Device::default()
+            };
+        });
+        let told: Vec<String> = what(&facts).into_iter().map(|f| f.what).collect();
+        assert_eq!(told[0], "dm-0 (crypt) on nvme0n1p1");
+        assert!(
+            told[1].starts_with("nvme0n1p1: nvme solid-state disk"),
+            "{told:?}"
+        );
+        assert_eq!(only(layers, &facts).0, WorthKnowing);
+        assert_eq!(scheduler(&facts).len(), 1);
+    }
+}

@@ -1,0 +1,293 @@
+//! Whether the page cache can be passed: judged by what was tried.
+
+use super::super::facts::{Direct, Transfer};
+use super::{Facts, Finding, Topic, folder, one, quoted};
+use iolab_workload::quantity::format_bytes;
+
+/// From this share of the bytes on a transfer counts as having gone where it should.
+const MOST: f64 = 0.95;
+/// Up to this share it counts as not having gone there at all.
+const NEXT_TO_NOTHING: f64 = 0.05;
+/// Pages of another reader may lie in the cache; this share of the range is no accident any more.
+const CACHED_FROM: f64 = 0.5;
+
+/// What the counts of a transfer mean.
+#[derive(Debug, Clone, PartialEq)]
+enum Verdict {
+    Honoured,
+    /// The page cache took part: how that was seen.
+    Buffered(String),
+    /// The counts do not tell: what they say.
+    Unclear(String),
+}
+
+/// Direct I/O, tried in both directions.
+pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
+    match &facts.direct {
+        None => Vec::new(),
+        Some(Direct::Refused(why)) => one(Finding::worth_knowing(
+            Topic::DirectIo,
+            "direct-io",
+            format!(
+                "{why}; experiments go through the page cache, which is dropped before each trial"
+            ),
+        )
+        .remedy(format!(
+            "iolab study --buffered {}",
+            quoted(&facts.place.named)
+        ))),
+        Some(Direct::Tried {
+            alignment,
+            read,
+            write,
+        }) => {
+            let mut findings = Vec::new();
+            for (word, tried) in [("reads", read), ("writes", write)] {
+                findings.extend(judged(facts, word, *alignment, tried));
+            }
+            findings
+        }
+    }
+}
+
+fn judged(
+    facts: &Facts,
+    word: &str,
+    alignment: u64,
+    tried: &Result<Transfer, String>,
+) -> Option<Finding> {
+    let rule = "direct-io";
+    let transfer = match tried {
+        Ok(transfer) => transfer,
+        // That an existing target is not written to is no finding.
+        Err(why) if why.is_empty() => return None,
+        Err(why) => {
+            return Some(Finding::worth_knowing(
+                Topic::DirectIo,
+                rule,
+                format!("direct {word} were not tried: {why}"),
+            ));
+        }
+    };
+    let tried = format_bytes(transfer.bytes as f64);
+    Some(match verdict(transfer) {
+        Verdict::Honoured => Finding::fine(
+            Topic::DirectIo,
+            rule,
+            format!(
+                "direct {word} reach the device: tried with {tried}, aligned to {alignment} bytes"
+            ),
+        ),
+        Verdict::Buffered(how) => {
+            let finding = Finding::must_fix(
+                Topic::DirectIo,
+                rule,
+                format!("O_DIRECT is accepted for {word} but not honoured: {how}"),
+            );
+            finding.remedy(remedy(facts))
+        }
+        Verdict::Unclear(what) => Finding::worth_knowing(
+            Topic::DirectIo,
+            rule,
+            format!("it is unknown whether direct {word} reach a disk: {what}"),
+        ),
+    })
+}
+
+fn remedy(facts: &Facts) -> String {
+    let named = quoted(&facts.place.named);
+    let kind = facts.file_system.as_ref().map(|fs| fs.kind.as_str());
+    match kind {
+        // Checksums make btrfs read direct I/O through the page cache; files without them do not.
+        Some("btrfs") => {
+            let folder = folder(&facts.place);
+            format!("mkdir {folder}/nocow && chattr +C {folder}/nocow    # then measure there")
+        }
+        _ => format!("iolab study --buffered {named}"),
+    }
+}
+
+fn verdict(transfer: &Transfer) -> Verdict {
+    let size = |bytes: u64| format_bytes(bytes as f64);
+    let share = |bytes: u64| bytes as f64 / transfer.bytes.max(1) as f64;
+    let tried = size(transfer.bytes);
+    let holds = |cached| {
+        format!(
+            "of {tried}, the page cache holds {} afterwards",
+            size(cached)
+        )
+    };
+    let cached = transfer.cached_bytes.unwrap_or(0);
+    // What was there before may be another reader's; only what came with this transfer tells by itself.
+    let new = cached.saturating_sub(transfer.cached_before_bytes.unwrap_or(0));
+    if share(new) >= CACHED_FROM {
+        return Verdict::Buffered(holds(cached));
+    }
+    let counts = [
+        ("the process's account", transfer.process_bytes),
+        ("the device's counters", transfer.device_bytes),
+        ("the disks below it", transfer.disk_bytes),
+    ];
+    let known = counts
+        .iter()
+        .filter_map(|(who, bytes)| Some((*who, (*bytes)?)));
+    let known: Vec<(&str, u64)> = known.collect();
+    let all = |is_so: &dyn Fn(f64) -> bool| known.iter().all(|(_, n)| is_so(share(*n)));
+    if known.is_empty() {
+        return Verdict::Unclear("neither the process nor a device has counters".to_owned());
+    }
+    if all(&|share| share >= MOST) {
+        return Verdict::Honoured;
+    }
+    let said: Vec<String> = known
+        .iter()
+        .map(|(who, n)| format!("{who} {}", size(*n)))
+        .collect();
+    let said = format!("of {tried}, {}", said.join(", "));
+    match all(&|share| share <= NEXT_TO_NOTHING) {
+        true if share(cached) >= CACHED_FROM => Verdict::Buffered(holds(cached)),
+        true if transfer.device_bytes.is_some() => Verdict::Buffered(said),
+        // Some file systems keep no account for the process, and some lie on no device that counts.
+        true => Verdict::Unclear(format!("{said}, and no device has counters")),
+        false => Verdict::Unclear(format!(
+            "{said}; a cache, a hole or compression may be the cause"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
+    use super::super::testing::only;
+    use super::*;
+    use iolab_storage::FileSystem;
+    use iolab_storage::TargetKind;
+
+    const BYTES: u64 = 4 << 20;
+
+    fn transfer(process: Option<u64>, device: Option<u64>, cached: Option<u64>) -> Transfer {
+        Transfer {
+            bytes: BYTES,
+            process_bytes: process,
+            device_bytes: device,
+            disk_bytes: None,
+            cached_before_bytes: Some(0),
+            cached_bytes: cached,
+        }
+    }
+
+    fn read(read: Result<Transfer, String>) -> Facts {
+        Facts {
+            direct: Some(Direct::Tried {
+                alignment: 512,
+                read,
+                write: Err(String::new()),
+            }),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn what_reached_the_device_is_honoured() {
+        let all = Some(BYTES);
+        for counted in [
+            transfer(all, all, Some(0)),
+            transfer(all, Some(BYTES * 2), Some(4096)),
+            transfer(all, None, None),
+            transfer(None, all, None),
+        ] {
+            assert_eq!(only(direct, &read(Ok(counted))).0, Fine, "{counted:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_buffers_is_caught() {
+        let all = Some(BYTES);
+        for counted in [
+            // Fetched into the page cache, and left there.
+            transfer(all, all, all),
+            // Served from a cache.
+            transfer(Some(0), Some(0), Some(0)),
+            transfer(Some(0), Some(4096), None),
+        ] {
+            let (severity, what, remedy) = only(direct, &read(Ok(counted)));
+            assert_eq!(severity, MustFix, "{counted:?}");
+            assert!(what.contains("not honoured") && remedy.is_some(), "{what}");
+        }
+    }
+
+    #[test]
+    fn the_remedy_for_btrfs_names_a_folder() {
+        for (kind, named, folder) in [
+            (TargetKind::File, "data", "./nocow"),
+            (TargetKind::File, "/mnt/a b/data", "/mnt/a b'/nocow"),
+            (TargetKind::Scratch, "/mnt", "/mnt/nocow"),
+        ] {
+            let mut facts = read(Ok(transfer(Some(0), Some(0), Some(0))));
+            facts.place.kind = kind;
+            facts.place.named = named.to_owned();
+            facts.file_system = Some(FileSystem {
+                kind: "btrfs".to_owned(),
+                mount_point: "/mnt".into(),
+                mount_options: String::new(),
+                source: String::new(),
+            });
+            let remedy = only(direct, &facts).2.expect("a remedy");
+            assert!(remedy.contains(folder), "{remedy}");
+        }
+    }
+
+    #[test]
+    fn pages_of_another_reader_are_no_proof() {
+        let all = Some(BYTES);
+        let before = |counted: Transfer| Transfer {
+            cached_before_bytes: all,
+            ..counted
+        };
+        let honoured = before(transfer(all, all, all));
+        assert_eq!(only(direct, &read(Ok(honoured))).0, Fine);
+        // A file system in memory: always in the page cache, and without counters.
+        let memory = before(transfer(Some(0), None, all));
+        assert_eq!(only(direct, &read(Ok(memory))).0, MustFix);
+    }
+
+    #[test]
+    fn what_nobody_counts_is_not_judged() {
+        for counted in [
+            transfer(None, None, None),
+            transfer(Some(0), None, Some(0)),
+            transfer(Some(0), Some(BYTES), Some(0)),
+        ] {
+            let (severity, what, _) = only(direct, &read(Ok(counted)));
+            assert_eq!(severity, WorthKnowing, "{counted:?}: {what}");
+        }
+        let (severity, what, _) = only(direct, &read(Err("it is too small".to_owned())));
+        assert_eq!(severity, WorthKnowing);
+        assert!(what.ends_with("it is too small"), "{what}");
+    }
+
+    #[test]
+    fn a_device_may_hold_back_from_the_disks_below() {
+        let all = Some(BYTES);
+        let looped = Transfer {
+            disk_bytes: Some(0),
+            ..transfer(all, all, Some(0))
+        };
+        let half = transfer(Some(BYTES / 2), Some(BYTES / 2), Some(0));
+        assert_eq!(only(direct, &read(Ok(half))).0, WorthKnowing);
+        let (severity, what, _) = only(direct, &read(Ok(looped)));
+        assert_eq!(severity, WorthKnowing);
+        assert!(what.contains("the disks below it 0 B"), "{what}");
+    }
+
+    #[test]
+    fn a_refusal_comes_with_the_way_around() {
+        let mut facts = Facts::default();
+        assert!(direct(&facts).is_empty());
+        facts.direct = Some(Direct::Refused("no O_DIRECT".to_owned()));
+        facts.place.named = "my dir".to_owned();
+        let (severity, _, remedy) = only(direct, &facts);
+        assert_eq!(severity, WorthKnowing);
+        assert_eq!(remedy.as_deref(), Some("iolab study --buffered 'my dir'"));
+    }
+}

@@ -1,0 +1,177 @@
+//! Limits on this process: control groups, open files, locked memory.
+
+use super::{Facts, Finding, Topic, one};
+use iolab_workload::quantity::{format_bytes, significant};
+
+/// Descriptors that a run with many workers wants.
+const OPEN_FILES: u64 = 1024;
+/// Locked memory that registered buffers at large sizes and depths want, bytes.
+const LOCKED_BYTES: u64 = 64 << 20;
+
+/// Finds what set a limit; taking it away is a decision for whoever set it.
+const OF_UNIT: &str =
+    "systemctl status $$    # names the unit that bears the limit; run outside of it, or raise it";
+
+/// A quota of CPU time.
+pub(super) fn cpu_time(facts: &Facts) -> Vec<Finding> {
+    let Some(cpus) = facts.cgroup.cpus else {
+        return Vec::new();
+    };
+    one(Finding::worth_knowing(
+        Topic::Limits,
+        "cpu",
+        format!("a control group limits CPU time to {} CPUs: beyond it all threads stop until the next period, which shows as slow requests", significant(cpus)),
+    )
+    .remedy(OF_UNIT))
+}
+
+/// A limit on memory, which holds the page cache too.
+pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+    let limit = facts.cgroup.memory_bytes;
+    let Some(limit) = limit.filter(|limit| facts.memory_bytes.is_none_or(|all| *limit < all))
+    else {
+        return Vec::new();
+    };
+    one(Finding::worth_knowing(
+        Topic::Limits,
+        "memory",
+        format!(
+            "a control group limits memory to {}, page cache included: buffered I/O slows down when that is full",
+            format_bytes(limit as f64)
+        ),
+    ))
+}
+
+/// A limit on the traffic with the device.
+pub(super) fn traffic(facts: &Facts) -> Vec<Finding> {
+    let io = &facts.cgroup.io;
+    if io.is_empty() {
+        return Vec::new();
+    }
+    let limits = io.iter().map(|limit| limit.what.format(limit.per_second));
+    let limits: Vec<String> = limits.collect();
+    one(Finding::must_fix(
+        Topic::Limits,
+        "traffic",
+        format!(
+            "a control group limits the traffic with the device: {}; results cannot exceed that",
+            limits.join(", ")
+        ),
+    )
+    .remedy(OF_UNIT))
+}
+
+/// Open files.
+pub(super) fn open_files(facts: &Facts) -> Vec<Finding> {
+    let Some(files) = facts.limits.open_files else {
+        return Vec::new();
+    };
+    let what = format!("{files} files may be open");
+    one(if files < OPEN_FILES {
+        Finding::worth_knowing(
+            Topic::Limits,
+            "open-files",
+            format!("{what}: too few for many threads"),
+        )
+        .remedy(format!("ulimit -n {OPEN_FILES}"))
+    } else {
+        Finding::fine(Topic::Limits, "open-files", what)
+    })
+}
+
+/// Locked memory, which registered buffers count against.
+pub(super) fn locked_memory(facts: &Facts) -> Vec<Finding> {
+    let Some(bytes) = facts.limits.locked_bytes else {
+        return Vec::new();
+    };
+    let what = format!("{} of memory may be locked", format_bytes(bytes as f64));
+    one(if bytes < LOCKED_BYTES {
+        Finding::worth_knowing(
+            Topic::Limits,
+            "locked-memory",
+            format!("{what}: io_uring cannot register more buffers than that, and uses the rest unregistered"),
+        )
+        .remedy("ulimit -l unlimited    # as root, or by limits.conf")
+    } else {
+        Finding::fine(Topic::Limits, "locked-memory", what)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::{MustFix, WorthKnowing};
+    use super::super::super::facts;
+    use super::super::Rule;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+    use iolab_host::cgroup::{self, IoLimit};
+    use iolab_workload::counters::Traffic;
+
+    #[test]
+    fn without_limits_all_is_fine() {
+        let facts = Facts {
+            memory_bytes: Some(1 << 30),
+            cgroup: cgroup::Limits {
+                memory_bytes: Some(1 << 31),
+                ..cgroup::Limits::default()
+            },
+            limits: facts::Limits {
+                open_files: Some(20_000),
+                locked_bytes: None,
+            },
+            ..Facts::default()
+        };
+        for rule in [cpu_time, memory, traffic, open_files, locked_memory] as [Rule; 5] {
+            assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
+        }
+    }
+
+    #[test]
+    fn limits_of_a_control_group_are_told() {
+        let facts = Facts {
+            memory_bytes: Some(1 << 34),
+            cgroup: cgroup::Limits {
+                cpus: Some(1.5),
+                memory_bytes: Some(1 << 30),
+                memory_left_bytes: None,
+                io: vec![
+                    IoLimit {
+                        what: Traffic::ReadBytes,
+                        per_second: 20_000_000,
+                    },
+                    IoLimit {
+                        what: Traffic::Writes,
+                        per_second: 120,
+                    },
+                ],
+            },
+            ..Facts::default()
+        };
+        assert!(only(cpu_time, &facts).1.contains("to 1.50 CPUs"));
+        assert!(only(memory, &facts).1.contains("memory to 1 GiB"));
+        let (severity, what, _) = only(traffic, &facts);
+        assert_eq!(severity, MustFix);
+        assert!(what.contains("20.0 MB/s of reads, 120 writes/s"), "{what}");
+    }
+
+    #[test]
+    fn low_limits_of_the_process_are_told() {
+        let facts = Facts {
+            limits: facts::Limits {
+                open_files: Some(256),
+                locked_bytes: Some(8 << 20),
+            },
+            ..Facts::default()
+        };
+        let (severity, _, remedy) = only(open_files, &facts);
+        assert_eq!(
+            (severity, remedy.as_deref()),
+            (WorthKnowing, Some("ulimit -n 1024"))
+        );
+        assert!(
+            only(locked_memory, &facts)
+                .1
+                .starts_with("8 MiB of memory may be locked")
+        );
+    }
+}

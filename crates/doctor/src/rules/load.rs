@@ -1,0 +1,191 @@
+//! What others do right now: it would be measured too.
+
+use super::{Facts, Finding, Topic, one, quoted};
+use iolab_host::device::Device;
+use iolab_host::load::Load;
+use iolab_workload::quantity::{format_percent, significant};
+
+/// Share of the CPUs that others may use without being noticed.
+const CPU_SHARE: f64 = 0.25;
+/// CPUs' worth of stolen time that is reported.
+const STOLEN: f64 = 0.05;
+/// Share of the time with a task waiting for memory that is reported.
+const MEMORY_SHARE: f64 = 0.01;
+/// Traffic on the device that is reported: bytes and requests per second.
+const BYTE_RATE: f64 = 1e6;
+const REQUEST_RATE: f64 = 50.0;
+
+fn look(facts: &Facts) -> Option<&Load> {
+    facts.load.as_ref()
+}
+
+/// Processes that work.
+pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
+    let Some(busy) = look(facts).and_then(|load| load.cpus_busy) else {
+        return Vec::new();
+    };
+    let cpus = facts
+        .processor
+        .present
+        .or(facts.processor.usable)
+        .unwrap_or(1)
+        .max(1);
+    let of = format!("{} of {cpus} CPUs", significant(busy.min(cpus as f64)));
+    if busy / (cpus as f64) < CPU_SHARE {
+        return one(Finding::fine(
+            Topic::Load,
+            "processors",
+            format!("other processes use {of} right now"),
+        ));
+    }
+    let busiest = look(facts).and_then(|load| load.busiest.clone());
+    let most = busiest.map_or(String::new(), |(name, cpus)| {
+        format!(", the busiest is {name} ({})", significant(cpus))
+    });
+    one(Finding::worth_knowing(
+        Topic::Load,
+        "processors",
+        format!("other processes use {of} right now{most}: fast requests have to wait for a CPU"),
+    )
+    .remedy("top -b -n 1 -o %CPU | head -20"))
+}
+
+/// CPU time that a hypervisor gives to others.
+pub(super) fn stolen(facts: &Facts) -> Vec<Finding> {
+    let Some(stolen) = look(facts)
+        .and_then(|load| load.cpus_stolen)
+        .filter(|s| *s >= STOLEN)
+    else {
+        return Vec::new();
+    };
+    one(Finding::worth_knowing(
+        Topic::Load,
+        "stolen",
+        format!(
+            "the hypervisor gives {} CPUs' worth of this machine's time to other guests right now (steal)",
+            significant(stolen)
+        ),
+    ))
+}
+
+/// Tasks that wait for memory.
+pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+    let stall = look(facts).and_then(|load| load.memory_stall);
+    let Some(share) = stall.filter(|share| *share >= MEMORY_SHARE) else {
+        return Vec::new();
+    };
+    one(Finding::worth_knowing(
+        Topic::Load,
+        "memory",
+        format!(
+            "memory is short: tasks wait for it {} of the time",
+            format_percent(share)
+        ),
+    )
+    .remedy("free -m; cat /proc/pressure/memory"))
+}
+
+/// Traffic on the device.
+pub(super) fn device(facts: &Facts) -> Vec<Finding> {
+    let Some(load) = look(facts) else {
+        return Vec::new();
+    };
+    let (Some(read), Some(written), Some(requests)) = (
+        load.device_read_rate,
+        load.device_write_rate,
+        load.device_request_rate,
+    ) else {
+        return Vec::new();
+    };
+    let disks = facts.device.as_ref().map(Device::stack).unwrap_or_default();
+    let disk = disks.iter().find(|device| device.below.is_empty());
+    let name = disk.map_or("the device", |device| device.disk.as_str());
+    if read + written < BYTE_RATE && requests < REQUEST_RATE {
+        return one(Finding::fine(
+            Topic::Load,
+            "device",
+            format!("no other process is using {name}"),
+        ));
+    }
+    one(Finding::worth_knowing(
+        Topic::Load,
+        "device",
+        format!(
+            "other processes use {name} right now: {} MB/s read, {} MB/s written, {requests:.0} requests per second",
+            significant(read / 1e6),
+            significant(written / 1e6)
+        ),
+    )
+    .remedy(format!("sudo iotop -obP -n 3    # or: iostat -x {} 1 3", quoted(name))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::WorthKnowing;
+    use super::super::Rule;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+
+    fn with(load: Load) -> Facts {
+        let mut facts = Facts {
+            load: Some(load),
+            ..Facts::default()
+        };
+        facts.processor.present = Some(4);
+        facts
+    }
+
+    #[test]
+    fn a_quiet_machine_is_fine() {
+        let facts = with(Load {
+            cpus_busy: Some(0.1),
+            cpus_stolen: Some(0.0),
+            memory_stall: Some(0.0),
+            device_read_rate: Some(0.0),
+            device_write_rate: Some(20_000.0),
+            device_request_rate: Some(5.0),
+            ..Load::default()
+        });
+        for rule in [processors, stolen, memory, device] as [Rule; 4] {
+            assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
+            assert!(rule(&Facts::default()).is_empty());
+        }
+    }
+
+    #[test]
+    fn neighbours_are_told() {
+        let facts = with(Load {
+            cpus_busy: Some(1.9),
+            busiest: Some(("cc1plus".to_owned(), 0.95)),
+            cpus_stolen: Some(0.2),
+            memory_stall: Some(0.3),
+            device_read_rate: Some(0.0),
+            device_write_rate: Some(20e6),
+            device_request_rate: Some(300.0),
+        });
+        let (severity, what, _) = only(processors, &facts);
+        assert_eq!(severity, WorthKnowing);
+        assert!(
+            what.contains("1.90 of 4 CPUs") && what.contains("the busiest is cc1plus (0.950)"),
+            "{what}"
+        );
+        assert!(only(stolen, &facts).1.contains("0.200 CPUs' worth"));
+        assert!(only(memory, &facts).1.contains("30 %"));
+        let (_, what, remedy) = only(device, &facts);
+        assert!(
+            what.contains("20.0 MB/s written") && remedy.is_some(),
+            "{what}"
+        );
+    }
+
+    #[test]
+    fn many_small_requests_count_too() {
+        let facts = with(Load {
+            device_read_rate: Some(400_000.0),
+            device_write_rate: Some(0.0),
+            device_request_rate: Some(100.0),
+            ..Load::default()
+        });
+        assert_eq!(only(device, &facts).0, WorthKnowing);
+    }
+}

@@ -1,0 +1,132 @@
+//! The layers of an overlay, which the root of nearly every container is.
+
+use std::path::Path;
+
+use iolab_storage::{Layering, Layers, TargetKind};
+
+use super::{Facts, Finding, Topic, one};
+
+/// Most layers that are named.
+const NAMED_MAX: usize = 6;
+
+/// Names the layers, and says which one is measured.
+pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
+    let Some(layering) = &facts.layering else {
+        return Vec::new();
+    };
+    let made_of = match &layering.layers {
+        Some(layers) => format!("overlay of {}", list(layers)),
+        None => "overlay of layers that cannot be seen from here".to_owned(),
+    };
+    one(match &layering.holder {
+        Some(holder) => Finding::worth_knowing(
+            Topic::Target,
+            "overlay",
+            format!("{made_of}; {}", measured(facts, layering, holder)),
+        ),
+        None => Finding::worth_knowing(
+            Topic::Target,
+            "overlay-out-of-reach",
+            format!(
+                "{made_of}; the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected"
+            ),
+        )
+        .remedy("findmnt --real    # a volume that is mounted into the container has a device that is known"),
+    })
+}
+
+fn list(layers: &Layers) -> String {
+    let upper = layers
+        .upper
+        .as_ref()
+        .map(|upper| format!("{} (upper)", upper.display()));
+    let lower = layers
+        .lower
+        .iter()
+        .map(|lower| format!("{} (lower)", lower.display()));
+    let mut names: Vec<String> = upper.into_iter().chain(lower).collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", names.join(", "))
+}
+
+fn measured(facts: &Facts, layering: &Layering, holder: &Path) -> String {
+    match facts.place.kind {
+        TargetKind::Scratch => {
+            "scratch files are in the upper layer; an existing file of a lower layer is read there, maybe from another device".to_owned()
+        }
+        _ if is_lower(layering, holder) => format!(
+            "this file is read from {}, and copied into the upper layer when it is opened for writing",
+            holder.display()
+        ),
+        _ => format!("this file is {}", holder.display()),
+    }
+}
+
+fn is_lower(layering: &Layering, holder: &Path) -> bool {
+    let upper = layering.layers.as_ref().map(|layers| &layers.upper);
+    match upper {
+        Some(Some(upper)) => upper.is_absolute() && !holder.starts_with(upper),
+        Some(None) | None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::WorthKnowing;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+    use crate::facts::Place;
+
+    fn on(kind: TargetKind, holder: Option<&str>, lower: usize) -> Facts {
+        Facts {
+            place: Place {
+                kind,
+                ..Place::default()
+            },
+            layering: Some(Layering {
+                layers: Some(Layers {
+                    upper: Some("/up".into()),
+                    lower: (0..lower).map(|n| format!("/low{n}").into()).collect(),
+                }),
+                holder: holder.map(Into::into),
+            }),
+            ..Facts::default()
+        }
+    }
+
+    fn told(facts: &Facts) -> String {
+        let (severity, what, _) = only(layers, facts);
+        assert_eq!(severity, WorthKnowing);
+        what
+    }
+
+    #[test]
+    fn layers_are_named() {
+        let what = told(&on(TargetKind::Scratch, Some("/up/f"), 2));
+        assert!(
+            what.starts_with("overlay of /up (upper), /low0 (lower), /low1 (lower); scratch files"),
+            "{what}"
+        );
+        let what = told(&on(TargetKind::File, Some("/up/f"), 20));
+        assert!(
+            what.contains("/low4 (lower) and 15 more; this file is /up/f"),
+            "{what}"
+        );
+        let what = told(&on(TargetKind::File, Some("/low0/f"), 1));
+        assert!(what.contains("read from /low0/f, and copied"), "{what}");
+        assert!(is_silent(layers, &Facts::default()));
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_told_with_what_that_costs() {
+        let mut facts = on(TargetKind::File, None, 1);
+        assert!(told(&facts).contains("buffered writes"));
+        facts.layering = Some(Layering::default());
+        assert!(told(&facts).starts_with("overlay of layers that cannot be seen"));
+    }
+}

@@ -1,0 +1,356 @@
+//! The clock and the processors.
+
+use iolab_workload::counters::NoHardware;
+
+use super::{Facts, Finding, Topic, one};
+use iolab_workload::quantity::format_ns;
+
+/// A stamp that takes longer than this shows in the latency of fast requests, ns.
+const STAMP_DEAR_NS: f64 = 100.0;
+/// A system call that takes longer than this shows in small buffered requests, ns.
+const CALL_DEAR_NS: f64 = 500.0;
+
+/// The clock that times requests.
+pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
+    let Some((source, cost)) = &facts.clock else {
+        return Vec::new();
+    };
+    let what = format!(
+        "requests are timed by {source}; one stamp takes {}",
+        format_ns(*cost)
+    );
+    one(if source == "tsc" && *cost <= STAMP_DEAR_NS {
+        Finding::fine(Topic::Clock, "clock", what)
+    } else {
+        let finding = Finding::worth_knowing(
+            Topic::Clock,
+            "clock",
+            format!("{what}: cells with requests that are not much longer are flagged"),
+        );
+        finding.remedy("cat /sys/devices/system/clocksource/clocksource0/current_clocksource")
+    })
+}
+
+/// How many CPUs may be used.
+pub(super) fn count(facts: &Facts) -> Vec<Finding> {
+    let processor = &facts.processor;
+    let Some(usable) = processor.usable else {
+        return Vec::new();
+    };
+    one(match processor.present {
+        // The quota of a control group is reported by a rule of its own.
+        Some(present) if usable < present && facts.cgroup.cpus.is_none() => Finding::worth_knowing(
+            Topic::Processor,
+            "count",
+            format!("{usable} of {present} CPUs may be used (affinity or cpuset): more threads than that share them"),
+        )
+        .remedy("taskset -pc $$"),
+        _ => {
+            let noun = if usable == 1 { "CPU" } else { "CPUs" };
+            Finding::fine(Topic::Processor, "count", format!("{usable} {noun} may be used"))
+        }
+    })
+}
+
+/// Frequencies that follow the load.
+pub(super) fn frequency(facts: &Facts) -> Vec<Finding> {
+    let processor = &facts.processor;
+    let boost = match processor.boost {
+        Some(true) => "; boost is on: the frequency depends on heat and on how many cores work",
+        Some(false) => "; boost is off",
+        None => "",
+    };
+    one(match processor.governor.as_deref() {
+        None if facts.is_virtual == Some(true) => Finding::fine(
+            Topic::Processor,
+            "frequency",
+            "the host controls the CPU frequency; this guest cannot see it",
+        ),
+        None => return Vec::new(),
+        Some("performance") => Finding::fine(
+            Topic::Processor,
+            "frequency",
+            format!("the governor is performance{boost}"),
+        ),
+        Some(governor) => Finding::worth_knowing(
+            Topic::Processor,
+            "frequency",
+            format!("the governor is {governor}: waiting for a device lets the frequency drop, which lengthens short requests{boost}"),
+        )
+        .remedy("sudo cpupower frequency-set -g performance"),
+    })
+}
+
+/// Battery and heat.
+pub(super) fn power(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if facts.processor.on_battery == Some(true) {
+        findings.push(Finding::worth_knowing(
+            Topic::Processor,
+            "battery",
+            "the machine runs on battery: processor and disk may be slowed down; connect it to power",
+        ));
+    }
+    if let Some(times) = facts.processor.throttled.filter(|times| *times > 0) {
+        findings.push(Finding::worth_knowing(
+            Topic::Processor,
+            "heat",
+            format!(
+                "heat has throttled the processors {times} times since the machine was started"
+            ),
+        ));
+    }
+    findings
+}
+
+/// Defences that make every call into the kernel dearer.
+pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
+    let processor = &facts.processor;
+    let dear: Vec<&str> = processor
+        .mitigations
+        .iter()
+        .filter_map(|(flaw, what)| is_dear(what).then_some(flaw.as_str()))
+        .collect();
+    let call = processor.system_call_ns;
+    let took = call.map_or(String::new(), |ns| {
+        format!("a system call takes {}", format_ns(ns))
+    });
+    let is_slow = call.is_some_and(|ns| ns > CALL_DEAR_NS);
+    if dear.is_empty() && !is_slow {
+        return match call {
+            Some(_) => one(Finding::fine(Topic::Processor, "system-calls", took)),
+            None => Vec::new(),
+        };
+    }
+    let why = match dear.as_slice() {
+        [] => String::new(),
+        some => format!(
+            "CPU vulnerability mitigations are active ({})",
+            some.join(", ")
+        ),
+    };
+    let what = [took, why].into_iter().filter(|part| !part.is_empty());
+    let what = what.collect::<Vec<_>>().join("; ");
+    one(Finding::worth_knowing(
+        Topic::Processor,
+        "system-calls",
+        format!("{what}: small requests cost more than on machines without"),
+    )
+    .remedy("grep . /sys/devices/system/cpu/vulnerabilities/*"))
+}
+
+/// Whether a defence acts whenever the kernel is entered or left (Documentation/admin-guide/hw-vuln).
+fn is_dear(what: &str) -> bool {
+    let starts = [
+        "PTI",
+        "Clear CPU buffers",
+        "IBRS",
+        "untrained return thunk",
+        "Safe RET",
+        "IBPB",
+    ];
+    starts.iter().any(|start| what.starts_with(start))
+}
+
+/// Two CPUs on one core.
+pub(super) fn smt(facts: &Facts) -> Vec<Finding> {
+    match facts.processor.smt {
+        Some(true) => one(Finding::fine(
+            Topic::Processor,
+            "smt",
+            "pairs of CPUs share a core: using all of them does not double the speed",
+        )),
+        _ => Vec::new(),
+    }
+}
+
+/// Huge pages for buffers.
+pub(super) fn huge_pages(facts: &Facts) -> Vec<Finding> {
+    let meaning = match facts.huge_pages.as_deref() {
+        Some("always") => "always: large buffers get them unless buffer_init=nohuge",
+        Some("madvise") => "madvise: buffers of direct I/O get them",
+        Some("never") => "never: buffer_init=huge changes nothing",
+        _ => return Vec::new(),
+    };
+    one(Finding::fine(
+        Topic::Processor,
+        "huge-pages",
+        format!("transparent huge pages are set to {meaning}"),
+    ))
+}
+
+/// Events that the processor counts.
+pub(super) fn events(facts: &Facts) -> Vec<Finding> {
+    let reason = match facts.hardware {
+        None => return Vec::new(),
+        Some(Ok(())) => {
+            return one(Finding::fine(
+                Topic::Processor,
+                "events",
+                "cycles, instructions and cache misses can be counted",
+            ));
+        }
+        Some(Err(reason)) => reason,
+    };
+    let (why, remedy) = match reason {
+        NoHardware::NotPermitted => (
+            "the kernel does not let this user",
+            Some("sudo sysctl kernel.perf_event_paranoid=1"),
+        ),
+        NoHardware::Busy => ("another program holds the counters", None),
+        NoHardware::NoKernelSupport => ("the kernel was built without perf events", None),
+        NoHardware::NotOffered | NoHardware::NotAsked => {
+            ("the processor, or the hypervisor below, offers none", None)
+        }
+    };
+    let what = format!("cycles and cache misses cannot be counted: {why}");
+    let finding = Finding::worth_knowing(Topic::Processor, "events", what);
+    one(match remedy {
+        Some(command) => finding.remedy(command),
+        None => finding,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Severity::{Fine, WorthKnowing};
+    use super::super::Rule;
+    use super::super::testing::{is_silent, only};
+    use super::*;
+    use iolab_host::processor::Processor;
+
+    fn with(processor: Processor) -> Facts {
+        Facts {
+            processor,
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn a_quiet_server_is_fine() {
+        let facts = Facts {
+            clock: Some(("tsc".to_owned(), 11.0)),
+            hardware: Some(Ok(())),
+            huge_pages: Some("madvise".to_owned()),
+            ..with(Processor {
+                usable: Some(8),
+                present: Some(8),
+                governor: Some("performance".to_owned()),
+                boost: Some(true),
+                smt: Some(true),
+                throttled: Some(0),
+                mitigations: vec![("spectre_v1".to_owned(), "usercopy barriers".to_owned())],
+                system_call_ns: Some(90.0),
+                on_battery: Some(false),
+                ..Processor::default()
+            })
+        };
+        for rule in [
+            clock,
+            count,
+            frequency,
+            power,
+            mitigations,
+            smt,
+            huge_pages,
+            events,
+        ] as [Rule; 8]
+        {
+            assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
+        }
+    }
+
+    #[test]
+    fn another_clock_is_told_with_its_reason() {
+        let facts = Facts {
+            clock: Some((
+                "clock_monotonic_raw (no invariant counter)".to_owned(),
+                30.0,
+            )),
+            ..Facts::default()
+        };
+        let (severity, what, _) = only(clock, &facts);
+        assert_eq!(severity, WorthKnowing);
+        assert!(
+            what.contains("no invariant counter") && what.contains("30 ns"),
+            "{what}"
+        );
+    }
+
+    #[test]
+    fn fewer_cpus_than_there_are() {
+        let mut facts = with(Processor {
+            usable: Some(2),
+            present: Some(8),
+            ..Processor::default()
+        });
+        assert_eq!(only(count, &facts).0, WorthKnowing);
+        facts.cgroup.cpus = Some(2.0);
+        assert_eq!(only(count, &facts).0, Fine);
+    }
+
+    #[test]
+    fn governors_that_follow_the_load_have_a_remedy() {
+        for governor in ["powersave", "schedutil", "ondemand"] {
+            let facts = with(Processor {
+                governor: Some(governor.to_owned()),
+                ..Processor::default()
+            });
+            let (severity, _, remedy) = only(frequency, &facts);
+            assert_eq!(severity, WorthKnowing);
+            assert!(remedy.is_some());
+        }
+        assert!(frequency(&Facts::default()).is_empty());
+    }
+
+    #[test]
+    fn battery_and_heat_are_told() {
+        let facts = with(Processor {
+            on_battery: Some(true),
+            throttled: Some(3),
+            ..Processor::default()
+        });
+        assert_eq!(power(&facts).len(), 2);
+    }
+
+    #[test]
+    fn only_defences_on_the_way_into_the_kernel_count() {
+        let of = |what: &str, ns| {
+            with(Processor {
+                mitigations: vec![("flaw".to_owned(), what.to_owned())],
+                system_call_ns: Some(ns),
+                ..Processor::default()
+            })
+        };
+        for what in [
+            "PTI",
+            "Clear CPU buffers; SMT vulnerable",
+            "IBRS; IBPB: conditional",
+        ] {
+            assert_eq!(only(mitigations, &of(what, 90.0)).0, WorthKnowing, "{what}");
+        }
+        assert!(is_silent(
+            mitigations,
+            &of("Enhanced / Automatic IBRS", 90.0)
+        ));
+        assert!(
+            only(mitigations, &of("Retpolines", 900.0))
+                .1
+                .starts_with("a system call takes 900 ns")
+        );
+    }
+
+    #[test]
+    fn missing_events_say_why() {
+        let of = |reason| Facts {
+            hardware: Some(Err(reason)),
+            ..Facts::default()
+        };
+        let (_, what, remedy) = only(events, &of(NoHardware::NotPermitted));
+        assert!(
+            what.contains("does not let this user") && remedy.is_some(),
+            "{what}"
+        );
+        assert_eq!(only(events, &of(NoHardware::NotOffered)).2, None);
+    }
+}

@@ -1,0 +1,253 @@
+//! What the target is, and the file system around it.
+
+use iolab_storage::TargetKind;
+
+use super::{Facts, Finding, Topic, one, quoted};
+use iolab_workload::quantity::{format_bytes, format_percent};
+
+/// Below this share of free space file systems and drives begin to behave differently.
+const FREE_SHARE_LOW: f64 = 0.1;
+
+/// Says what it is.
+pub(super) fn what(facts: &Facts) -> Vec<Finding> {
+    let place = &facts.place;
+    let size = place.bytes.map_or(String::new(), |bytes| {
+        format!(" of {}", format_bytes(bytes as f64))
+    });
+    let what = match place.kind {
+        TargetKind::Scratch => {
+            "a directory: scratch files are made in it and removed at the end".to_owned()
+        }
+        TargetKind::File => format!("a file{size}"),
+        TargetKind::BlockDevice => format!("a block device{size}"),
+        TargetKind::CharDevice => "a character device".to_owned(),
+    };
+    let on = facts.file_system.as_ref().map_or(String::new(), |fs| {
+        // What an overlay is mounted from is a name without a meaning; its layers are distinguished.
+        let source = match facts.layering {
+            Some(_) => String::new(),
+            None => format!(" of {}", fs.source),
+        };
+        format!(
+            "; {}{source}, mounted at {}",
+            fs.kind,
+            fs.mount_point.display()
+        )
+    });
+    one(Finding::fine(Topic::Target, "what", format!("{what}{on}")))
+}
+
+/// Memory is no storage.
+pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
+    if !facts.place.is_memory {
+        return Vec::new();
+    }
+    let kind = match &facts.file_system {
+        Some(fs) if facts.layering.is_some() => {
+            format!("the layer of this {} lies in memory", fs.kind)
+        }
+        Some(fs) => format!("{} lives in memory", fs.kind),
+        None => format!("{} is not storage", facts.place.named),
+    };
+    let finding = Finding::must_fix(
+        Topic::Target,
+        "in-memory",
+        format!("{kind}: what is measured here is memory, not a device"),
+    );
+    one(finding.remedy("findmnt --real    # choose a directory on one of these"))
+}
+
+/// File systems that pass requests on to something else.
+pub(super) fn kind_of_file_system(facts: &Facts) -> Vec<Finding> {
+    let Some(fs) = &facts.file_system else {
+        return Vec::new();
+    };
+    let kind = fs.kind.as_str();
+    let what = match kind {
+        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "lustre" | "afs"
+        | "glusterfs" => {
+            "the data is on a server or a host: its caches, its network and its other clients affect every result, and no block device counts the bytes"
+        }
+        "zfs" => "zfs has its own cache, which dropping the page cache does not empty",
+        _ if kind.starts_with("fuse") => {
+            "requests pass through a program in user space, which may cache, reorder or serialise them"
+        }
+        _ => return Vec::new(),
+    };
+    one(Finding::worth_knowing(
+        Topic::Target,
+        "file-system",
+        format!("{kind}: {what}"),
+    ))
+}
+
+/// Mount options that change what is measured.
+pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
+    const KNOWN: [(&str, &str); 7] = [
+        (
+            "sync",
+            "every write is synchronous, whatever the experiment asks for",
+        ),
+        (
+            "nobarrier",
+            "fsync does not flush the device's cache: synced writes are fast but not durable",
+        ),
+        (
+            "barrier=0",
+            "fsync does not flush the device's cache: synced writes are fast but not durable",
+        ),
+        (
+            "data=journal",
+            "data is written twice, and O_DIRECT goes through the page cache",
+        ),
+        (
+            "dax",
+            "files bypass the page cache: hot and cold are the same",
+        ),
+        (
+            "dax=always",
+            "files bypass the page cache: hot and cold are the same",
+        ),
+        (
+            "discard",
+            "deleted files are trimmed at once: the end of a run can disturb the next one",
+        ),
+    ];
+    let Some(fs) = &facts.file_system else {
+        return Vec::new();
+    };
+    let options: Vec<&str> = fs.mount_options.split(',').collect();
+    KNOWN
+        .iter()
+        .filter(|(option, _)| options.contains(option))
+        .map(|(option, meaning)| {
+            Finding::worth_knowing(
+                Topic::Target,
+                "mount-option",
+                format!("mounted with {option}: {meaning}"),
+            )
+        })
+        .collect()
+}
+
+/// Room for the scratch file, and a file system that is nearly full.
+pub(super) fn space(facts: &Facts) -> Vec<Finding> {
+    let Some(space) = facts.space.filter(|space| space.total > 0) else {
+        return Vec::new();
+    };
+    let share = space.free as f64 / space.total as f64;
+    let free = format!(
+        "{} of {} are free ({})",
+        format_bytes(space.free as f64),
+        format_bytes(space.total as f64),
+        format_percent(share)
+    );
+    let makes_files = facts.place.kind == TargetKind::Scratch;
+    let finding = if makes_files && space.free < facts.region_bytes {
+        let wanted = format_bytes(facts.region_bytes as f64);
+        Finding::worth_knowing(
+            Topic::Target,
+            "space",
+            format!("{free}: less than the {wanted} that the default experiments use; they use a smaller region"),
+        )
+        .remedy(format!("du -xhd1 {}    # see what takes the space", mount_point(facts)))
+    } else if share < FREE_SHARE_LOW {
+        Finding::worth_knowing(
+            Topic::Target,
+            "space",
+            format!("{free}: nearly full file systems break files up, and nearly full drives write more slowly"),
+        )
+        .remedy(format!("du -xhd1 {}    # see what takes the space", mount_point(facts)))
+    } else {
+        Finding::fine(Topic::Target, "space", free)
+    };
+    one(finding)
+}
+
+fn mount_point(facts: &Facts) -> String {
+    let point = facts
+        .file_system
+        .as_ref()
+        .map(|fs| fs.mount_point.display());
+    quoted(&point.map_or_else(|| facts.place.named.clone(), |point| point.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_storage::FileSystem;
+
+    use super::super::super::Severity::{MustFix, WorthKnowing};
+    use super::super::super::facts::{Place, Space};
+    use super::super::testing::{is_silent, only};
+    use super::*;
+
+    fn on(kind: &str, options: &str) -> Facts {
+        Facts {
+            file_system: Some(FileSystem {
+                kind: kind.to_owned(),
+                mount_point: "/mnt/the disk".into(),
+                mount_options: options.to_owned(),
+                source: "/dev/sda1".to_owned(),
+            }),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn memory_must_not_be_taken_for_storage() {
+        let mut facts = on("tmpfs", "rw");
+        assert!(is_silent(memory, &facts));
+        facts.place = Place {
+            is_memory: true,
+            ..Place::default()
+        };
+        let (severity, what, remedy) = only(memory, &facts);
+        assert_eq!(severity, MustFix);
+        assert!(what.starts_with("tmpfs lives in memory"), "{what}");
+        assert!(remedy.is_some());
+    }
+
+    #[test]
+    fn file_systems_that_pass_requests_on_are_named() {
+        for kind in ["nfs4", "virtiofs", "fuse.sshfs", "fuseblk", "zfs"] {
+            let (severity, what, _) = only(kind_of_file_system, &on(kind, ""));
+            assert_eq!(severity, WorthKnowing);
+            assert!(what.starts_with(kind), "{what}");
+        }
+        for kind in ["ext4", "xfs", "btrfs"] {
+            assert!(kind_of_file_system(&on(kind, "")).is_empty());
+        }
+        assert!(kind_of_file_system(&Facts::default()).is_empty());
+    }
+
+    #[test]
+    fn telling_options_are_told() {
+        let found = mount_options(&on("ext4", "rw,sync,barrier=0,noatime"));
+        assert_eq!(found.len(), 2);
+        assert!(mount_options(&on("ext4", "rw,nosync,async,relatime")).is_empty());
+    }
+
+    #[test]
+    fn space_is_judged_by_what_is_wanted() {
+        let gib = 1u64 << 30;
+        let with = |free, total| Facts {
+            space: Some(Space {
+                free,
+                total,
+                room: free,
+            }),
+            region_bytes: gib,
+            ..on("ext4", "")
+        };
+        assert!(is_silent(space, &with(50 * gib, 100 * gib)));
+        let (severity, what, remedy) = only(space, &with(5 * gib, 100 * gib));
+        assert_eq!(severity, WorthKnowing);
+        assert!(what.contains("nearly full"), "{what}");
+        assert!(remedy.is_some_and(|r| r.contains("'/mnt/the disk'")));
+        let (_, what, _) = only(space, &with(gib / 2, 2 * gib));
+        assert!(what.contains("smaller region"), "{what}");
+        let mut file = with(gib / 2, 2 * gib);
+        file.place.kind = TargetKind::File;
+        assert!(is_silent(space, &file));
+    }
+}

@@ -1,0 +1,352 @@
+//! Limits that control groups put on this process: what applies is the tightest on the way up to the root.
+//! Sources: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ of Linux.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::device::Device;
+use crate::kernel_text::text_of;
+use iolab_storage::procfs::{ControlGroup, Hierarchy};
+use iolab_workload::counters::Traffic;
+
+/// A bound on the traffic with one device, per second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IoLimit {
+    /// What it bounds.
+    pub what: Traffic,
+    /// The bound.
+    pub per_second: u64,
+}
+
+/// The limits that apply.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Limits {
+    /// CPU time per time; 1.5 is one and a half CPUs.
+    pub cpus: Option<f64>,
+    /// Memory with page cache, bytes.
+    pub memory_bytes: Option<u64>,
+    /// What programs can still have of it, page cache that can be given back included, bytes. Another group than the one
+    /// with the tightest limit can leave the least.
+    pub memory_left_bytes: Option<u64>,
+    /// Traffic with the target's device.
+    pub io: Vec<IoLimit>,
+}
+
+impl Limits {
+    /// Reads what applies to this process by `proc` (`/proc`); `devices` are the target's with all below it.
+    pub fn read(proc: &Path, devices: &[(u32, u32)]) -> Self {
+        let mut limits = Self::default();
+        for folder in folders(proc) {
+            limits.tighten(&folder, devices);
+        }
+        limits
+    }
+
+    /// Reads the bounds on the traffic with a device. Control groups bound whole disks.
+    pub fn of_device(proc: &Path, device: Option<&Device>) -> Self {
+        let stack = device.iter().flat_map(|device| device.stack());
+        let disks: Vec<(u32, u32)> = stack.filter_map(|device| device.number).collect();
+        Self::read(proc, &disks)
+    }
+
+    fn tighten(&mut self, folder: &Path, devices: &[(u32, u32)]) {
+        let cpus = cpus_v2(folder).or_else(|| cpus_v1(folder));
+        self.cpus = least(self.cpus, cpus);
+        let memory = memory_limit(folder);
+        self.memory_bytes = least(self.memory_bytes, memory);
+        let left = memory.map(|limit| limit.saturating_sub(memory_held(folder)));
+        self.memory_left_bytes = least(self.memory_left_bytes, left);
+        for device in devices {
+            for limit in io_v2(folder, *device)
+                .into_iter()
+                .chain(io_v1(folder, *device))
+            {
+                self.tighten_io(limit);
+            }
+        }
+    }
+
+    fn tighten_io(&mut self, limit: IoLimit) {
+        match self.io.iter_mut().find(|known| known.what == limit.what) {
+            Some(known) => known.per_second = known.per_second.min(limit.per_second),
+            None => self.io.push(limit),
+        }
+    }
+}
+
+fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) if b < a => Some(b),
+        (None, b) => b,
+        (a, _) => a,
+    }
+}
+
+fn number(folder: &Path, file: &str) -> Option<u64> {
+    text_of(folder.join(file))?.parse().ok()
+}
+
+/// The bound on the memory of a group, bytes: beyond `memory.max` a process is killed, beyond `memory.high` it is put to sleep.
+fn memory_limit(folder: &Path) -> Option<u64> {
+    ["memory.max", "memory.high", "memory.limit_in_bytes"]
+        .iter()
+        .filter_map(|file| number(folder, file))
+        // Version 1 says "no limit" with a number near 2^63.
+        .filter(|bytes| *bytes < 1 << 60)
+        .min()
+}
+
+/// What a group and those below it hold and cannot give back at once, bytes: all but the page cache.
+fn memory_held(folder: &Path) -> u64 {
+    let used = ["memory.current", "memory.usage_in_bytes"]
+        .iter()
+        .find_map(|file| number(folder, file));
+    let stat = text_of(folder.join("memory.stat")).unwrap_or_default();
+    let value = |name: &str| {
+        let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
+        let line = lines.find(|(key, _)| *key == name)?;
+        line.1.parse::<u64>().ok()
+    };
+    let cached = ["active_file", "inactive_file"].map(|name| {
+        // Version 1 states those below apart.
+        value(&format!("total_{name}"))
+            .or_else(|| value(name))
+            .unwrap_or(0)
+    });
+    used.unwrap_or(0)
+        .saturating_sub(cached.iter().fold(0, |sum, part| sum.saturating_add(*part)))
+}
+
+/// `cpu.max`: `QUOTA PERIOD`, or `max PERIOD`.
+fn cpus_v2(folder: &Path) -> Option<f64> {
+    let text = text_of(folder.join("cpu.max"))?;
+    let (quota, period) = text.split_once(' ')?;
+    share(quota.parse().ok()?, period.parse().ok()?)
+}
+
+fn cpus_v1(folder: &Path) -> Option<f64> {
+    let number = |file: &str| text_of(folder.join(file))?.parse().ok();
+    // A quota of -1 is none.
+    share(number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
+}
+
+fn share(quota: f64, period: f64) -> Option<f64> {
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// `io.max`: a line per device, `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
+fn io_v2(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
+    let Some(text) = text_of(folder.join("io.max")) else {
+        return Vec::new();
+    };
+    let device = format!("{major}:{minor}");
+    let line = text.lines().find_map(|line| {
+        let (name, rest) = line.split_once(' ')?;
+        (name == device).then_some(rest)
+    });
+    line.into_iter()
+        .flat_map(str::split_whitespace)
+        .filter_map(|field| {
+            let (name, value) = field.split_once('=')?;
+            Some(IoLimit {
+                what: name.parse().ok()?,
+                per_second: value.parse().ok()?,
+            })
+        })
+        .collect()
+}
+
+/// `blkio.throttle.*_device`: a line per device, `8:16 2097152`.
+fn io_v1(folder: &Path, (major, minor): (u32, u32)) -> Vec<IoLimit> {
+    const FILES: [(Traffic, &str); 4] = [
+        (Traffic::ReadBytes, "blkio.throttle.read_bps_device"),
+        (Traffic::WriteBytes, "blkio.throttle.write_bps_device"),
+        (Traffic::Reads, "blkio.throttle.read_iops_device"),
+        (Traffic::Writes, "blkio.throttle.write_iops_device"),
+    ];
+    let device = format!("{major}:{minor}");
+    FILES
+        .into_iter()
+        .filter_map(|(what, file)| {
+            let text = text_of(folder.join(file))?;
+            let per_second = text.lines().find_map(|line| {
+                let (name, value) = line.split_once(' ')?;
+                (name == device)
+                    .then(|| value.trim().parse().ok())
+                    .flatten()
+            })?;
+            Some(IoLimit { what, per_second })
+        })
+        .collect()
+}
+
+/// The folders of the control groups of this process, each with those above it.
+fn folders(proc: &Path) -> Vec<PathBuf> {
+    let (Ok(mounts), Ok(own)) = (
+        fs::read(proc.join("self/mountinfo")),
+        fs::read_to_string(proc.join("self/cgroup")),
+    ) else {
+        return Vec::new();
+    };
+    let hierarchies = Hierarchy::parse(&mounts);
+    let groups = ControlGroup::parse(&own).filter_map(|own| {
+        let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&own))?;
+        Some(hierarchy.on_the_way_up(&own))
+    });
+    groups.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    const DISK: (u32, u32) = (8, 16);
+
+    /// A machine whose control groups are mounted in `cgroup` below the tree.
+    fn machine(mountinfo: &str, own: &str) -> Tree {
+        let tree = Tree::new();
+        let mounts = mountinfo.replace("ROOT", &tree.path().display().to_string());
+        tree.files("proc/self", &[("mountinfo", &mounts), ("cgroup", own)]);
+        tree
+    }
+
+    fn limits(tree: &Tree) -> Limits {
+        Limits::read(&tree.path().join("proc"), &[DISK])
+    }
+
+    #[test]
+    fn the_tightest_limit_on_the_way_up_applies() {
+        let tree = machine(
+            "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup2 rw,nsdelegate",
+            "0::/user/run",
+        );
+        tree.files(
+            "cgroup/user",
+            &[
+                ("cpu.max", "150000 100000"),
+                ("memory.max", "max"),
+                ("memory.high", "1073741824"),
+                (
+                    "io.max",
+                    "8:0 rbps=1\n8:16 rbps=2097152 wbps=max riops=max wiops=120",
+                ),
+            ],
+        );
+        tree.files(
+            "cgroup/user/run",
+            &[
+                ("cpu.max", "max 100000"),
+                ("memory.max", "2147483648"),
+                ("io.max", "8:16 rbps=4194304 wbps=max riops=max wiops=max"),
+            ],
+        );
+        let limits = limits(&tree);
+        assert_eq!(limits.cpus, Some(1.5));
+        assert_eq!(limits.memory_bytes, Some(1 << 30));
+        let io: Vec<_> = limits.io.iter().map(|l| (l.what, l.per_second)).collect();
+        assert_eq!(io, [(Traffic::ReadBytes, 2 << 20), (Traffic::Writes, 120)]);
+    }
+
+    #[test]
+    fn version_1_says_no_limit_in_its_own_ways() {
+        let tree = machine(
+            "33 31 0:29 / ROOT/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
+             34 31 0:32 / ROOT/cgroup/memory rw - cgroup cgroup rw,memory\n\
+             35 31 0:35 / ROOT/cgroup/blkio rw - cgroup cgroup rw,blkio",
+            "9:memory:/m\n8:blkio:/\n2:cpu,cpuacct:/c\n0::/",
+        );
+        tree.files(
+            "cgroup",
+            &[
+                ("cpu/c/cpu.cfs_quota_us", "-1"),
+                ("cpu/c/cpu.cfs_period_us", "100000"),
+                ("memory/m/memory.limit_in_bytes", "9223372036854771712"),
+                (
+                    "blkio/blkio.throttle.read_bps_device",
+                    "8:0 5\n8:16 1000000",
+                ),
+            ],
+        );
+        let found = limits(&tree);
+        assert_eq!((found.cpus, found.memory_bytes), (None, None));
+        assert_eq!(
+            found.io,
+            [IoLimit {
+                what: Traffic::ReadBytes,
+                per_second: 1_000_000
+            }]
+        );
+        tree.files(
+            "cgroup",
+            &[
+                ("cpu/c/cpu.cfs_quota_us", "50000"),
+                ("memory/memory.limit_in_bytes", "4096"),
+            ],
+        );
+        let found = limits(&tree);
+        assert_eq!((found.cpus, found.memory_bytes), (Some(0.5), Some(4096)));
+    }
+
+    #[test]
+    fn a_container_is_told_its_place_in_the_whole() {
+        let tree = machine(
+            "30 23 0:26 /docker/ab ROOT/cgroup rw - cgroup2 cgroup rw",
+            "0::/docker/ab/child",
+        );
+        tree.files("cgroup/child", &[("cpu.max", "20000 10000")]);
+        assert_eq!(limits(&tree).cpus, Some(2.0));
+        // Where the place cannot be found, the container's own root still tells.
+        let tree = machine(
+            "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup rw",
+            "0::/elsewhere",
+        );
+        tree.files("cgroup", &[("cpu.max", "30000 10000")]);
+        assert_eq!(limits(&tree).cpus, Some(3.0));
+    }
+
+    #[test]
+    fn what_is_left_is_the_least_of_any_group() {
+        let tree = machine(
+            "30 23 0:26 / ROOT/cgroup rw - cgroup2 cgroup2 rw\n\
+             34 31 0:32 / ROOT/v1 rw - cgroup cgroup rw,memory",
+            "4:memory:/m\n0::/user/run",
+        );
+        tree.files(
+            "cgroup/user",
+            &[
+                ("memory.max", "1000000"),
+                ("memory.current", "900000"),
+                (
+                    "memory.stat",
+                    "anon 600000\nactive_file 100000\ninactive_file 200000",
+                ),
+            ],
+        );
+        tree.files(
+            "cgroup/user/run",
+            &[("memory.max", "500000"), ("memory.current", "50000")],
+        );
+        let found = limits(&tree);
+        assert_eq!(found.memory_bytes, Some(500_000));
+        assert_eq!(found.memory_left_bytes, Some(400_000));
+        tree.files(
+            "v1/m",
+            &[
+                ("memory.limit_in_bytes", "2000000"),
+                ("memory.usage_in_bytes", "1900000"),
+                (
+                    "memory.stat",
+                    "active_file 1\ninactive_file 2\ntotal_active_file 100000\ntotal_inactive_file 0",
+                ),
+            ],
+        );
+        assert_eq!(limits(&tree).memory_left_bytes, Some(200_000));
+    }
+
+    #[test]
+    fn nothing_told_is_no_limit() {
+        let tree = Tree::new();
+        assert_eq!(limits(&tree), Limits::default());
+    }
+}

@@ -1,0 +1,97 @@
+//! What the kernel says happened: the process's own I/O account, its resource use, the block devices' counters, the
+//! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
+
+mod device;
+mod extents;
+mod layout;
+mod memory;
+mod nfs;
+mod pieces;
+mod pressure;
+mod process;
+
+pub use extents::extents;
+pub use layout::Layout;
+pub use memory::residency;
+pub use pieces::FileRange;
+
+pub(crate) use process::{process_io_of, resource_use};
+
+use device::Counted;
+use iolab_workload::counters::{Counters, DeviceStat, Hardware};
+
+use iolab_storage::Stack;
+
+/// Reads everything now, of the devices of these stacks together; what is read slowly and concerns the whole machine first.
+pub fn snapshot(stacks: &[Stack]) -> Counters {
+    let pressure = pressure::read();
+    let disks = device::read_disks(stacks);
+    let device = device::read_devices(stacks);
+    Counters {
+        process_io: process::read_process_io(),
+        nfs: nfs::read(stacks),
+        usage: process::read_usage(),
+        device: device.map(|counted| counted.stat),
+        bottom: disks.map(|counted| device::bottom(stacks, counted.stat)),
+        hardware: Hardware::default(),
+        pressure,
+        buffer_piece_bytes: None,
+    }
+}
+
+/// What the kernel counts of this thread alone.
+pub fn of_this_thread() -> Counters {
+    Counters {
+        process_io: process::read_thread_io(),
+        usage: process::read_thread_usage(),
+        ..Counters::default()
+    }
+}
+
+/// What happened since a snapshot was taken. The order of reading is turned round, so that what reading itself
+/// costs lies outside of what is counted finest.
+#[must_use]
+pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
+    let usage = process::read_usage();
+    let process_io = process::read_process_io();
+    let device = device::read_devices(stacks);
+    let disks = device::read_disks(stacks);
+    // Of a device that does not count, what others did is unknown, and not nothing. Without an account, a trial is taken to have
+    // done I/O.
+    let spent = process_io
+        .zip(earlier.process_io)
+        .map(|(now, then)| now.since(then));
+    let did_io = spent.is_none_or(|io| io.read_bytes > 0 || io.write_bytes > 0);
+    let known = |counted: Option<Counted>, earlier: Option<DeviceStat>| {
+        let can_be = |counted: &Counted| earlier.is_some_and(|e| counted.can_follow(&e, did_io));
+        counted.filter(can_be).map(|counted| counted.stat)
+    };
+    let below = known(disks, earlier.bottom.map(|bottom| bottom.stat));
+    let now = Counters {
+        process_io,
+        nfs: nfs::read(stacks),
+        usage,
+        device: known(device, earlier.device),
+        bottom: below.map(|stat| device::bottom(stacks, stat)),
+        hardware: earlier.hardware,
+        pressure: pressure::with_frequency(pressure::read()),
+        buffer_piece_bytes: None,
+    };
+    now.since(earlier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_cpu_and_faults() {
+        let nowhere = [Stack::default()];
+        let before = snapshot(&nowhere);
+        // More than an allocator keeps of memory that others gave back.
+        let fresh = std::hint::black_box(vec![1u8; 40 << 20]);
+        let spent = since(&before, &nowhere);
+        assert!(spent.usage.minor_faults > 0, "{} bytes", fresh.len());
+        assert_eq!((spent.device, spent.bottom), (None, None));
+    }
+}

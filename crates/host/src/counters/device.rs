@@ -1,0 +1,383 @@
+//! What block devices counted; traffic of all processes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use iolab_workload::counters::{Bottom, DeviceStat};
+
+use iolab_storage::{Stack, sysfs};
+
+/// What devices have counted together since they are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counted {
+    pub(super) stat: DeviceStat,
+    /// One of them has counted nothing ever: once it was used, it is known not to count.
+    is_silent: bool,
+}
+
+impl Counted {
+    /// Whether it can be the count of devices that had counted `earlier` before: nothing is taken back, which it is when a
+    /// path to a disk goes away, and where I/O was made, each has counted some.
+    pub(super) fn can_follow(&self, earlier: &DeviceStat, did_io: bool) -> bool {
+        let mut both = traffic(&self.stat).into_iter().zip(traffic(earlier));
+        both.all(|(now, then)| now >= then) && !(self.is_silent && did_io)
+    }
+}
+
+fn traffic(stat: &DeviceStat) -> [u64; 5] {
+    [
+        stat.read_ios,
+        stat.read_bytes,
+        stat.write_ios,
+        stat.write_bytes,
+        stat.flush_ios,
+    ]
+}
+
+fn is_silent(stat: &DeviceStat) -> bool {
+    traffic(stat).iter().all(|count| *count == 0)
+}
+
+/// The counters of the disks at the bottom; `None` where they are not known, or are those of the devices themselves. Stacks
+/// that share a disk count it once.
+pub(super) fn read_disks(stacks: &[Stack]) -> Option<Counted> {
+    if stacks.iter().all(|stack| stack.bottom.is_none()) {
+        return None;
+    }
+    let mut disks = BTreeSet::new();
+    for stack in stacks {
+        match &stack.bottom {
+            Some(below) => disks.extend(below.iter().copied()),
+            None => {
+                disks.insert(stack.device?);
+            }
+        }
+    }
+    sum(disks)
+}
+
+/// The disks at the bottom, by what they have counted.
+pub(super) fn bottom(stacks: &[Stack], stat: DeviceStat) -> Bottom {
+    Bottom {
+        stat,
+        in_file: stacks.iter().any(|stack| stack.in_file),
+    }
+}
+
+/// The counters of the devices that targets lie on; `None` where one has none, or lies on another, which counts its traffic
+/// once more.
+pub(super) fn read_devices(stacks: &[Stack]) -> Option<Counted> {
+    let devices = stacks.iter().map(|stack| stack.device);
+    let devices = devices.collect::<Option<BTreeSet<(u32, u32)>>>()?;
+    let mut lower = stacks.iter().flat_map(|stack| &stack.below);
+    let is_sum = !devices.is_empty() && !lower.any(|lower| devices.contains(lower));
+    is_sum.then(|| sum(devices)).flatten()
+}
+
+fn sum(disks: BTreeSet<(u32, u32)>) -> Option<Counted> {
+    let mut disks = disks.into_iter();
+    disks.try_fold(Counted::default(), |sum, disk| {
+        let stat = read_device(Path::new("/sys"), disk)?;
+        Some(Counted {
+            stat: sum.stat.plus(stat),
+            is_silent: sum.is_silent || is_silent(&stat),
+        })
+    })
+}
+
+/// The counters of a device; `None` where it has none, or they are switched off. An NVMe namespace with several paths may leave
+/// the counting to these, and does not count for its partitions: theirs is the count of all of it.
+fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
+    let folder = sys.join(format!("dev/block/{major}:{minor}"));
+    let is_partition = folder.join("partition").exists();
+    let disk = match is_partition {
+        true => folder.join(".."),
+        false => folder.clone(),
+    };
+    let own = read_stat(&folder, &disk)?;
+    if !is_silent(&own) {
+        return Some(own);
+    }
+    let paths = paths_to(sys, &disk);
+    if is_partition && !paths.is_empty() {
+        let all = read_stat(&disk, &disk)?;
+        if !is_silent(&all) {
+            return Some(all);
+        }
+    }
+    let mut paths = paths.into_iter();
+    paths.try_fold(own, |sum, path| Some(sum.plus(read_stat(&path, &path)?)))
+}
+
+fn read_stat(folder: &Path, disk: &Path) -> Option<DeviceStat> {
+    if sysfs::counts_traffic(disk) == Some(false) {
+        return None;
+    }
+    parse_device(&std::fs::read_to_string(folder.join("stat")).ok()?)
+}
+
+/// The hidden devices `nvme0c1n1`, one for each controller, by which the kernel reaches the namespace `nvme0n1`.
+fn paths_to(sys: &Path, disk: &Path) -> Vec<PathBuf> {
+    let head = std::fs::canonicalize(disk).map(|folder| sysfs::name_of(&folder));
+    let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
+    let all = entries.flatten().map(|entry| entry.path());
+    all.filter(|path| {
+        let is_path = |head: &String| is_path_to(&sysfs::name_of(path), head);
+        head.as_ref().is_ok_and(is_path)
+    })
+    .collect()
+}
+
+fn is_path_to(name: &str, head: &str) -> bool {
+    let parts = |name: &str| {
+        let (subsystem, namespace) = name.strip_prefix("nvme")?.split_once('n')?;
+        Some((subsystem.to_owned(), namespace.to_owned()))
+    };
+    let controller = |name: &str| {
+        let (rest, namespace) = parts(name)?;
+        let (subsystem, _) = rest.split_once('c')?;
+        Some((subsystem.to_owned(), namespace))
+    };
+    controller(name).is_some_and(|path| parts(head) == Some(path))
+}
+
+/// Documentation/block/stat.rst of Linux; its sectors are always 512 bytes.
+fn parse_device(text: &str) -> Option<DeviceStat> {
+    let fields: Vec<u64> = text
+        .split_whitespace()
+        .map_while(|f| f.parse().ok())
+        .collect();
+    let [
+        read_ios,
+        read_merges,
+        read_sectors,
+        _,
+        write_ios,
+        write_merges,
+        write_sectors,
+        _,
+        _,
+        busy_ms,
+        ..,
+    ] = fields[..]
+    else {
+        return None;
+    };
+    Some(DeviceStat {
+        read_ios,
+        read_merges,
+        read_bytes: read_sectors.saturating_mul(512),
+        write_ios,
+        write_merges,
+        write_bytes: write_sectors.saturating_mul(512),
+        // Counted since Linux 5.5.
+        flush_ios: fields.get(15).copied().unwrap_or(0),
+        busy_ms,
+        queue_ms: fields.get(10).copied(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_counters_are_read_as_linux_prints_them() {
+        let stat =
+            "  446216 784926 9550688 4382310 883461 322361 4960736 3612 0 1 6 7 8 9 10 11 12\n";
+        let stat = parse_device(stat).expect("complete");
+        assert_eq!((stat.read_ios, stat.read_bytes), (446_216, 9_550_688 * 512));
+        assert_eq!(
+            (stat.write_ios, stat.write_bytes),
+            (883_461, 4_960_736 * 512)
+        );
+        assert_eq!(
+            (stat.busy_ms, stat.queue_ms, stat.flush_ios),
+            (1, Some(6), 11)
+        );
+        assert_eq!(parse_device("1 2 3"), None);
+    }
+
+    #[test]
+    fn what_ends_in_memory_is_known_to_reach_no_disk() {
+        let stack = |bottom| Stack {
+            bottom,
+            in_file: true,
+            ..Stack::default()
+        };
+        let memory = [stack(Some(Vec::new()))];
+        let none = read_disks(&memory).expect("known");
+        assert_eq!(none, Counted::default());
+        assert!(none.can_follow(&none.stat, true));
+        assert!(bottom(&memory, none.stat).in_file);
+        assert_eq!(read_disks(&[stack(None)]), None);
+        // One disk that cannot be read makes the sum unknown.
+        assert_eq!(read_disks(&[stack(Some(vec![(4095, 1_048_575)]))]), None);
+    }
+
+    #[test]
+    fn several_targets_are_counted_together() {
+        let on = |device: u32, bottom: Option<Vec<(u32, u32)>>| Stack {
+            device: Some((4095, device)),
+            bottom,
+            ..Stack::default()
+        };
+        assert_eq!(read_devices(&[]), None);
+        // One that cannot be read makes the sum unknown, and so does one that lies on no device.
+        assert_eq!(read_devices(&[on(1, None)]), None);
+        assert_eq!(read_devices(&[Stack::default()]), None);
+        // A device beside one that ends in memory is a bottom of its own.
+        assert_eq!(read_disks(&[on(1, Some(Vec::new())), on(2, None)]), None);
+        let memory = [on(1, Some(Vec::new())), on(2, Some(Vec::new()))];
+        let none = read_disks(&memory).expect("known");
+        assert_eq!(none.stat, DeviceStat::default());
+    }
+
+    /// A made-up sysfs.
+    struct Fake(tempfile::TempDir);
+
+    const HEAD: (u32, u32) = (259, 1);
+    const PART: (u32, u32) = (259, 2);
+    const ZERO: &str = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+
+    impl Fake {
+        fn new() -> Self {
+            let fake = Self(tempfile::tempdir().expect("a folder"));
+            for folder in ["block", "dev/block"] {
+                std::fs::create_dir_all(fake.0.path().join(folder)).expect("created");
+            }
+            fake
+        }
+
+        fn file(&self, name: &str, text: &str) {
+            let path = self.0.path().join("devices").join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+            std::fs::write(path, format!("{text}\n")).expect("written");
+        }
+
+        fn link(&self, link: &str, device: &str) {
+            let to = self.0.path().join("devices").join(device);
+            std::os::unix::fs::symlink(to, self.0.path().join(link)).expect("linked");
+        }
+
+        fn bytes(&self, number: (u32, u32)) -> Option<(u64, u64)> {
+            let stat = read_device(self.0.path(), number)?;
+            Some((stat.read_bytes / 512, stat.write_bytes / 512))
+        }
+    }
+
+    /// As Linux 6.1 shows a namespace with two controllers, another namespace, and a partition.
+    #[test]
+    fn a_namespace_with_several_paths_is_counted_by_them() {
+        let fake = Fake::new();
+        for (name, stat) in [
+            ("nvme0n1", ZERO),
+            ("nvme0n1/nvme0n1p1", ZERO),
+            ("nvme0c0n1", "48 0 2088 13 297 0 3200 693 0 744 1479"),
+            ("nvme0c1n1", "1 0 8 1 2 0 16 1 0 1 1"),
+            ("nvme0c0n2", "9 0 9 9 9 0 9 9 0 9 9"),
+            ("nvme1c0n1", "9 0 9 9 9 0 9 9 0 9 9"),
+        ] {
+            fake.file(&format!("{name}/stat"), stat);
+            if !name.contains('/') {
+                fake.link(&format!("block/{name}"), name);
+            }
+        }
+        fake.file("nvme0n1/nvme0n1p1/partition", "1");
+        fake.link("dev/block/259:1", "nvme0n1");
+        fake.link("dev/block/259:2", "nvme0n1/nvme0n1p1");
+        assert_eq!(fake.bytes(HEAD), Some((2096, 3216)));
+        assert_eq!(fake.bytes(PART), Some((2096, 3216)));
+        // A kernel whose head counts by itself.
+        fake.file("nvme0n1/stat", "48 0 2000 13 297 0 3000 693 0 744 1479");
+        assert_eq!(fake.bytes(HEAD), Some((2000, 3000)));
+        assert_eq!(fake.bytes(PART), Some((2000, 3000)));
+        // A partition that counts.
+        fake.file("nvme0n1/nvme0n1p1/stat", "1 0 8 1 2 0 16 1 0 1 1");
+        assert_eq!(fake.bytes(PART), Some((8, 16)));
+        // A path that cannot be read makes the sum unknown.
+        fake.file("nvme0n1/stat", ZERO);
+        fake.file("nvme0c1n1/stat", "");
+        assert_eq!(fake.bytes(HEAD), None);
+    }
+
+    #[test]
+    fn what_is_not_counted_is_not_zero() {
+        let fake = Fake::new();
+        for name in ["sda", "sda/sda1"] {
+            fake.file(
+                &format!("{name}/stat"),
+                "48 0 2088 13 297 0 3200 693 0 744 1479",
+            );
+        }
+        fake.file("sda/sda1/partition", "1");
+        fake.file("sda/queue/iostats", "0");
+        fake.link("dev/block/259:1", "sda");
+        fake.link("dev/block/259:2", "sda/sda1");
+        assert_eq!(fake.bytes(HEAD), Some((2088, 3200)));
+        // With a request queue, the switch counts.
+        fake.file("sda/mq/0/nr_tags", "1");
+        assert_eq!((fake.bytes(HEAD), fake.bytes(PART)), (None, None));
+        fake.file("sda/queue/iostats", "1");
+        assert_eq!(fake.bytes(PART), Some((2088, 3200)));
+    }
+
+    #[test]
+    fn a_zero_that_cannot_be_is_unknown() {
+        let counted = |read_ios, is_silent| Counted {
+            stat: DeviceStat {
+                read_ios,
+                ..DeviceStat::default()
+            },
+            is_silent,
+        };
+        let earlier = counted(5, false).stat;
+        assert!(counted(5, false).can_follow(&earlier, true));
+        // A path has gone, and what it had counted with it.
+        assert!(!counted(4, false).can_follow(&earlier, false));
+        // A device that never counted, used and unused, alone and beside another one.
+        assert!(!counted(0, true).can_follow(&DeviceStat::default(), true));
+        assert!(counted(0, true).can_follow(&DeviceStat::default(), false));
+        assert!(!counted(9, true).can_follow(&earlier, true));
+    }
+
+    #[test]
+    fn devices_upon_each_other_have_no_sum() {
+        let entries = std::fs::read_dir("/sys/dev/block").into_iter().flatten();
+        let number = |entry: std::io::Result<std::fs::DirEntry>| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let (major, minor) = name.split_once(':')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        let found: Vec<(u32, u32)> = entries.filter_map(number).take(2).collect();
+        let [upper, lower] = found[..] else {
+            return eprintln!("skipped: there are no two block devices here");
+        };
+        let on = |device, below| Stack {
+            device: Some(device),
+            below,
+            ..Stack::default()
+        };
+        let apart = [on(upper, Vec::new()), on(lower, Vec::new())];
+        assert!(read_devices(&apart).is_some());
+        let [_, lowest] = apart;
+        assert_eq!(read_devices(&[on(upper, vec![lower]), lowest]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}", fields: Vec<u64>) {
+            let _ = parse_device(&text);
+            let line = fields.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(parse_device(&line).is_some(), fields.len() >= 10);
+        }
+
+        #[test]
+        fn what_is_added_can_be_taken_away(a in 0..1u64 << 60, b in 0..1u64 << 60) {
+            let of = |n: u64| DeviceStat { read_ios: n, write_bytes: n / 2, busy_ms: n / 3, ..DeviceStat::default() };
+            prop_assert_eq!(of(a).plus(of(b)).since(of(b)), of(a));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep.
+
+use std::fs::read_to_string;
+use std::sync::LazyLock;
+
+use iolab_workload::counters::Pressure;
+use rustix::time::{ClockId, clock_gettime};
+
+use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
+
+/// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
+const CPUS_MAX: usize = 8;
+
+/// Reads everything now but the frequency, which takes longest where there are many CPUs.
+pub(super) fn read() -> Pressure {
+    let stall = |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
+    Pressure {
+        cpu_stall_ns: stall("cpu"),
+        io_stall_ns: stall("io"),
+        memory_stall_ns: stall("memory"),
+        steal_ns: steal_ns(),
+        suspended_ns: Some(suspended_ns()),
+        throttled_ns: throttled_ns(),
+        cpu_khz: None,
+    }
+}
+
+/// The same with the frequency of now.
+pub(super) fn with_frequency(pressure: Pressure) -> Pressure {
+    Pressure {
+        cpu_khz: frequency_khz(),
+        ..pressure
+    }
+}
+
+/// Documentation/accounting/psi.rst of Linux: `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
+fn parse_stall(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = line
+        .split_whitespace()
+        .find_map(|field| field.strip_prefix("total="))?;
+    total.parse::<u64>().ok()?.checked_mul(1_000)
+}
+
+/// What the hypervisor gave to others so far.
+fn steal_ns() -> Option<u64> {
+    let ticks = CpuTicks::parse(&read_to_string("/proc/stat").ok()?)?.steal?;
+    ticks
+        .checked_mul(1_000_000_000)?
+        .checked_div(rustix::param::clock_ticks_per_second())
+}
+
+/// Time that the machine slept since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+fn suspended_ns() -> u64 {
+    let ns = |id| {
+        let time = clock_gettime(id);
+        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+    };
+    let monotonic = ns(ClockId::Monotonic);
+    u64::try_from(ns(ClockId::Boottime) - monotonic).unwrap_or(0)
+}
+
+/// What the CPU quotas of the control groups of this process, its own and those above it, held it back so far; `None` where none of
+/// them counts that.
+fn throttled_ns() -> Option<u64> {
+    /// Nothing is mounted in the course of a run, or nothing that matters here.
+    static HIERARCHIES: LazyLock<Vec<Hierarchy>> = LazyLock::new(|| {
+        let mounts = std::fs::read("/proc/self/mountinfo");
+        mounts.map_or(Vec::new(), |mounts| Hierarchy::parse(&mounts))
+    });
+    let own = read_to_string("/proc/self/cgroup").ok()?;
+    throttled_of(&HIERARCHIES, &own)
+}
+
+fn throttled_of(hierarchies: &[Hierarchy], own: &str) -> Option<u64> {
+    let has_quota = |group: &ControlGroup<'_>| {
+        group.controllers.is_empty() || group.controllers.contains(&"cpu")
+    };
+    let groups = ControlGroup::parse(own).filter(has_quota);
+    let folders = groups.flat_map(|group| {
+        let hierarchy = hierarchies.iter().find(|hierarchy| hierarchy.holds(&group));
+        hierarchy.map_or(Vec::new(), |hierarchy| hierarchy.on_the_way_up(&group))
+    });
+    let counted = folders.filter_map(|folder| {
+        let stat = read_to_string(folder.join("cpu.stat")).ok()?;
+        parse_throttled(&stat)
+    });
+    counted.reduce(u64::saturating_add)
+}
+
+/// Documentation/admin-guide/cgroup-v2.rst of Linux: `throttled_usec MICROSECONDS`, where there is a quota; of version 1
+/// (scheduler/sched-bwc.rst) `throttled_time NANOSECONDS`.
+fn parse_throttled(text: &str) -> Option<u64> {
+    let value = |name: &str| {
+        let fields = text.lines().filter_map(|line| line.split_once(' '));
+        let (_, value) = fields.into_iter().find(|(key, _)| *key == name)?;
+        value.parse::<u64>().ok()
+    };
+    match value("throttled_usec") {
+        Some(microseconds) => microseconds.checked_mul(1_000),
+        None => value("throttled_time"),
+    }
+}
+
+/// The greatest frequency that cpufreq tells of up to [`CPUS_MAX`] CPUs.
+fn frequency_khz() -> Option<u64> {
+    let khz = |cpu: usize| -> Option<u64> {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+        read_to_string(file).ok()?.trim().parse().ok()
+    };
+    // A machine without cpufreq has none on its first CPU either.
+    let first = khz(0)?;
+    (1..CPUS_MAX).map_while(khz).chain([first]).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PSI: &str = "some avg10=1.53 avg60=0.87 avg300=0.73 total=1080279\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+    #[test]
+    fn stalls_are_read_as_linux_prints_them() {
+        assert_eq!(parse_stall(PSI), Some(1_080_279_000));
+        assert_eq!(parse_stall("full avg10=0.00 total=7\n"), None);
+        assert_eq!(parse_stall("some avg10=0.00 total=x\n"), None);
+    }
+
+    #[test]
+    fn throttling_is_read_as_linux_prints_it() {
+        let stat = "usage_usec 5\nuser_usec 3\nnr_throttled 2\nthrottled_usec 1234\n";
+        assert_eq!(parse_throttled(stat), Some(1_234_000));
+        assert_eq!(parse_throttled("usage_usec 5\nsystem_usec 2\n"), None);
+        assert_eq!(parse_throttled("throttled_usec x\n"), None);
+        let stat = "nr_periods 9\nnr_throttled 2\nthrottled_time 1234567\n";
+        assert_eq!(parse_throttled(stat), Some(1_234_567));
+    }
+
+    #[test]
+    fn quotas_of_all_groups_on_the_way_up_count() {
+        let tree = tempfile::tempdir().expect("a folder");
+        let own = tree.path().join("cpu/slice/run");
+        std::fs::create_dir_all(&own).expect("made");
+        let mount = tree.path().join("cpu");
+        let mounts = format!(
+            "30 24 0:26 / {} rw - cgroup cgroup rw,cpu\n",
+            mount.display()
+        );
+        let found = Hierarchy::parse(mounts.as_bytes());
+        let groups = "4:cpu:/slice/run\n7:pids:/slice/run\n";
+        assert_eq!(throttled_of(&found, groups), None);
+        for (folder, stat) in [
+            (&own, "throttled_time 5\n"),
+            (&mount.join("slice"), "throttled_time 70\n"),
+        ] {
+            std::fs::write(folder.join("cpu.stat"), stat).expect("written");
+        }
+        assert_eq!(throttled_of(&found, groups), Some(75));
+        assert_eq!(throttled_of(&found, "7:pids:/slice/run\n"), None);
+    }
+
+    #[test]
+    fn a_machine_that_runs_this_does_not_sleep() {
+        let before = read();
+        let spent = read().since(&before);
+        assert!(
+            spent.suspended_ns.is_some_and(|ns| ns < 1_000_000),
+            "{spent:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}", total: u64) {
+            let _ = (parse_stall(&text), parse_throttled(&text));
+            let _ = parse_stall(&format!("some total={total}"));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The process's own account: its I/O and its resource use.
+
+use iolab_workload::counters::{ProcessIo, ResourceUse};
+
+pub(super) fn read_process_io() -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string("/proc/self/io").ok()?)
+}
+
+/// The account of this thread alone: proc(5), `/proc/thread-self`.
+pub(super) fn read_thread_io() -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string("/proc/thread-self/io").ok()?)
+}
+
+/// The account of another process, which may have ended already as long as its end was not collected.
+pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
+    parse_process_io(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
+}
+
+/// proc(5), `/proc/pid/io`.
+fn parse_process_io(text: &str) -> Option<ProcessIo> {
+    let field = |name: &str| {
+        text.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')?
+                .trim()
+                .parse()
+                .ok()
+        })
+    };
+    Some(ProcessIo {
+        rchar: field("rchar")?,
+        wchar: field("wchar")?,
+        syscr: field("syscr")?,
+        syscw: field("syscw")?,
+        read_bytes: field("read_bytes")?,
+        write_bytes: field("write_bytes")?,
+    })
+}
+
+pub(super) fn read_usage() -> ResourceUse {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+/// What this thread alone used.
+pub(super) fn read_thread_usage() -> ResourceUse {
+    usage_of(libc::RUSAGE_THREAD)
+}
+
+fn usage_of(whose: libc::c_int) -> ResourceUse {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a writable rusage, and all-zero bytes are a valid one even if the call failed.
+    let usage = unsafe {
+        libc::getrusage(whose, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    resource_use(&usage)
+}
+
+/// What the kernel says that a process used.
+pub(crate) fn resource_use(usage: &libc::rusage) -> ResourceUse {
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    ResourceUse {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_account_is_read_as_linux_prints_it() {
+        let io = "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\nwrite_bytes: 323932160\ncancelled_write_bytes: 0\n";
+        let io = parse_process_io(io).expect("complete");
+        assert_eq!(
+            (io.rchar, io.read_bytes, io.write_bytes),
+            (323_934_931, 4096, 323_932_160)
+        );
+        assert_eq!(parse_process_io("rchar: 1\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}") {
+            prop_assert_eq!(parse_process_io(&text), None);
+        }
+    }
+}

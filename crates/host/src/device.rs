@@ -1,0 +1,508 @@
+//! A block device as sysfs describes it, with everything that it is stacked upon.
+//! Sources: Documentation/ABI/stable/sysfs-block and Documentation/block/queue-sysfs.rst of Linux.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use iolab_storage::sysfs;
+use iolab_storage::{device_under, lies_in_memory};
+use iolab_workload::counters::FlushCounter;
+
+use crate::kernel_text::{chosen, text_of};
+use crate::link::{self, Link};
+use crate::transport::Transport;
+
+/// Deeper stacks than this do not occur; a circle would.
+const DEPTH_MAX: u32 = 8;
+/// Devices below one device that are looked at.
+const BELOW_MAX: usize = 64;
+
+/// The file behind a loop device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backing {
+    /// Its path.
+    pub file: String,
+    /// Whether the loop device reads it past the page cache; `None` where the kernel does not say.
+    pub direct: Option<bool>,
+    /// Whether it lies in memory, so that no device has its bytes.
+    pub in_memory: bool,
+}
+
+/// What a device reports of itself, word for word.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Identity {
+    /// Vendor: of SCSI a name, of PCI and virtio a number.
+    pub vendor: Option<String>,
+    /// Model.
+    pub model: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+}
+
+/// A block device. What sysfs does not tell is `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Device {
+    /// Kernel name: `nvme0n1p2`.
+    pub name: String,
+    /// Number of the whole disk, MAJOR and MINOR.
+    pub number: Option<(u32, u32)>,
+    /// Name of the whole disk: `nvme0n1`; the device's own where it is no partition.
+    pub disk: String,
+    /// Name for people: vendor and model where both are words.
+    pub model: Option<String>,
+    /// What it reports of itself.
+    pub identity: Identity,
+    /// How it is attached.
+    pub transport: Transport,
+    /// Size of the disk, bytes.
+    pub bytes: Option<u64>,
+    /// Whether its medium can be removed.
+    pub removable: Option<bool>,
+    /// Whether it has platters.
+    pub rotational: Option<bool>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// The scheduler in force.
+    pub scheduler: Option<String>,
+    /// Read-ahead of buffered reads, bytes.
+    pub read_ahead_bytes: Option<u64>,
+    /// Requests that a queue holds.
+    pub requests_max: Option<u64>,
+    /// Pieces of memory that one request may consist of.
+    pub segments_max: Option<u64>,
+    /// The largest request that reaches the device in one piece, bytes.
+    pub request_max_bytes: Option<u64>,
+    /// Smallest unit that can be addressed, bytes.
+    pub logical_block_bytes: Option<u64>,
+    /// Smallest unit that is written without reading first, bytes.
+    pub physical_block_bytes: Option<u64>,
+    /// I/O size that the device prefers, bytes; `None` where it does not say.
+    pub optimal_io_bytes: Option<u64>,
+    /// Bytes by which its start misses its own physical blocks.
+    pub misaligned_bytes: Option<u64>,
+    /// Whether the kernel counts its traffic.
+    pub counts_traffic: Option<bool>,
+    /// Whether the kernel counts flushes: it does so where it queues requests, not where a driver takes them as they come.
+    pub counts_flushes: bool,
+    /// Its connection to the machine.
+    pub link: Option<Link>,
+    /// Temperature and the limit at which it slows down, degrees Celsius.
+    pub temperature: Option<(f64, f64)>,
+    /// What kind of layer it is: `crypt`, `lvm`, `mpath`, `raid1`.
+    pub layer: Option<String>,
+    /// The file behind a loop device.
+    pub backing: Option<Backing>,
+    /// The devices it is made of.
+    pub below: Vec<Device>,
+}
+
+impl Device {
+    /// Reads what `sys` (`/sys`) says of a device; `None` where it does not know it.
+    pub fn read(sys: &Path, (major, minor): (u32, u32)) -> Option<Self> {
+        Some(read(sys, &folder_of(sys, (major, minor))?, DEPTH_MAX))
+    }
+
+    /// The device and all below it, from the top.
+    pub fn stack(&self) -> Vec<&Device> {
+        let mut all = vec![self];
+        for below in &self.below {
+            all.extend(below.stack());
+        }
+        all
+    }
+
+    /// Whose counters hold the flushes of the write cache that it announces; `None` where nothing counts them. A partition's are
+    /// those of its disk. A layer announces the cache of what lies below it, and a loop device one of its own.
+    pub fn flush_counter(&self) -> Option<FlushCounter> {
+        let is_own = self.below.is_empty() || self.backing.is_some();
+        let mut stack = self.stack().into_iter();
+        let mut ends = self.stack().into_iter().filter(|end| end.below.is_empty());
+        match is_own {
+            true if !self.counts_flushes => None,
+            true if self.name == self.disk => Some(FlushCounter::Device),
+            // The counters of a partition have no flushes, and those of its disk are those of the bottom, unless it lies on a file.
+            true => self.backing.is_none().then_some(FlushCounter::Disks),
+            false => (stack.all(|layer| layer.backing.is_none())
+                && ends.all(|end| end.counts_flushes))
+            .then_some(FlushCounter::Disks),
+        }
+    }
+
+    /// `dm-0 (crypt) on nvme0n1p2`, as deep as it goes.
+    pub fn chain(&self) -> String {
+        let kind = self.backing.as_ref().map(|_| "a file");
+        let own = match self.layer.as_deref().or(kind) {
+            Some(kind) => format!("{} ({kind})", self.name),
+            None => self.name.clone(),
+        };
+        let below: Vec<String> = self.below.iter().map(Device::chain).collect();
+        match below.as_slice() {
+            [] => own,
+            [one] => format!("{own} on {one}"),
+            several => format!("{own} on [{}]", several.join(", ")),
+        }
+    }
+}
+
+fn folder_of(sys: &Path, (major, minor): (u32, u32)) -> Option<PathBuf> {
+    fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()
+}
+
+fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
+    let disk = if folder.join("partition").exists() {
+        folder.parent().unwrap_or(folder)
+    } else {
+        folder
+    };
+    let number = |file: &str| sysfs::value(&disk.join(file));
+    let flag = |file: &str| number(file).map(|value| value != 0);
+    let kib = |file: &str| number(file)?.checked_mul(1024);
+    let disk_name = sysfs::name_of(disk);
+    let transport = transport(disk, &disk_name);
+    let backing = backing(disk);
+    let has_queue = disk.join("mq").exists();
+    let identity = Identity {
+        vendor: text_of(disk.join("device/vendor")),
+        model: text_of(disk.join("device/model")),
+        firmware: text_of(disk.join("device/firmware_rev")),
+    };
+    Device {
+        name: sysfs::name_of(folder),
+        number: sysfs::device_number(disk),
+        model: model(disk, &identity),
+        identity,
+        transport,
+        bytes: number("size").and_then(|sectors| sectors.checked_mul(512)),
+        removable: flag("removable"),
+        rotational: flag("queue/rotational"),
+        write_cache: text_of(disk.join("queue/write_cache")),
+        scheduler: text_of(disk.join("queue/scheduler")).map(|text| chosen(&text)),
+        read_ahead_bytes: kib("queue/read_ahead_kb"),
+        requests_max: number("queue/nr_requests"),
+        segments_max: number("queue/max_segments"),
+        request_max_bytes: kib("queue/max_sectors_kb"),
+        logical_block_bytes: number("queue/logical_block_size"),
+        physical_block_bytes: number("queue/physical_block_size"),
+        optimal_io_bytes: number("queue/optimal_io_size").filter(|bytes| *bytes > 0),
+        misaligned_bytes: text_of(folder.join("alignment_offset"))
+            .and_then(|text| text.parse().ok()),
+        counts_traffic: sysfs::counts_traffic(disk),
+        counts_flushes: has_queue && flag("queue/iostats") == Some(true),
+        link: link::read(disk, transport),
+        temperature: temperature(disk),
+        layer: layer(disk),
+        below: match depth {
+            0 => Vec::new(),
+            _ => below(sys, folder, disk, backing.as_ref())
+                .iter()
+                .map(|folder| read(sys, folder, depth - 1))
+                .collect(),
+        },
+        backing,
+        disk: disk_name,
+    }
+}
+
+fn model(disk: &Path, identity: &Identity) -> Option<String> {
+    let vendor = identity.vendor.as_ref().filter(|vendor| {
+        // Of SCSI the vendor is a name; of PCI and virtio a number.
+        !vendor.starts_with("0x") && vendor.as_str() != "ATA"
+    });
+    let model = identity.model.clone();
+    let model = model.or_else(|| text_of(disk.join("device/name")))?;
+    Some(match vendor {
+        Some(vendor) => format!("{vendor} {model}"),
+        None => model,
+    })
+}
+
+/// The disk's place in the tree of devices tells; where it has none, its name does.
+fn transport(disk: &Path, name: &str) -> Transport {
+    const BY_NAME: [(&str, Transport); 12] = [
+        ("loop", Transport::Loop),
+        ("zram", Transport::Zram),
+        ("ram", Transport::RamDisk),
+        ("dm-", Transport::DeviceMapper),
+        ("md", Transport::Raid),
+        ("nbd", Transport::Network),
+        ("rbd", Transport::Network),
+        ("drbd", Transport::Network),
+        ("pmem", Transport::Pmem),
+        ("mmcblk", Transport::Mmc),
+        ("xvd", Transport::Xen),
+        ("vd", Transport::Virtio),
+    ];
+    if name.starts_with("nvme") {
+        let fabric = text_of(disk.join("device/transport")).is_some_and(|text| text != "pcie");
+        return match fabric {
+            true => Transport::NvmeFabric,
+            false => Transport::Nvme,
+        };
+    }
+    if let Some((_, transport)) = BY_NAME.iter().find(|(start, _)| name.starts_with(start)) {
+        return *transport;
+    }
+    let has = |start: &str| {
+        disk.components()
+            .any(|part| part.as_os_str().to_string_lossy().starts_with(start))
+    };
+    // USB and virtio adapters carry SCSI, so that what they hang on is asked first.
+    if has("usb") {
+        Transport::Usb
+    } else if has("virtio") {
+        Transport::Virtio
+    } else if has("ata") {
+        Transport::Sata
+    } else if has("host") || has("target") {
+        Transport::Scsi
+    } else {
+        Transport::Other
+    }
+}
+
+/// Of device mapper the first part of the UUID (`CRYPT-LUKS2-...`), of software RAID the level.
+fn layer(disk: &Path) -> Option<String> {
+    let mapper = text_of(disk.join("dm/uuid")).map(|uuid| {
+        let kind = uuid.split('-').next().unwrap_or(&uuid);
+        kind.to_ascii_lowercase()
+    });
+    mapper.or_else(|| text_of(disk.join("md/level")))
+}
+
+fn backing(disk: &Path) -> Option<Backing> {
+    let file = sysfs::backing_file(disk)?;
+    Some(Backing {
+        in_memory: lies_in_memory(&file),
+        file: file.to_string_lossy().into_owned(),
+        direct: text_of(disk.join("loop/dio")).map(|text| text == "1"),
+    })
+}
+
+/// The lowest limit that is stated; sensors give thousandths of a degree.
+fn temperature(disk: &Path) -> Option<(f64, f64)> {
+    let device = disk.join("device");
+    let sensors = [device.clone(), device.join("hwmon")];
+    let sensor = sensors.iter().find_map(|folder| {
+        let entries = fs::read_dir(folder).ok()?;
+        let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        paths.find(|path| {
+            sysfs::name_of(path).starts_with("hwmon") && path.join("temp1_input").exists()
+        })
+    })?;
+    let degrees = |file: &str| {
+        let thousandths: f64 = text_of(sensor.join(file))?.parse().ok()?;
+        Some(thousandths / 1000.0)
+    };
+    Some((degrees("temp1_input")?, degrees("temp1_max")?))
+}
+
+/// What sysfs has of the devices right below: the members of a layer, or the device that a loop device's file lies on.
+fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> Vec<PathBuf> {
+    if let Some(backing) = backing {
+        let number = device_under(Path::new(&backing.file));
+        return number
+            .and_then(|number| folder_of(sys, number))
+            .into_iter()
+            .collect();
+    }
+    // A partition has no slaves of its own: it is part of its disk, which may have some.
+    let lists = [folder.join("slaves"), disk.join("slaves")];
+    let Some(entries) = lists.iter().find_map(|list| fs::read_dir(list).ok()) else {
+        return Vec::new();
+    };
+    let mut folders: Vec<PathBuf> = entries
+        .filter_map(|entry| fs::canonicalize(entry.ok()?.path()).ok())
+        .take(BELOW_MAX)
+        .collect();
+    folders.sort();
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    /// An NVMe disk with a partition, LUKS upon it, and a loop device elsewhere.
+    fn machine() -> Tree {
+        let tree = Tree::new();
+        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+        tree.files(
+            nvme,
+            &[
+                ("dev", "259:0"),
+                ("size", "2000409264"),
+                ("queue/rotational", "0"),
+                ("queue/write_cache", "write back"),
+                ("queue/scheduler", "[none] mq-deadline kyber"),
+                ("queue/max_sectors_kb", "512"),
+                ("queue/read_ahead_kb", "128"),
+                ("queue/logical_block_size", "512"),
+                ("queue/physical_block_size", "4096"),
+                ("queue/optimal_io_size", "0"),
+                ("queue/iostats", "1"),
+                ("device/model", "Samsung SSD 990 PRO 1TB"),
+                ("device/transport", "pcie"),
+                ("device/hwmon3/temp1_input", "45850"),
+                ("device/hwmon3/temp1_max", "81850"),
+                ("nvme0n1p2/partition", "2"),
+                ("nvme0n1p2/alignment_offset", "0"),
+            ],
+        );
+        let mapper = "devices/virtual/block/dm-0";
+        tree.files(mapper, &[("dm/uuid", "CRYPT-LUKS2-12ab-root")]);
+        tree.link(
+            &format!("{mapper}/slaves/nvme0n1p2"),
+            &format!("{nvme}/nvme0n1p2"),
+        );
+        let looped = "devices/virtual/block/loop7";
+        tree.files(
+            looped,
+            &[("loop/backing_file", "/images/a.img"), ("loop/dio", "0")],
+        );
+        tree.link("dev/block/259:2", &format!("{nvme}/nvme0n1p2"));
+        tree.link("dev/block/253:0", mapper);
+        tree.link("dev/block/7:7", looped);
+        tree
+    }
+
+    #[test]
+    fn a_partition_is_described_by_its_disk() {
+        let tree = machine();
+        let device = Device::read(tree.path(), (259, 2)).expect("there");
+        assert_eq!((&*device.name, &*device.disk), ("nvme0n1p2", "nvme0n1"));
+        assert_eq!(device.number, Some((259, 0)));
+        assert_eq!(device.transport, Transport::Nvme);
+        assert_eq!(device.bytes, Some(2_000_409_264 * 512));
+        assert_eq!(device.rotational, Some(false));
+        assert_eq!(device.scheduler.as_deref(), Some("none"));
+        assert_eq!(device.request_max_bytes, Some(512 << 10));
+        assert_eq!(device.optimal_io_bytes, None);
+        assert_eq!(device.misaligned_bytes, Some(0));
+        assert_eq!(device.temperature, Some((45.85, 81.85)));
+        assert!(device.below.is_empty() && device.layer.is_none());
+    }
+
+    #[test]
+    fn a_switch_that_has_no_effect_says_nothing() {
+        let tree = Tree::new();
+        for (number, name, queues) in [(1, "sda", "mq/0/nr_tags"), (2, "zram0", "comp_algorithm")] {
+            let folder = format!("devices/virtual/block/{name}");
+            tree.files(&folder, &[("queue/iostats", "0"), (queues, "1")]);
+            tree.link(&format!("dev/block/9:{number}"), &folder);
+        }
+        let counts = |number| {
+            Device::read(tree.path(), (9, number))
+                .expect("there")
+                .counts_traffic
+        };
+        assert_eq!((counts(1), counts(2)), (Some(false), None));
+    }
+
+    #[test]
+    fn stacks_are_followed_down() {
+        let tree = machine();
+        let device = Device::read(tree.path(), (253, 0)).expect("there");
+        assert_eq!(device.transport, Transport::DeviceMapper);
+        assert_eq!(device.chain(), "dm-0 (crypt) on nvme0n1p2");
+        let names: Vec<_> = device.stack().iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, ["dm-0", "nvme0n1p2"]);
+    }
+
+    #[test]
+    fn flushes_are_looked_for_where_they_are_counted() {
+        let tree = machine();
+        let of = |number| {
+            Device::read(tree.path(), number)
+                .expect("there")
+                .flush_counter()
+        };
+        // Without a queue nothing counts them, below or above.
+        assert_eq!([(259, 2), (253, 0), (7, 7)].map(of), [None; 3]);
+        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+        tree.files(nvme, &[("mq/0/nr_tags", "1023")]);
+        let looped = "devices/virtual/block/loop7";
+        tree.files(looped, &[("mq/0/nr_tags", "128"), ("queue/iostats", "1")]);
+        // A partition's are its disk's; encryption announces the cache of the disk below; a loop device has its own.
+        let disks = Some(FlushCounter::Disks);
+        assert_eq!([(259, 2), (253, 0)].map(of), [disks, disks]);
+        assert_eq!(of((7, 7)), Some(FlushCounter::Device));
+        tree.link("dev/block/259:0", nvme);
+        assert_eq!(of((259, 0)), Some(FlushCounter::Device));
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        let tree = machine();
+        tree.link(
+            "devices/virtual/block/md9/slaves/x",
+            "devices/virtual/block/md9",
+        );
+        tree.link("dev/block/9:9", "devices/virtual/block/md9");
+        let device = Device::read(tree.path(), (9, 9)).expect("there");
+        assert_eq!(device.stack().len(), DEPTH_MAX as usize + 1);
+    }
+
+    #[test]
+    fn loop_devices_name_their_file() {
+        let tree = machine();
+        let device = Device::read(tree.path(), (7, 7)).expect("there");
+        let backing = device.backing.as_ref().expect("told");
+        assert_eq!(
+            (&*backing.file, backing.direct),
+            ("/images/a.img", Some(false))
+        );
+        assert!(device.below.is_empty(), "no such file");
+        assert_eq!(Device::read(tree.path(), (1, 1)), None);
+    }
+
+    #[test]
+    fn a_loop_device_lies_on_the_device_of_its_file() {
+        let tree = machine();
+        let file = tree.path().join("a.img");
+        fs::write(&file, "x").expect("written");
+        let Some((major, minor)) = device_under(&file) else {
+            return eprintln!("skipped: {} lies on no block device", file.display());
+        };
+        tree.files(
+            "devices/virtual/block/loop8",
+            &[("loop/backing_file", &file.display().to_string())],
+        );
+        tree.link("dev/block/7:8", "devices/virtual/block/loop8");
+        let nvme = "devices/pci0000:00/0000:00:1d.0/0000:03:00.0/nvme/nvme0/nvme0n1";
+        tree.link(&format!("dev/block/{major}:{minor}"), nvme);
+        let device = Device::read(tree.path(), (7, 8)).expect("there");
+        assert_eq!(device.chain(), "loop8 (a file) on nvme0n1");
+    }
+
+    #[test]
+    fn the_way_to_the_disk_tells_the_transport() {
+        for (path, name, expected) in [
+            (
+                "/sys/devices/pci0/usb2/2-1/host4/target4:0:0/block/sdb",
+                "sdb",
+                Transport::Usb,
+            ),
+            (
+                "/sys/devices/pci0/ata1/host0/target0:0:0/block/sda",
+                "sda",
+                Transport::Sata,
+            ),
+            (
+                "/sys/devices/pci0/virtio2/host2/target2:0:0/block/sda",
+                "sda",
+                Transport::Virtio,
+            ),
+            (
+                "/sys/devices/pci0/host2/port-2:0/block/sda",
+                "sda",
+                Transport::Scsi,
+            ),
+            ("/sys/devices/platform/block/odd", "odd", Transport::Other),
+            ("/sys/devices/virtual/block/zram0", "zram0", Transport::Zram),
+            ("/sys/devices/virtual/block/md127", "md127", Transport::Raid),
+        ] {
+            assert_eq!(transport(Path::new(path), name), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What the kernel says in files of `/proc` and `/sys`.
+
+use std::fs;
+use std::path::Path;
+
+use iolab_storage::meminfo;
+
+/// The content of a file of `/proc` or `/sys` without the blanks around it; `None` where it is missing or empty.
+pub fn text_of(path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The entry in brackets of a list such as `none [mq-deadline] kyber`; the whole text when there is none.
+pub fn chosen(text: &str) -> String {
+    let inside = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text, |(name, _)| name).trim().to_owned()
+}
+
+/// All memory of the machine, bytes.
+pub fn memory_bytes() -> Option<u64> {
+    meminfo::bytes("MemTotal")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_in_brackets_is_chosen() {
+        assert_eq!(chosen("none [mq-deadline] kyber bfq\n"), "mq-deadline");
+        assert_eq!(chosen("none\n"), "none");
+        assert_eq!(chosen("[none\n"), "[none");
+    }
+}

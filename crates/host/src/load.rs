@@ -1,0 +1,172 @@
+//! What others do to the machine right now: a short look at its counters while this process sleeps.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::counters;
+use iolab_storage::Stack;
+use iolab_storage::procfs::CpuTicks;
+use iolab_workload::counters::Counters;
+
+/// What went on during the look.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Load {
+    /// CPUs that were busy: 1.5 is one and a half.
+    pub cpus_busy: Option<f64>,
+    /// CPUs' worth of time that a hypervisor gave to others.
+    pub cpus_stolen: Option<f64>,
+    /// The process that used most CPU time, and how many CPUs.
+    pub busiest: Option<(String, f64)>,
+    /// Share of the time in which some task waited for memory.
+    pub memory_stall: Option<f64>,
+    /// Bytes per second that the target's device read.
+    pub device_read_rate: Option<f64>,
+    /// Bytes per second that it wrote.
+    pub device_write_rate: Option<f64>,
+    /// Requests per second that it completed.
+    pub device_request_rate: Option<f64>,
+}
+
+impl Load {
+    /// Looks for this long at the machine and at the target's devices.
+    pub fn look(proc: &Path, stack: &Stack, span: Duration) -> Self {
+        let before = Snapshot::take(proc, stack);
+        std::thread::sleep(span);
+        before.until_now(proc, stack)
+    }
+}
+
+/// CPU time of one process, clock ticks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Task {
+    pid: u32,
+    name: String,
+    ticks: u64,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    tasks: Vec<Task>,
+    at: Instant,
+    busy_ticks: Option<u64>,
+    counters: Counters,
+}
+
+impl Snapshot {
+    fn take(proc: &Path, stack: &Stack) -> Self {
+        Self {
+            tasks: tasks(proc),
+            at: Instant::now(),
+            busy_ticks: busy_ticks_now(proc),
+            counters: counters::snapshot(std::slice::from_ref(stack)),
+        }
+    }
+
+    fn until_now(&self, proc: &Path, stack: &Stack) -> Load {
+        let counters = counters::since(&self.counters, std::slice::from_ref(stack));
+        let busy_ticks = busy_ticks_now(proc);
+        let seconds = self.at.elapsed().as_secs_f64().max(1e-3);
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let cpus = |ticks: u64| ticks as f64 / per_second / seconds;
+        let rate = |count: u64| count as f64 / seconds;
+        let share = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);
+        // Of a disk, what its other partitions do counts too.
+        let device = counters.bottom.map(|b| b.stat).or(counters.device);
+        let busy = busy_ticks.zip(self.busy_ticks);
+        Load {
+            cpus_busy: busy.map(|(now, then)| cpus(now.saturating_sub(then))),
+            cpus_stolen: counters
+                .pressure
+                .steal_ns
+                .map(|ns| ns as f64 / 1e9 / seconds),
+            busiest: busiest(&tasks(proc), &self.tasks).map(|(name, ticks)| (name, cpus(ticks))),
+            memory_stall: counters.pressure.memory_stall_ns.map(share),
+            device_read_rate: device.map(|d| rate(d.read_bytes)),
+            device_write_rate: device.map(|d| rate(d.write_bytes)),
+            device_request_rate: device.map(|d| rate(d.read_ios + d.write_ios)),
+        }
+    }
+}
+
+fn busy_ticks_now(proc: &Path) -> Option<u64> {
+    Some(CpuTicks::parse(&fs::read_to_string(proc.join("stat")).ok()?)?.busy)
+}
+
+/// All processes but this one.
+fn tasks(proc: &Path) -> Vec<Task> {
+    let Ok(entries) = fs::read_dir(proc) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let text = fs::read(entry.path().join("stat")).ok()?;
+            task(pid, &String::from_utf8_lossy(&text))
+        })
+        .filter(|task| task.pid != std::process::id())
+        .collect()
+}
+
+/// proc_pid_stat(5); the name stands in parentheses and may contain some itself.
+fn task(pid: u32, stat: &str) -> Option<Task> {
+    let (open, close) = (stat.find('(')?, stat.rfind(')')?);
+    let name = stat.get(open + 1..close)?.to_owned();
+    // The state is field 3 and comes first here; utime is field 14, stime 15.
+    let mut fields = stat.get(close + 1..)?.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    let ticks = ticks()?.saturating_add(ticks()?);
+    Some(Task { pid, name, ticks })
+}
+
+fn busiest(now: &[Task], then: &[Task]) -> Option<(String, u64)> {
+    let used = now.iter().map(|task| {
+        let before = then.iter().find(|other| other.pid == task.pid);
+        let before = before.map_or(0, |other| other.ticks);
+        (task, task.ticks.saturating_sub(before))
+    });
+    let (task, ticks) = used.max_by_key(|(_, ticks)| *ticks)?;
+    (ticks > 0).then(|| (task.name.clone(), ticks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_as_linux_prints_it() {
+        let line = "77 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20 0";
+        let expected = Task {
+            pid: 77,
+            name: "a (b) c".to_owned(),
+            ticks: 42,
+        };
+        assert_eq!(task(77, line), Some(expected));
+        assert_eq!(task(77, "77 (x"), None);
+    }
+
+    #[test]
+    fn the_busiest_is_the_one_that_worked_in_between() {
+        let of = |pid, name: &str, ticks| Task {
+            pid,
+            name: name.to_owned(),
+            ticks,
+        };
+        let then = [of(1, "old", 9_000), of(2, "busy", 10)];
+        let now = [of(1, "old", 9_001), of(2, "busy", 30), of(3, "new", 5)];
+        assert_eq!(busiest(&now, &then), Some(("busy".to_owned(), 20)));
+        assert_eq!(busiest(&then, &then), None);
+    }
+
+    #[test]
+    fn this_machine_can_be_looked_at() {
+        let load = Load::look(
+            Path::new("/proc"),
+            &Stack::default(),
+            Duration::from_millis(20),
+        );
+        assert!(load.cpus_busy.is_some_and(|cpus| cpus >= 0.0));
+        assert_eq!(load.device_read_rate, None);
+    }
+}

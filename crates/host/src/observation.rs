@@ -1,0 +1,81 @@
+//! What is looked at around the timed span of a trial, by the thread that coordinates it: kernel counters, and the
+//! state that the page cache and the file are in. Nothing of it happens within the span.
+
+use std::time::{Duration, Instant};
+
+use iolab_workload::counters::Counters;
+use iolab_workload::region::Region;
+
+use crate::counters::{self, FileRange, extents, residency};
+use iolab_storage::{Stack, Target, TargetKind};
+
+/// Looks at what a trial uses, before and after it.
+pub struct Observation<'a> {
+    /// Of each device that is used.
+    stacks: Vec<Stack>,
+    watched: Vec<FileRange<'a>>,
+    region: Region,
+    spent: Duration,
+}
+
+impl<'a> Observation<'a> {
+    /// Prepares to look at ranges (target, offset, length) of files and devices, and looks at what can be looked at long
+    /// before the start.
+    pub fn new(ranges: impl Iterator<Item = (&'a Target, u64, u64)>) -> Self {
+        let began = Instant::now();
+        let ranges: Vec<_> = ranges.collect();
+        let stored = ranges
+            .iter()
+            .filter(|(target, ..)| target.kind() != TargetKind::CharDevice);
+        let watched: Vec<FileRange<'a>> = stored
+            .map(|(target, offset, length)| FileRange {
+                file: target.holder(),
+                offset: *offset,
+                length: *length,
+            })
+            .collect();
+        let regular = !ranges.is_empty()
+            && ranges
+                .iter()
+                .all(|(target, ..)| target.kind() != TargetKind::BlockDevice);
+        let region = Region {
+            extents: regular.then(|| extents(&watched)).flatten(),
+            ..Region::default()
+        };
+        let mut stacks: Vec<Stack> = Vec::new();
+        for (target, ..) in &ranges {
+            let stack = target.stack();
+            if !stacks.contains(&stack) {
+                stacks.push(stack);
+            }
+        }
+        Self {
+            stacks,
+            watched,
+            region,
+            spent: began.elapsed(),
+        }
+    }
+
+    /// The last look before the start: everything is ready.
+    pub fn before(&mut self) -> Counters {
+        let began = Instant::now();
+        self.region.before = residency(&self.watched);
+        let seen = counters::snapshot(&self.stacks);
+        self.spent += began.elapsed();
+        seen
+    }
+
+    /// The first look after the end: what happened since, and the state that it left.
+    pub fn after(mut self, before: &Counters) -> (Counters, Region) {
+        let began = Instant::now();
+        let counted = counters::since(before, &self.stacks);
+        self.region.after = residency(&self.watched);
+        let spent = self.spent + began.elapsed();
+        let region = Region {
+            evidence_ns: spent.as_nanos() as u64,
+            ..self.region
+        };
+        (counted, region)
+    }
+}

@@ -1,0 +1,431 @@
+//! One run of a program, timed as a whole: from the call that starts it until its end is seen.
+//!
+//! The program reads nothing from its standard input and its output goes to `/dev/null`, or is kept where it is what the
+//! run is for; of what it writes to its standard error the last is kept for the message should it fail. It leads a process
+//! group of its own, which is killed when the trial is over: nothing that it started stays behind.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::clock::Clock;
+use crate::counters::{process_io_of, resource_use};
+use crate::observation::Observation;
+use crate::page_cache;
+use iolab_storage::Target;
+use iolab_workload::counters::{Counters, ResourceUse};
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::{
+    Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd, Tally,
+};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Result};
+
+/// Time after which the stop flag is looked at again. The program's end is not waited for in steps: it wakes us.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Bytes of the program's last words that are kept.
+const LAST_WORDS_MAX: usize = 400;
+
+mod arguments;
+mod stream;
+
+pub use arguments::Arguments;
+use stream::{Keep, Stream};
+
+/// A program to run, ready to be started without a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The file to execute.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Arguments,
+    /// Kills it, and fails the trial, when it has not ended by then.
+    pub time_limit: Option<Duration>,
+    /// Bytes of its standard output that are kept; a program that writes more is killed, and the trial has failed. `None`:
+    /// its output is dropped. A program whose output is kept dies with iolab, even where iolab is killed.
+    pub output_max: Option<usize>,
+}
+
+/// What a run of a program gave.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// What the trial did.
+    pub outcome: Outcome,
+    /// What it wrote to its standard output, where that is kept.
+    pub output: Vec<u8>,
+}
+
+impl Program {
+    /// Finds the file that `name` stands for as a shell does: a name without a slash is looked for in `PATH`.
+    ///
+    /// # Errors
+    /// Of kind usage when there is none that this user may execute.
+    pub fn find(name: &Path) -> Result<PathBuf> {
+        let place = name.display();
+        let access = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK);
+        if name.as_os_str().as_encoded_bytes().contains(&b'/') {
+            let is_file = name.metadata().map(|metadata| metadata.is_file());
+            return match (is_file, access(name)) {
+                (Ok(true), Ok(())) => Ok(name.to_owned()),
+                (Err(error), _) => Err(Error::usage(format!("cannot run {place}: {error}"))
+                    .hint("check the path; it is taken from the current directory")),
+                _ => Err(
+                    Error::usage(format!("{place} is not an executable program"))
+                        .hint("give a program, or make it executable with chmod +x"),
+                ),
+            };
+        }
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders)
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file() && access(path).is_ok())
+            .ok_or_else(|| {
+                Error::usage(format!("there is no program '{place}' in PATH"))
+                    .hint("install it, or give its path: ./NAME in the current directory")
+            })
+    }
+
+    /// The program and its arguments, for people.
+    pub fn line(&self) -> String {
+        std::iter::once(self.path.as_os_str())
+            .chain(self.arguments.shown().iter().map(OsString::as_os_str))
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Runs a program once that reads or writes ranges of `files`, whose page cache is brought into the state that `spec` asks
+/// for before. Without a file nothing is prepared or looked at. Before and after it the paths of the files have to lead to them.
+///
+/// The outcome tells as reads what the program's own I/O account counted: every read call, those of the loader
+/// included. A program that fails, or is killed for taking too long, is no error of this function: the outcome then
+/// says [`Ended::Failed`]. Raising `stop` kills it and gives [`Ended::Interrupted`].
+///
+/// # Errors
+/// When the program cannot be started, or the cache cannot be prepared; of kind refused when a path leads elsewhere.
+pub fn run(
+    program: &Program,
+    files: &[(&Target, Range<u64>)],
+    spec: &TrialSpec,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<Ran> {
+    for (file, range) in files {
+        page_cache::prepare(spec, file, range.clone(), range.clone(), stop)?;
+    }
+    let (mut command, last_words, output) = prepare(program)?;
+    let check_paths = || files.iter().try_for_each(|(file, _)| file.check_path());
+    check_paths()?;
+    let watched = files
+        .iter()
+        .map(|(file, range)| (*file, range.start, range.end - range.start));
+    let mut observation = Observation::new(watched);
+    let before = observation.before();
+    let anchor = clock.anchor();
+    let deadline = program.time_limit.map(|limit| Instant::now() + limit);
+    let start = clock.now();
+    let running = Running::start(&mut command, program)?;
+    // The write ends of the pipes are the program's alone from here on.
+    drop(command);
+    let mut watch = Watch {
+        end: running.end()?,
+        running,
+        streams: [last_words, output],
+        deadline,
+    };
+    let seen = watch.wait(clock, stop)?;
+    let drift = clock.drift_ppm(anchor);
+    let process_io = process_io_of(watch.running.id());
+    let (status, usage) = watch.running.reap()?;
+    let (counters, region) = observation.after(&before);
+    let counters = Counters {
+        process_io,
+        usage,
+        ..counters
+    };
+    if seen.why != Why::Stopped {
+        check_paths()?;
+    }
+    let [last_words, output] = watch.streams;
+    let failure = failed(&seen, status, program).map(|end| {
+        Failure::Program(FailedProgram {
+            command: program.line(),
+            end,
+            last_words: program.arguments.shown_in(&last_words.text()),
+        })
+    });
+    let outcome = Outcome {
+        ended: match (seen.why, &failure) {
+            (Why::Stopped, _) => Ended::Interrupted,
+            (_, Some(_)) => Ended::Failed,
+            _ => Ended::Done,
+        },
+        elapsed_ns: clock.ns_between(start, seen.at),
+        clock_drift_ppm: drift,
+        region,
+        ..outcome(counters, failure)
+    };
+    Ok(Ran {
+        outcome,
+        output: output.into_bytes(),
+    })
+}
+
+/// The command with its streams opened, so that nothing of that falls into the timed span; and what comes out of its
+/// standard error and its standard output.
+fn prepare(program: &Program) -> Result<(Command, Stream, Stream)> {
+    let null = |write: bool| File::options().read(!write).write(write).open("/dev/null");
+    let pipe = || -> std::io::Result<_> {
+        let (from, to) = std::io::pipe()?;
+        rustix::io::ioctl_fionbio(&from, true)?;
+        Ok((from, to))
+    };
+    let refused = |error: std::io::Error| {
+        Error::failed(format!(
+            "the streams of a program cannot be opened: {error}"
+        ))
+        .hint("check the limit of open files (ulimit -n), and that /dev/null is there")
+    };
+    let (from, to) = pipe().map_err(refused)?;
+    let mut command = Command::new(&program.path);
+    command
+        .args(program.arguments.given())
+        .stdin(null(false).map_err(refused)?)
+        .stderr(to)
+        .process_group(0);
+    let last_words = Stream::new(from, Keep::Last(LAST_WORDS_MAX));
+    let Some(max) = program.output_max else {
+        command.stdout(null(true).map_err(refused)?);
+        return Ok((command, last_words, Stream::closed()));
+    };
+    let (from, to) = pipe().map_err(refused)?;
+    command.stdout(to);
+    die_with_parent(&mut command);
+    Ok((command, last_words, Stream::new(from, Keep::First(max))))
+}
+
+/// Lets the program be killed when this thread ends, however it ends.
+fn die_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let arrange = move || -> std::io::Result<()> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended before it was asked for.
+        match rustix::process::getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(ErrorKind::Interrupted.into()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and touches nothing that another thread may hold.
+    unsafe { command.pre_exec(arrange) };
+}
+
+/// How a program ended that did not succeed; `None` for one that did, or that we stopped.
+fn failed(seen: &Seen, status: ExitStatus, program: &Program) -> Option<ProgramEnd> {
+    match (seen.why, status.code(), status.signal()) {
+        (Why::Stopped, ..) | (Why::Ended, Some(0), _) => None,
+        (Why::TimeIsOver, ..) => Some(ProgramEnd::Time(program.time_limit.unwrap_or_default())),
+        (Why::TooMuchOutput, ..) => Some(ProgramEnd::Output(program.output_max.unwrap_or(0))),
+        (Why::Ended, Some(code), _) => Some(ProgramEnd::Code(code)),
+        (Why::Ended, None, signal) => Some(ProgramEnd::Signal(signal.unwrap_or(0))),
+    }
+}
+
+/// All of the outcome that does not depend on how the program ended.
+fn outcome(counters: Counters, failure: Option<Failure>) -> Outcome {
+    let (bytes, requests) = counters
+        .process_io
+        .map_or((0, 0), |io| (io.rchar, io.syscr));
+    let note = match counters.process_io {
+        Some(_) => String::new(),
+        None => "the program's I/O account cannot be read: its reads are not known".to_owned(),
+    };
+    Outcome {
+        operations: PerOperation {
+            read: Tally {
+                requests,
+                bytes,
+                ..Tally::default()
+            },
+            ..PerOperation::default()
+        },
+        errors: u64::from(failure.is_some()),
+        failure,
+        counters,
+        effective: Effective {
+            note,
+            ..Effective::default()
+        },
+        ..Outcome::default()
+    }
+}
+
+/// Why the waiting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    Ended,
+    Stopped,
+    TimeIsOver,
+    TooMuchOutput,
+}
+
+/// When the waiting ended, in ticks of the clock, and why.
+struct Seen {
+    at: u64,
+    why: Why,
+}
+
+/// A program under way. Dropping it kills its process group and takes note of its end.
+struct Running {
+    pid: Pid,
+    reaped: bool,
+}
+
+impl Running {
+    fn start(command: &mut Command, program: &Program) -> Result<Self> {
+        let child = command.spawn().map_err(|error| {
+            let message = format!("cannot run {}: {error}", program.path.display());
+            match error.kind() {
+                ErrorKind::NotFound => Error::usage(message)
+                    .hint("check the path, and for a script the interpreter in its first line"),
+                ErrorKind::PermissionDenied => Error::usage(message)
+                    .hint("it must be executable, and not on a file system mounted noexec"),
+                _ => Error::failed(message)
+                    .hint("check that the program suits this machine, and the limit of processes (ulimit -u)"),
+            }
+        })?;
+        Ok(Self {
+            pid: Pid::from_child(&child),
+            reaped: false,
+        })
+    }
+
+    /// A descriptor that can be read from once the program has ended.
+    fn end(&self) -> Result<OwnedFd> {
+        pidfd_open(self.pid, PidfdFlags::empty()).map_err(|errno| {
+            Error::failed(format!("cannot wait for the end of a program: {errno}"))
+                .hint("that needs Linux 5.3 or newer, and room for one more open file")
+        })
+    }
+
+    fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Kills what is left of the process group. As long as the leader's end was not collected, its number stands
+    /// for nothing else.
+    fn kill(&self) {
+        // It fails when all have ended, which is what is wanted.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+    }
+
+    /// Takes note of the program's end: its status, and what it and the children it waited for used.
+    fn reap(&mut self) -> Result<(ExitStatus, ResourceUse)> {
+        self.kill();
+        self.reaped = true;
+        let mut status = 0;
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        loop {
+            let pid = self.pid.as_raw_nonzero().get();
+            // SAFETY: both pointers are to writable memory of the right types, for the time of the call.
+            let waited = unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) };
+            if waited == pid {
+                break;
+            }
+            let error = std::io::Error::last_os_error();
+            if error.kind() != ErrorKind::Interrupted {
+                return Err(
+                    Error::failed(format!("the end of a program was lost: {error}"))
+                        .hint("start iolab where the signal SIGCHLD is not ignored"),
+                );
+            }
+        }
+        // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
+        let usage = unsafe { usage.assume_init() };
+        Ok((ExitStatus::from_raw(status), resource_use(&usage)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.reaped {
+            // Nothing is left to report to.
+            let _ = self.reap();
+        }
+    }
+}
+
+/// What is looked at while a program runs.
+struct Watch {
+    running: Running,
+    end: OwnedFd,
+    streams: [Stream; 2],
+    deadline: Option<Instant>,
+}
+
+impl Watch {
+    /// Waits until the program has ended, or is to be ended.
+    fn wait(&mut self, clock: &Clock, stop: &AtomicBool) -> Result<Seen> {
+        loop {
+            let ended = self.sleep()?;
+            let at = clock.now();
+            let full = self.take(ended);
+            let why = if full {
+                Why::TooMuchOutput
+            } else if ended {
+                Why::Ended
+            } else if stop.load(Ordering::Relaxed) {
+                Why::Stopped
+            } else if self.deadline.is_some_and(|end| Instant::now() >= end) {
+                Why::TimeIsOver
+            } else {
+                continue;
+            };
+            return Ok(Seen { at, why });
+        }
+    }
+
+    /// Takes what the program has written, once it has ended all of what is to be kept; true when that is too much.
+    fn take(&mut self, ended: bool) -> bool {
+        for stream in &mut self.streams {
+            while stream.take() && ended && stream.wants_more() {}
+        }
+        self.streams.iter().any(Stream::is_full)
+    }
+
+    /// Sleeps until something happens, and tells whether the program has ended.
+    fn sleep(&self) -> Result<bool> {
+        let left = self.deadline.map_or(LOOK_EVERY, |end| {
+            end.saturating_duration_since(Instant::now())
+        });
+        let left = left.min(LOOK_EVERY);
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut watched = vec![PollFd::new(&self.end, PollFlags::IN)];
+        let pipes = self.streams.iter().filter_map(Stream::pipe);
+        watched.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        match poll(&mut watched, Some(&timeout)) {
+            Ok(_) => Ok(!watched[0].revents().is_empty()),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(Error::failed(format!(
+                "cannot wait for the end of a program: {errno}"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! Programs that every Linux has: `true`, `false`, `sleep`, `sh`, `cat`, `dd`.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::*;
+use iolab_storage::Need;
+use iolab_workload::Kind;
+use iolab_workload::trial::CacheState;
+
+const SIZE: u64 = 1 << 20;
+
+/// A folder and a file of [`SIZE`] bytes in it, opened as a target.
+fn file() -> (tempfile::TempDir, Target) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("data with a space");
+    fs::write(&path, vec![7; SIZE as usize]).expect("written");
+    let need = Need::reading(SIZE);
+    let target = Target::open(&path, &need).expect("opens");
+    (folder, target)
+}
+
+fn program(name: &str, arguments: &[&str]) -> Program {
+    Program {
+        path: Program::find(Path::new(name)).expect("it is everywhere"),
+        arguments: Arguments::plain(arguments),
+        time_limit: None,
+        output_max: None,
+    }
+}
+
+fn hot(target: &Target) -> TrialSpec {
+    TrialSpec {
+        region: target.size(),
+        cache: CacheState::Hot,
+        ..TrialSpec::default()
+    }
+}
+
+fn ran(program: &Program, target: &Target) -> Result<Ran> {
+    let stop = AtomicBool::new(false);
+    let clock = Clock::calibrate();
+    run(
+        program,
+        &[(target, 0..target.size())],
+        &hot(target),
+        &clock,
+        &stop,
+    )
+}
+
+fn run_once(program: &Program, target: &Target) -> Result<Outcome> {
+    ran(program, target).map(|ran| ran.outcome)
+}
+
+fn shell(script: &str) -> Program {
+    program("sh", &["-c", script])
+}
+
+/// How the program failed.
+fn failure(outcome: &Outcome) -> &FailedProgram {
+    assert_eq!((outcome.ended, outcome.errors), (Ended::Failed, 1));
+    match &outcome.failure {
+        Some(Failure::Program(failed)) => failed,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_that_succeeds_is_timed() {
+    let (_folder, target) = file();
+    let outcome = run_once(&program("true", &[]), &target).expect("runs");
+    assert_eq!((outcome.ended, outcome.errors), (Ended::Done, 0));
+    assert!(outcome.failure.is_none());
+    assert!(outcome.elapsed_ns > 0);
+    assert!(outcome.operations.read.latency.is_empty());
+}
+
+#[test]
+fn what_it_read_and_used_is_its_own() {
+    let (_folder, target) = file();
+    let path = target.path().to_str().expect("UTF-8");
+    // Page faults of our own, which must not be counted: 4096 of them.
+    let ours = std::hint::black_box(vec![1u8; 16 << 20]);
+    let outcome = run_once(&program("cat", &[path]), &target).expect("runs");
+    assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);
+    let Some(account) = outcome.counters.process_io else {
+        eprintln!("skipped: the I/O account of an ended process cannot be read here");
+        return;
+    };
+    // The loader's reads of the C library come on top; they are below a page each.
+    assert!(
+        (SIZE..SIZE + 65_536).contains(&account.rchar),
+        "{account:?}"
+    );
+    assert_eq!(outcome.operations.read.bytes, account.rchar);
+    assert_eq!(outcome.operations.read.requests, account.syscr);
+    assert_eq!(outcome.operations.write.requests, 0);
+    let faults = outcome.counters.usage.minor_faults;
+    assert!((1..4000).contains(&faults), "{faults}, {}", ours.len());
+}
+
+#[test]
+fn the_reads_of_children_it_waits_for_count_too() {
+    let (_folder, target) = file();
+    let path = target.path().to_str().expect("UTF-8");
+    let outcome =
+        run_once(&program("sh", &["-c", "cat \"$0\"; true", path]), &target).expect("runs");
+    if outcome.counters.process_io.is_some() {
+        assert!(
+            outcome.operations.read.bytes >= SIZE,
+            "{:?}",
+            outcome.counters
+        );
+    }
+}
+
+#[test]
+fn a_code_other_than_zero_is_told_with_the_last_words() {
+    let (_folder, target) = file();
+    let outcome = run_once(&program("false", &[]), &target).expect("runs");
+    assert_eq!(failure(&outcome).end, ProgramEnd::Code(1));
+    let outcome = run_once(&shell("echo no such luck >&2; exit 7"), &target).expect("runs");
+    let failed = failure(&outcome);
+    assert_eq!(failed.end, ProgramEnd::Code(7));
+    assert_eq!(failed.last_words, "no such luck");
+    assert!(failed.command.ends_with("exit 7"), "{}", failed.command);
+}
+
+#[test]
+fn a_signal_is_told() {
+    let (_folder, target) = file();
+    let outcome = run_once(&shell("kill -9 $$"), &target).expect("runs");
+    assert_eq!(failure(&outcome).end, ProgramEnd::Signal(9));
+}
+
+#[test]
+fn only_the_end_of_many_words_is_kept() {
+    let (_folder, target) = file();
+    // More than a pipe holds: it must be emptied while the program runs.
+    let script = "i=0; while [ $i -lt 3000 ]; do echo this is line number $i of many lines >&2; i=$((i+1)); done; exit 3";
+    let outcome = run_once(&shell(script), &target).expect("runs");
+    let words = &failure(&outcome).last_words;
+    assert!(words.ends_with("number 2999 of many lines"), "{words}");
+    assert!(words.len() <= LAST_WORDS_MAX);
+}
+
+#[test]
+fn a_program_that_closes_its_error_stream_is_waited_for() {
+    let (_folder, target) = file();
+    let outcome = run_once(&shell("exec 2>&-; sleep 0.05; exit 4"), &target).expect("runs");
+    assert_eq!(failure(&outcome).end, ProgramEnd::Code(4));
+}
+
+#[test]
+fn the_stop_flag_ends_it_with_its_children() {
+    let (folder, target) = file();
+    let mark = folder.path().join("started");
+    let script = format!("sleep 1000 & echo $! > '{}'; wait", mark.display());
+    let stop = Arc::new(AtomicBool::new(false));
+    let raiser = {
+        let (stop, mark) = (Arc::clone(&stop), mark.clone());
+        std::thread::spawn(move || {
+            while !fs::read_to_string(&mark).is_ok_and(|text| text.ends_with('\n')) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            stop.store(true, Ordering::Relaxed);
+        })
+    };
+    let clock = Clock::calibrate();
+    let spec = hot(&target);
+    let ran = run(
+        &shell(&script),
+        &[(&target, 0..target.size())],
+        &spec,
+        &clock,
+        &stop,
+    )
+    .expect("runs");
+    let outcome = ran.outcome;
+    raiser.join().expect("it ended");
+    assert_eq!(outcome.ended, Ended::Interrupted);
+    assert_eq!(outcome.failure, None);
+    let sleeper = fs::read_to_string(&mark).expect("written");
+    assert!(is_gone(sleeper.trim()), "the sleeper lives");
+}
+
+/// Whether a process has ended, or is about to now that it has been killed.
+fn is_gone(pid: &str) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        match fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) => stat.contains(") Z "),
+            Err(_) => true,
+        }
+    })
+}
+
+#[test]
+fn what_outlives_the_program_is_killed() {
+    let (folder, target) = file();
+    let mark = folder.path().join("started");
+    let script = format!("sleep 1000 & echo $! > '{}'", mark.display());
+    let outcome = run_once(&shell(&script), &target).expect("runs");
+    assert_eq!(outcome.ended, Ended::Done);
+    assert!(is_gone(fs::read_to_string(&mark).expect("written").trim()));
+}
+
+#[test]
+fn the_time_limit_ends_it() {
+    let (_folder, target) = file();
+    let limit = Duration::from_millis(50);
+    let slow = Program {
+        time_limit: Some(limit),
+        ..program("sleep", &["1000"])
+    };
+    let outcome = run_once(&slow, &target).expect("runs");
+    assert_eq!(failure(&outcome).end, ProgramEnd::Time(limit));
+    assert!(outcome.elapsed_ns >= 50_000_000);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_a_usage_error() {
+    let (folder, target) = file();
+    let missing = folder.path().join("missing");
+    for name in [missing.as_path(), Path::new("no-such-program-anywhere")] {
+        let error = Program::find(name).expect_err("missing");
+        assert_eq!(error.kind(), Kind::Usage);
+        assert!(
+            error.message().contains(&*name.to_string_lossy()),
+            "{error}"
+        );
+    }
+    let text = Program::find(target.path()).expect_err("no program");
+    assert!(text.to_string().contains("chmod"), "{text}");
+    let directory = Program::find(folder.path()).expect_err("no program");
+    assert_eq!(directory.kind(), Kind::Usage);
+    // One that vanished since it was found.
+    let gone = Program {
+        path: missing,
+        arguments: Arguments::default(),
+        time_limit: None,
+        output_max: None,
+    };
+    assert_eq!(
+        run_once(&gone, &target).expect_err("gone").kind(),
+        Kind::Usage
+    );
+}
+
+#[test]
+fn output_is_kept_whole_or_ends_the_program() {
+    let (_folder, target) = file();
+    let kept = |script: &str, max| {
+        let program = Program {
+            output_max: Some(max),
+            ..shell(script)
+        };
+        ran(&program, &target).expect("runs")
+    };
+    let whole = kept("head -c 300000 /dev/zero; echo end", 400_000);
+    assert_eq!(whole.outcome.failure, None);
+    assert_eq!(whole.output.len(), 300_004);
+    assert!(whole.output.ends_with(b"end\n"));
+    let endless = kept("cat /dev/zero", 1000);
+    assert_eq!(failure(&endless.outcome).end, ProgramEnd::Output(1000));
+    assert!(endless.output.len() <= 1000 + (1 << 16));
+    assert!(
+        ran(&shell("echo unheard"), &target)
+            .expect("runs")
+            .output
+            .is_empty()
+    );
+}
+
+#[test]
+fn there_is_nothing_to_read_on_its_standard_input() {
+    let (_folder, target) = file();
+    let outcome = run_once(&shell("read line && exit 1; exit 0"), &target).expect("runs");
+    assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);
+}

@@ -1,9 +1,0 @@
-//! The models against published values and against each other. One program, so that it is linked once.
-
-mod disk;
-mod drives;
-mod flash;
-mod hostile;
-mod layout;
-mod models;
-mod parts;

@@ -1,0 +1,389 @@
+//! From counters to a verdict: where did the bytes of a sample come from, or go to?
+//!
+//! The rules, in this order:
+//!
+//! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. One that
+//!    a process or another machine answers for (FUSE, NFS): `page-cache` when reads go through the page cache and it
+//!    held at least 95 % of the region; what the account calls storage left the kernel, no more. On NFS the account of the
+//!    mount (`/proc/self/mountstats`) has what went over the network: of buffered requests at most 5 % is `page-cache`, less
+//!    than 95 % is `mixed`. All else is `unknown`: what the server does with the bytes is not seen.
+//! 2. Reads: the bytes that the process's account (`read_bytes` of `/proc/self/io`) says were fetched from
+//!    storage, over the bytes read. Without that account, the device's own count.
+//! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
+//!    it counted must agree.
+//! 4. Buffered writes: the device's count, since the account counts the dirtying of the page cache; but no more than
+//!    was dirtied less what is still dirty or being written at the end, so that others' bytes are not taken for ours.
+//!    What is written back after the timed span did not reach the device in it.
+//! 5. Reads and writes mixed: the sum of both over the sum of the bytes.
+//!
+//! A share of at least 95 % is `device`, of at most 5 % `page-cache`, anything between is `mixed`. Direct I/O knows
+//! no page cache: a low share is `unknown` there, with what may be behind it. Read-ahead can fetch more than was
+//! read; a share is cut at 1. Three things overrule that:
+//!
+//! - Reads of a region of which at least 95 % are holes or unwritten extents are `hole`, unless the device carried
+//!   95 % of the bytes all the same (the part that was read is the part that has data).
+//! - Reads through the page cache of which more than 5 % were neither in it before, nor fetched by the process, nor
+//!   holes, are `unknown`: nothing that is counted tells where they came from. Where it cannot be seen what the page
+//!   cache held, the accounts decide alone, and the reason says so.
+//! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
+//!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
+
+use iolab_workload::counters::Counters;
+use iolab_workload::medium::Medium;
+
+use iolab_record::{Region, Residency, ServedBy, Verdict};
+
+/// Share from which the device is said to have served a sample.
+const DEVICE_FROM: f64 = 0.95;
+/// Share up to which the page cache is said to have.
+const CACHE_UP_TO: f64 = 0.05;
+/// Share of direct writes that the device must have counted itself, and of the device's bytes that the disks below must.
+const DEVICE_AGREES_FROM: f64 = 0.9;
+/// Share of a region without data from which reading it is called reading a hole.
+const HOLE_FROM: f64 = 0.95;
+/// Share of a region without data that is worth a word.
+const HOLE_TOLD_FROM: f64 = 0.05;
+
+/// What answers for the bytes of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// What lies below a file or device.
+    Medium(Medium),
+    /// A disk that is computed.
+    Model,
+}
+
+/// The verdict on a sample of a disk that is computed: nothing has to be counted to know it.
+pub fn computed() -> Verdict {
+    verdict(ServedBy::Model, None, "computed in virtual time")
+}
+
+/// What the verdict rests on.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Whether the backend does I/O at all (`null` does not).
+    pub does_io: bool,
+    /// What answers for the target's bytes.
+    pub medium: Medium,
+    /// Whether the page cache was bypassed.
+    pub direct: bool,
+    /// Bytes read, as counted by the engine.
+    pub read_bytes: u64,
+    /// Bytes written, as counted by the engine.
+    pub write_bytes: u64,
+    /// The kernel's counters over the timed span.
+    pub counters: &'a Counters,
+    /// Length of the region, bytes.
+    pub region_bytes: u64,
+    /// The page cache and the file around the timed span.
+    pub region: &'a Region,
+}
+
+/// The verdict on one sample.
+pub fn judge(facts: &Facts<'_>) -> Verdict {
+    if !facts.does_io {
+        return verdict(ServedBy::NotStorage, None, "the null backend does no I/O");
+    }
+    if facts.medium == Medium::Memory {
+        return verdict(
+            ServedBy::NotStorage,
+            None,
+            "the target is memory, not storage",
+        );
+    }
+    let total = facts.read_bytes + facts.write_bytes;
+    if total == 0 {
+        return verdict(
+            ServedBy::Unknown,
+            None,
+            "nothing was transferred (trims move no data)",
+        );
+    }
+    if facts.medium == Medium::Elsewhere {
+        return elsewhere(facts);
+    }
+    let reads = share_of_reads(facts);
+    let writes = share_of_writes(facts);
+    let known = [(facts.read_bytes, reads), (facts.write_bytes, writes)]
+        .into_iter()
+        .filter(|(bytes, _)| *bytes > 0)
+        .try_fold(0.0, |sum, (bytes, share)| {
+            share.map(|share| sum + share * bytes as f64)
+        });
+    // Sums of floating-point numbers may exceed their parts by a hair.
+    let known = known.map(|bytes| (bytes / total as f64).min(1.0));
+    if let Some(hole) = hole(facts, known.ok()) {
+        return hole;
+    }
+    let share = match known {
+        Ok(share) => share,
+        Err(reason) => {
+            return held(facts).unwrap_or_else(|| verdict(ServedBy::Unknown, None, reason));
+        }
+    };
+    unexplained(facts, share)
+        .or_else(|| below(facts, share))
+        .unwrap_or_else(|| classify(facts, share))
+}
+
+/// The verdict where a process or another machine answers for the bytes.
+fn elsewhere(facts: &Facts<'_>) -> Verdict {
+    held(facts).or_else(|| over_nfs(facts)).unwrap_or_else(|| {
+        verdict(
+            ServedBy::Unknown,
+            None,
+            &format!("{}{}", absent(facts), Verdict::ELSEWHERE),
+        )
+    })
+}
+
+/// Says that a client's own page cache did not serve what was read, where that is seen.
+fn absent(facts: &Facts<'_>) -> String {
+    let reads = facts.write_bytes == 0 && !facts.direct;
+    let held = facts.region.before.filter(|_| reads);
+    let held = held.map(|before| share(before.resident_bytes, facts.region_bytes));
+    held.map_or_else(String::new, |held| {
+        format!("the page cache held {} of the region; ", percent(held))
+    })
+}
+
+/// The verdict by the account of the NFS client, which counts what went over the network, of all processes.
+fn over_nfs(facts: &Facts<'_>) -> Option<Verdict> {
+    let nfs = facts.counters.nfs?;
+    let moved = nfs.read_bytes.min(facts.read_bytes) + nfs.write_bytes.min(facts.write_bytes);
+    let moved = share(moved, facts.read_bytes + facts.write_bytes);
+    let told = format!(
+        "{} of the bytes went over the network (NFS)",
+        percent(moved)
+    );
+    Some(match moved {
+        _ if moved >= DEVICE_FROM => verdict(
+            ServedBy::Unknown,
+            None,
+            &format!("{told}; {}", Verdict::ELSEWHERE),
+        ),
+        _ if facts.direct => verdict(ServedBy::Unknown, None, &format!("only {told}")),
+        _ if moved <= CACHE_UP_TO => verdict(ServedBy::PageCache, Some(0.0), &told),
+        _ => verdict(
+            ServedBy::Mixed,
+            None,
+            &format!("{told}, the rest stayed in the page cache"),
+        ),
+    })
+}
+
+/// The verdict on buffered reads of what the page cache held, whatever the accounts say.
+fn held(facts: &Facts<'_>) -> Option<Verdict> {
+    let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
+    (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {
+        let reason = format!("the page cache held {} of the region", percent(held));
+        verdict(ServedBy::PageCache, Some(0.0), &reason)
+    })
+}
+
+/// The verdict on buffered reads of bytes that the page cache did not hold and the process did not fetch.
+fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
+    if facts.direct || facts.write_bytes > 0 || fetched >= DEVICE_FROM {
+        return None;
+    }
+    let held = facts.region.before?.resident_bytes;
+    let empty = facts.region.extents.map_or(0, |seen| seen.empty_bytes());
+    let fetched_bytes = facts.counters.process_io?.read_bytes;
+    let known = held.saturating_add(empty).saturating_add(fetched_bytes);
+    // What is read again comes from the page cache.
+    let at_least_once = facts.read_bytes.min(facts.region_bytes);
+    let missing = share(at_least_once.saturating_sub(known), facts.read_bytes);
+    (missing > CACHE_UP_TO).then(|| Verdict {
+        served_by: ServedBy::Unknown,
+        device_fraction: Some(fetched),
+        reason: format!(
+            "{} of the bytes were neither in the page cache before nor fetched from a device, and their source is unknown; a file system that compresses is one possible cause",
+            percent(missing)
+        ),
+    })
+}
+
+/// The verdict on reads of what was never written.
+fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<Verdict> {
+    let empty = facts.region.empty_share(facts.region_bytes)?;
+    let reads_zeros = facts.write_bytes == 0 && fetched.is_none_or(|share| share < DEVICE_FROM);
+    (reads_zeros && empty >= HOLE_FROM).then(|| Verdict {
+        served_by: ServedBy::Hole,
+        device_fraction: fetched,
+        reason: format!("{} of the region {HOLES}", percent(empty)),
+    })
+}
+
+const HOLES: &str = "lie in holes or unwritten extents, which read as zeros";
+
+/// The verdict where the disks below the device did not carry what the device did.
+fn below(facts: &Facts<'_>, device: f64) -> Option<Verdict> {
+    let bottom = facts.counters.bottom?;
+    let total = facts.read_bytes + facts.write_bytes;
+    let carried = bottom.stat.read_bytes.min(facts.read_bytes)
+        + bottom.stat.write_bytes.min(facts.write_bytes);
+    let carried = share(carried, total);
+    if device <= CACHE_UP_TO || carried >= DEVICE_AGREES_FROM * device {
+        return None;
+    }
+    let served_by = match bottom.in_file {
+        true if carried <= CACHE_UP_TO => ServedBy::PageCache,
+        true => ServedBy::Mixed,
+        false => ServedBy::Unknown,
+    };
+    let cause = match bottom.in_file {
+        true => "the page cache holds the file behind the loop device",
+        false => "something between them served or kept the rest",
+    };
+    Some(Verdict {
+        served_by,
+        device_fraction: Some(carried),
+        reason: format!(
+            "the disks below the device carried only {} of the bytes: {cause}",
+            percent(carried)
+        ),
+    })
+}
+
+/// Whole percent, never more than there is.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 100.0).floor())
+}
+
+fn share_of_reads(facts: &Facts<'_>) -> Result<f64, &'static str> {
+    let account = facts.counters.process_io.map(|io| io.read_bytes);
+    let fetched = account
+        .or(facts.counters.device.map(|device| device.read_bytes))
+        .ok_or("neither the process's I/O account nor the device's counters can be read")?;
+    Ok(share(fetched, facts.read_bytes))
+}
+
+fn share_of_writes(facts: &Facts<'_>) -> Result<f64, &'static str> {
+    let account = facts.counters.process_io.map(|io| io.write_bytes);
+    let device = facts.counters.device.map(|device| device.write_bytes);
+    let written_back = written_back(facts);
+    match (facts.direct, account, device) {
+        (true, Some(sent), None) => Ok(share(sent, facts.write_bytes)),
+        (true, Some(sent), Some(counted)) => {
+            let (sent, counted) = (
+                share(sent, facts.write_bytes),
+                share(counted, facts.write_bytes),
+            );
+            Ok(if counted >= DEVICE_AGREES_FROM {
+                sent
+            } else {
+                sent.min(counted)
+            })
+        }
+        (_, _, Some(counted)) => Ok(share(
+            counted.min(written_back.unwrap_or(u64::MAX)),
+            facts.write_bytes,
+        )),
+        (true, None, None) => {
+            Err("neither the process's I/O account nor the device's counters can be read")
+        }
+        (false, _, None) => Err(
+            "buffered writes show on the device only, and no device is known here whose counters can be read",
+        ),
+    }
+}
+
+/// Bytes of ours that were written back from the page cache within the span, at most: what was dirtied in it, and what
+/// was dirty before, less what still is. `None` where an account is missing, or does not count this file system's.
+pub(crate) fn written_back(facts: &Facts<'_>) -> Option<u64> {
+    let owed = |seen: &Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
+    let dirtied = facts.counters.process_io?.write_bytes;
+    let (before, after) = (owed(&facts.region.before)?, owed(&facts.region.after)?);
+    let had = dirtied.saturating_add(before);
+    (had > 0).then(|| had.saturating_sub(after))
+}
+
+fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
+    let reached = percent(share);
+    let (served_by, reason) = match (facts.direct, facts.read_bytes > 0) {
+        _ if share >= DEVICE_FROM => (
+            ServedBy::Device,
+            format!("{reached} of the bytes reached the device"),
+        ),
+        (true, reads) if share <= CACHE_UP_TO && reads => (
+            ServedBy::Unknown,
+            match facts.region.extents {
+                Some(_) => "direct reads did not reach the device; possible causes: a file system that ignores O_DIRECT or compresses",
+                None => "direct reads did not reach the device; possible causes: a hole, unwritten extents, or a file system that ignores O_DIRECT or compresses",
+            }
+            .to_owned(),
+        ),
+        (true, _) if share <= CACHE_UP_TO => (
+            ServedBy::Unknown,
+            "direct writes did not reach the device; possible causes: a file system that ignores O_DIRECT, delays or compresses them"
+                .to_owned(),
+        ),
+        (_, true) if share <= CACHE_UP_TO => (
+            ServedBy::PageCache,
+            format!("{reached} of the bytes came from the device"),
+        ),
+        (_, false) if share <= CACHE_UP_TO => (
+            ServedBy::PageCache,
+            format!("{reached} of the bytes reached the device within the timed span"),
+        ),
+        (true, _) => (
+            ServedBy::Mixed,
+            format!("only {reached} of the bytes reached the device within the timed span; possible causes: a file system that compresses, or that ignores O_DIRECT in part"),
+        ),
+        _ => (
+            ServedBy::Mixed,
+            format!("{reached} of the bytes reached the device within the timed span"),
+        ),
+    };
+    Verdict {
+        served_by,
+        device_fraction: Some(share),
+        reason: with_holes(facts, served_by, reason) + unseen(facts),
+    }
+}
+
+/// Adds what of the region has no data, where reads may have met it.
+fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String {
+    let empty = facts
+        .region
+        .empty_share(facts.region_bytes)
+        .filter(|empty| *empty > HOLE_TOLD_FROM && facts.read_bytes > 0);
+    match empty {
+        Some(empty) if served_by != ServedBy::Device => {
+            format!("{reason}; {} of the region {HOLES}", percent(empty))
+        }
+        _ => reason,
+    }
+}
+
+/// What of the page cache could not be seen, and what that leaves open.
+fn unseen(facts: &Facts<'_>) -> &'static str {
+    if facts.direct {
+        ""
+    } else if facts.region.before.is_none() {
+        "; the content of the page cache is not visible here"
+    } else if facts.write_bytes > 0 && written_back(facts).is_none() {
+        "; writes of other processes to the device cannot be distinguished here"
+    } else {
+        ""
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        (part as f64 / whole as f64).min(1.0)
+    }
+}
+
+fn verdict(served_by: ServedBy, device_fraction: Option<f64>, reason: &str) -> Verdict {
+    Verdict {
+        served_by,
+        device_fraction,
+        reason: reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

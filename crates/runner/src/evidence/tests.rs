@@ -1,0 +1,459 @@
+use iolab_workload::counters::{Bottom, DeviceStat, ProcessIo};
+use iolab_workload::region::Extents;
+use proptest::prelude::*;
+
+use super::*;
+
+const MB: u64 = 1_000_000;
+
+/// Account and device counts in bytes: (process read, process write), (device read, device write).
+fn counters(process: Option<(u64, u64)>, device: Option<(u64, u64)>) -> Counters {
+    Counters {
+        process_io: process.map(|(read_bytes, write_bytes)| ProcessIo {
+            read_bytes,
+            write_bytes,
+            ..ProcessIo::default()
+        }),
+        device: device.map(|(read_bytes, write_bytes)| DeviceStat {
+            read_bytes,
+            write_bytes,
+            ..DeviceStat::default()
+        }),
+        ..Counters::default()
+    }
+}
+
+/// Buffered reads of the whole region, from storage.
+fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
+    Facts {
+        does_io: true,
+        medium: Medium::Storage,
+        direct: false,
+        read_bytes: MB,
+        write_bytes: 0,
+        counters,
+        region_bytes: MB,
+        region,
+    }
+}
+
+fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> Verdict {
+    judge(&Facts {
+        direct,
+        read_bytes,
+        write_bytes,
+        ..buffered(counters, &Region::default())
+    })
+}
+
+#[test]
+fn memory_and_null_are_never_the_device() {
+    let busy = counters(Some((MB, MB)), Some((MB, MB)));
+    let region = Region::default();
+    for (does_io, medium) in [
+        (false, Medium::Storage),
+        (true, Medium::Memory),
+        (false, Medium::Memory),
+    ] {
+        let facts = Facts {
+            does_io,
+            medium,
+            direct: true,
+            ..buffered(&busy, &region)
+        };
+        assert_eq!(judge(&facts).served_by, ServedBy::NotStorage);
+    }
+}
+
+#[test]
+fn reads_follow_the_process_account() {
+    let device = Some((MB, 0));
+    for (fetched, direct, expected) in [
+        (MB, true, ServedBy::Device),
+        (3 * MB, false, ServedBy::Device),
+        (960_000, false, ServedBy::Device),
+        (500_000, false, ServedBy::Mixed),
+        (50_000, false, ServedBy::PageCache),
+        (0, false, ServedBy::PageCache),
+        (0, true, ServedBy::Unknown),
+        (500_000, true, ServedBy::Mixed),
+    ] {
+        let verdict = of(direct, MB, 0, &counters(Some((fetched, 0)), device));
+        assert_eq!(
+            verdict.served_by, expected,
+            "{fetched} {direct}: {}",
+            verdict.reason
+        );
+        assert!(
+            verdict
+                .device_fraction
+                .is_some_and(|f| (0.0..=1.0).contains(&f))
+        );
+    }
+}
+
+#[test]
+fn reads_fall_back_to_the_device() {
+    assert_eq!(
+        of(false, MB, 0, &counters(None, Some((MB, 0)))).served_by,
+        ServedBy::Device
+    );
+    assert_eq!(
+        of(false, MB, 0, &counters(None, None)).served_by,
+        ServedBy::Unknown
+    );
+}
+
+#[test]
+fn buffered_writes_follow_the_device_alone() {
+    let dirtied = Some((0, MB));
+    assert_eq!(
+        of(false, 0, MB, &counters(dirtied, Some((0, 0)))).served_by,
+        ServedBy::PageCache
+    );
+    assert_eq!(
+        of(false, 0, MB, &counters(dirtied, Some((0, MB)))).served_by,
+        ServedBy::Device
+    );
+    assert_eq!(
+        of(false, 0, MB, &counters(dirtied, Some((0, MB / 2)))).served_by,
+        ServedBy::Mixed
+    );
+    let blind = of(false, 0, MB, &counters(dirtied, None));
+    assert_eq!(blind.served_by, ServedBy::Unknown);
+    assert!(blind.reason.contains("device"));
+}
+
+#[test]
+fn direct_writes_need_both_accounts_to_agree() {
+    let sent = Some((0, MB));
+    assert_eq!(
+        of(true, 0, MB, &counters(sent, None)).served_by,
+        ServedBy::Device
+    );
+    assert_eq!(
+        of(true, 0, MB, &counters(sent, Some((0, MB)))).served_by,
+        ServedBy::Device
+    );
+    assert_eq!(
+        of(true, 0, MB, &counters(sent, Some((0, MB / 2)))).served_by,
+        ServedBy::Mixed
+    );
+    assert_eq!(
+        of(true, 0, MB, &counters(sent, Some((0, 0)))).served_by,
+        ServedBy::Unknown
+    );
+    assert_eq!(
+        of(true, 0, MB, &counters(None, None)).served_by,
+        ServedBy::Unknown
+    );
+}
+
+#[test]
+fn mixed_trials_are_weighted_by_bytes() {
+    // Reads from the cache, writes to the device, three to one.
+    let verdict = of(false, 3 * MB, MB, &counters(Some((0, MB)), Some((0, MB))));
+    assert_eq!(verdict.served_by, ServedBy::Mixed);
+    assert!(
+        verdict
+            .device_fraction
+            .is_some_and(|f| (f - 0.25).abs() < 1e-9)
+    );
+}
+
+#[test]
+fn nothing_transferred_is_unknown() {
+    assert_eq!(
+        of(true, 0, 0, &counters(Some((0, 0)), None)).served_by,
+        ServedBy::Unknown
+    );
+}
+
+fn extents(hole: u64, unwritten: u64) -> Region {
+    Region {
+        extents: Some(Extents {
+            looked_bytes: MB,
+            hole_bytes: hole,
+            unwritten_bytes: Some(unwritten),
+        }),
+        ..Region::default()
+    }
+}
+
+fn owed(dirty: u64) -> Option<Residency> {
+    Some(Residency {
+        looked_bytes: MB,
+        resident_bytes: MB,
+        dirty_bytes: Some(dirty),
+        writeback_bytes: Some(0),
+    })
+}
+
+fn reads(direct: bool, fetched: u64, region: &Region) -> Verdict {
+    judge(&Facts {
+        direct,
+        ..buffered(&counters(Some((fetched, 0)), Some((fetched, 0))), region)
+    })
+}
+
+/// Buffered writes of the whole region, with nothing read.
+fn written<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
+    Facts {
+        read_bytes: 0,
+        write_bytes: MB,
+        ..buffered(counters, region)
+    }
+}
+
+#[test]
+fn what_was_never_written_is_a_hole() {
+    for direct in [true, false] {
+        let verdict = reads(direct, 0, &extents(MB / 2, MB / 2));
+        assert_eq!(verdict.served_by, ServedBy::Hole);
+        assert!(
+            verdict.reason.starts_with("100 % of the region"),
+            "{verdict:?}"
+        );
+        assert_eq!(verdict.device_fraction, Some(0.0));
+        // No more than a rest of it has data.
+        let verdict = reads(direct, 40_000, &extents(960_000, 0));
+        assert_eq!(verdict.served_by, ServedBy::Hole);
+    }
+    // The part that was read is the part that has data.
+    assert_eq!(
+        reads(true, MB, &extents(960_000, 0)).served_by,
+        ServedBy::Device
+    );
+}
+
+#[test]
+fn a_file_with_some_holes_is_told_and_a_full_one_is_not() {
+    let verdict = reads(true, 600_000, &extents(400_000, 0));
+    assert_eq!(verdict.served_by, ServedBy::Mixed);
+    assert!(
+        verdict.reason.contains("40 % of the region lie in holes"),
+        "{verdict:?}"
+    );
+    for (fetched, region) in [
+        (MB, extents(0, 0)),
+        (0, extents(0, 0)),
+        (MB, extents(400_000, 0)),
+    ] {
+        let verdict = reads(false, fetched, &region);
+        assert!(!verdict.reason.contains("holes"), "{verdict:?}");
+    }
+    let ignored = reads(true, 0, &extents(0, 0));
+    assert!(ignored.reason.contains("ignores O_DIRECT"), "{ignored:?}");
+    assert!(!ignored.reason.contains("hole"), "{ignored:?}");
+}
+
+#[test]
+fn what_is_dirty_may_be_on_its_way_into_unwritten_space() {
+    let region = Region {
+        before: owed(MB),
+        ..extents(0, MB)
+    };
+    assert_eq!(reads(false, 0, &region).served_by, ServedBy::PageCache);
+}
+
+#[test]
+fn others_bytes_are_not_taken_for_ours() {
+    // One megabyte dirtied, all of it still dirty, while others wrote as much to the device.
+    let counters = counters(Some((0, MB)), Some((0, MB)));
+    let of = |still_dirty| {
+        let region = Region {
+            before: owed(0),
+            after: owed(still_dirty),
+            ..Region::default()
+        };
+        judge(&written(&counters, &region))
+    };
+    assert_eq!(of(MB).served_by, ServedBy::PageCache);
+    assert_eq!(of(MB / 2).served_by, ServedBy::Mixed);
+    assert_eq!(of(0).served_by, ServedBy::Device);
+}
+
+#[test]
+fn a_device_whose_disks_did_nothing_is_not_believed() {
+    let of = |read_bytes, in_file, fetched| {
+        let counters = Counters {
+            bottom: Some(Bottom {
+                stat: DeviceStat {
+                    read_bytes,
+                    ..DeviceStat::default()
+                },
+                in_file,
+            }),
+            ..counters(Some((fetched, 0)), Some((fetched, 0)))
+        };
+        of(true, MB, 0, &counters)
+    };
+    let cached = of(0, true, MB);
+    assert_eq!(cached.served_by, ServedBy::PageCache);
+    assert!(cached.reason.contains("carried only 0 %"), "{cached:?}");
+    assert_eq!(of(MB / 2, true, MB).served_by, ServedBy::Mixed);
+    assert_eq!(of(MB / 2, false, MB).served_by, ServedBy::Unknown);
+    // Agreement, and read-ahead below.
+    assert_eq!(of(MB, true, MB).served_by, ServedBy::Device);
+    assert_eq!(of(2 * MB, false, MB).served_by, ServedBy::Device);
+    // Where the device itself did nothing, nothing is new.
+    assert_eq!(of(0, true, 0).reason, of(MB, true, 0).reason);
+}
+
+fn held(bytes: u64) -> Region {
+    Region {
+        before: Some(Residency {
+            resident_bytes: bytes,
+            ..owed(0).unwrap_or_default()
+        }),
+        ..Region::default()
+    }
+}
+
+#[test]
+fn what_the_page_cache_did_not_hold_did_not_come_from_it() {
+    // Compressed to a tenth, or fetched by another process.
+    for fetched in [0, MB / 10] {
+        let verdict = reads(false, fetched, &held(0));
+        assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
+        assert!(
+            verdict.reason.contains("their source is unknown"),
+            "{verdict:?}"
+        );
+    }
+    assert_eq!(reads(false, 0, &held(MB)).served_by, ServedBy::PageCache);
+    assert_eq!(reads(false, MB, &held(0)).served_by, ServedBy::Device);
+    assert_eq!(
+        reads(false, MB / 2, &held(MB / 2)).served_by,
+        ServedBy::Mixed
+    );
+    let holes = Region {
+        before: held(0).before,
+        ..extents(MB / 2, 0)
+    };
+    assert_eq!(reads(false, MB / 2, &holes).served_by, ServedBy::Mixed);
+}
+
+#[test]
+fn where_the_page_cache_cannot_be_seen_the_account_decides_and_says_so() {
+    for (fetched, expected) in [
+        (0, ServedBy::PageCache),
+        (MB / 2, ServedBy::Mixed),
+        (MB, ServedBy::Device),
+    ] {
+        let verdict = reads(false, fetched, &Region::default());
+        assert_eq!(verdict.served_by, expected, "{verdict:?}");
+        assert!(verdict.reason.contains("not visible"), "{verdict:?}");
+        let seen = reads(false, fetched, &held(MB - fetched));
+        assert_eq!(seen.served_by, expected, "{seen:?}");
+        assert!(!seen.reason.contains("not visible"), "{seen:?}");
+        // Direct I/O knows no page cache.
+        let direct = reads(true, fetched, &Region::default());
+        assert!(!direct.reason.contains("not visible"), "{direct:?}");
+    }
+}
+
+#[test]
+fn what_the_page_cache_held_came_from_it_without_any_account() {
+    let of = |direct, region: &Region| {
+        judge(&Facts {
+            direct,
+            ..buffered(&counters(None, None), region)
+        })
+        .served_by
+    };
+    assert_eq!(of(false, &held(MB)), ServedBy::PageCache);
+    assert_eq!(of(false, &held(MB / 2)), ServedBy::Unknown);
+    assert_eq!(of(true, &held(MB)), ServedBy::Unknown);
+}
+
+#[test]
+fn dirty_pages_that_cannot_be_counted_are_told() {
+    // As mincore sees them: resident, and no word of what is dirty.
+    let resident = Some(Residency {
+        dirty_bytes: None,
+        writeback_bytes: None,
+        ..held(MB).before.unwrap_or_default()
+    });
+    let region = Region {
+        before: resident,
+        after: resident,
+        ..Region::default()
+    };
+    let counters = counters(Some((0, MB)), Some((0, MB)));
+    let verdict = judge(&written(&counters, &region));
+    assert_eq!(verdict.served_by, ServedBy::Device, "{verdict:?}");
+    assert!(
+        verdict.reason.contains("writes of other processes"),
+        "{verdict:?}"
+    );
+}
+
+#[test]
+fn what_is_read_again_comes_from_the_page_cache() {
+    let verdict = judge(&Facts {
+        read_bytes: 100 * MB,
+        ..buffered(&counters(Some((MB, 0)), Some((MB, 0))), &held(0))
+    });
+    assert_eq!(verdict.served_by, ServedBy::PageCache, "{verdict:?}");
+}
+
+#[test]
+fn what_a_process_or_another_machine_answers_for_is_unknown() {
+    // A network file system's account counts what went over the network as storage.
+    let busy = counters(Some((MB, MB)), None);
+    let of = |direct, read_bytes, write_bytes, region: &Region| {
+        judge(&Facts {
+            medium: Medium::Elsewhere,
+            direct,
+            read_bytes,
+            write_bytes,
+            ..buffered(&busy, region)
+        })
+    };
+    for (direct, read, written) in [(true, MB, 0), (true, 0, MB), (false, MB, 0), (false, 0, MB)] {
+        let verdict = of(direct, read, written, &held(0));
+        assert_eq!(verdict.served_by, ServedBy::Unknown, "{verdict:?}");
+        assert!(verdict.reason.contains("another machine"), "{verdict:?}");
+    }
+    assert_eq!(of(false, MB, 0, &held(MB)).served_by, ServedBy::PageCache);
+}
+
+fn medium() -> impl Strategy<Value = Medium> {
+    prop_oneof![
+        Just(Medium::Storage),
+        Just(Medium::Memory),
+        Just(Medium::Elsewhere)
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_counters_give_a_verdict_with_a_reason(
+        direct: bool, medium in medium(), read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
+        process: Option<(u64, u64)>, device: Option<(u64, u64)>, bottom: Option<(u64, u64, bool)>,
+        left in proptest::option::of((any::<u64>(), any::<u64>())), empty: Option<(u64, u64)>, region_bytes: u64,
+    ) {
+        let counters = Counters {
+            bottom: bottom.map(|(read_bytes, write_bytes, in_file)| Bottom {
+                stat: DeviceStat { read_bytes, write_bytes, ..DeviceStat::default() },
+                in_file,
+            }),
+            ..counters(process, device)
+        };
+        let region = Region {
+            before: left.and_then(|(dirty, _)| owed(dirty)),
+            after: left.and_then(|(_, dirty)| owed(dirty)),
+            ..empty.map_or_else(Region::default, |(hole, unwritten)| extents(hole, unwritten))
+        };
+        let facts = Facts {
+            does_io: true, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
+            region: &region,
+        };
+        let verdict = judge(&facts);
+        prop_assert!(!verdict.reason.is_empty());
+        prop_assert!(verdict.device_fraction.is_none_or(|f| (0.0..=1.0).contains(&f)));
+        prop_assert!(medium != Medium::Memory || verdict.served_by == ServedBy::NotStorage);
+        prop_assert!(medium != Medium::Elsewhere || verdict.served_by != ServedBy::Device);
+    }
+}

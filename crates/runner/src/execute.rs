@@ -1,0 +1,189 @@
+//! What carries a trial out: the engine, or a stand-in where the runner itself is tested.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iolab_engine::trial;
+use iolab_host::clock::Clock;
+use iolab_storage::Target;
+use iolab_workload::Result;
+use iolab_workload::outcome::Outcome;
+use iolab_workload::target::TargetName;
+
+use super::fit;
+use super::programs::Programs;
+use super::targets::number_of;
+use crate::evidence::Origin;
+use crate::ranks::Ranks;
+use iolab_peers::Peers;
+use iolab_plan::cells::PlannedCell;
+use iolab_record::RankReport;
+use iolab_workload::medium::Medium;
+use iolab_workload::settings::CellSpec;
+
+/// How often a pause looks whether it is to end early.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Carries trials out, one after the other.
+pub trait Executor {
+    /// One trial of a cell, whose `trial` bears the trial's seed.
+    ///
+    /// # Errors
+    /// When it could not be set up; a request that failed is counted in the outcome instead.
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
+
+    /// What each process did in the last trial, where several carried it out.
+    fn by_ranks(&mut self) -> RankReport {
+        RankReport::default()
+    }
+
+    /// How many processes carry trials out together.
+    fn processes(&self) -> usize {
+        1
+    }
+
+    /// Why a cell cannot be carried out by the tool that it asks for; `None` where it can.
+    fn gap(&self, cell: &CellSpec) -> Option<String>;
+
+    /// Lets the time pass, unless `stop` is raised.
+    fn pause(&mut self, time: Duration, stop: &AtomicBool);
+
+    /// Fits a cell that is added in mid-run to what there is, as the others were before.
+    ///
+    /// # Errors
+    /// Of kind usage: what does not fit.
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()>;
+
+    /// What the sizes of direct requests have to be multiples of, bytes.
+    fn alignment(&self) -> u64;
+
+    /// What answers for the bytes of a cell.
+    fn origin(&self, cell: &CellSpec) -> Origin;
+
+    /// Time since some moment before the first trial, by the clock that budgets count.
+    fn now(&self) -> Duration;
+}
+
+/// The engine on targets, or on files made for programs.
+pub(super) struct Engine<'a> {
+    /// Each with its path; for programs what stands for the directories of their files.
+    pub(super) targets: Vec<(&'a Path, &'a Target)>,
+    pub(super) programs: Option<&'a Programs>,
+    pub(super) peers: Peers,
+    pub(super) clock: &'a Clock,
+    pub(super) ranks: Option<&'a Ranks>,
+    pub(super) began: Instant,
+}
+
+impl<'a> Engine<'a> {
+    /// The target of a name.
+    fn target(&self, name: Option<&TargetName>) -> Result<&'a Target> {
+        self.number(name).map(|number| self.targets[number].1)
+    }
+
+    /// The number of that target.
+    fn number(&self, name: Option<&TargetName>) -> Result<usize> {
+        number_of(self.targets.iter().map(|(named, _)| *named), name)
+    }
+
+    /// One trial of several groups, each on its own target.
+    fn run_groups(&self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let groups = cell.group_trials();
+        let targets = groups
+            .iter()
+            .map(|group| self.target(group.target.as_ref()));
+        let targets = targets.collect::<Result<Vec<&Target>>>()?;
+        trial::run_groups(&groups, &targets, self.clock, stop)
+    }
+}
+
+impl Executor for Engine<'_> {
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        if cell.has_groups() && self.ranks.is_none() {
+            return self.run_groups(cell, stop);
+        }
+        if cell.striped().is_some() {
+            let targets = cell.own_targets().into_iter().map(|name| self.target(name));
+            let targets = targets.collect::<Result<Vec<&Target>>>()?;
+            return trial::run_over(&cell.trial, &targets, self.clock, stop);
+        }
+        let name = cell.target.as_ref();
+        let target = self.target(name)?;
+        if let Some(ranks) = self.ranks {
+            return ranks.run(&cell.trial, self.number(name)?, target, stop);
+        }
+        match self.programs {
+            Some(programs) => programs.run(cell, self.clock, stop),
+            None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
+            None => trial::run(&cell.trial, target, self.clock, stop),
+        }
+    }
+
+    fn by_ranks(&mut self) -> RankReport {
+        self.ranks
+            .map_or_else(RankReport::default, Ranks::take_report)
+    }
+
+    fn processes(&self) -> usize {
+        self.ranks.map_or(1, Ranks::count)
+    }
+
+    fn gap(&self, cell: &CellSpec) -> Option<String> {
+        if cell.striped().is_some() {
+            return (self.ranks.is_some() || cell.tool.is_peer()).then(|| {
+                "only iolab, by one process, stripes a trial over several targets".to_owned()
+            });
+        }
+        match self.target(cell.target.as_ref()) {
+            Ok(target) => self.peers.gap(cell, target),
+            Err(error) => Some(error.message().to_owned()),
+        }
+    }
+
+    fn pause(&mut self, time: Duration, stop: &AtomicBool) {
+        if let Some(ranks) = self.ranks.filter(|_| !time.is_zero()) {
+            // The next trial finds a rank that is lost.
+            let _ = ranks.rest(time);
+        }
+        let end = Instant::now() + time;
+        while !stop.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        if let Some(ranks) = self.ranks {
+            ranks.span_cell(cell)?;
+        }
+        fit::fit(cell, &|name| self.target(name))
+    }
+
+    fn alignment(&self) -> u64 {
+        let of = |(_, target): &(&Path, &Target)| {
+            let alignment = target.direct_alignment();
+            alignment.map_or(1, |alignment| alignment.offset)
+        };
+        // Powers of two: what suits the greatest suits all.
+        self.targets.iter().map(of).max().unwrap_or(1)
+    }
+
+    fn origin(&self, cell: &CellSpec) -> Origin {
+        let named = cell.targets().into_iter();
+        let targets: Vec<&Target> = named.filter_map(|name| self.target(name).ok()).collect();
+        let media = targets.iter().map(|target| target.medium());
+        // What is not all storage's is not told as storage's.
+        let least = media.clone().find(|medium| *medium != Medium::Storage);
+        let first = least.or_else(|| media.clone().next());
+        let first = first.or_else(|| self.targets.first().map(|(_, target)| target.medium()));
+        first.map_or(Origin::Model, Origin::Medium)
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+}

@@ -1,0 +1,275 @@
+//! Results that fio or IOzone measured before, as a run file: table, plot and compare work on it.
+//!
+//! Nobody looked at the kernel's counters meanwhile, so every verdict is `unknown`; and one job is one sample, so there
+//! is no interval.
+
+use std::path::Path;
+
+use iolab_workload::Error;
+use iolab_workload::Result;
+use iolab_workload::series::Series;
+
+use crate::{cell_record, now_utc};
+use iolab_analysis::analysis::Response;
+use iolab_peers::{Entry, PEERS, Results};
+use iolab_plan::cells::{PlannedCell, cells};
+use iolab_plan::experiment::{Design, Experiment, check_name};
+use iolab_plan::named_file;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{
+    Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
+    RunStatus, Sample, ServedBy, TargetKind, Verdict,
+};
+use iolab_runfile::{NewFile, RunFile};
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+
+/// Largest text that is read, bytes.
+pub const TEXT_MAX: u64 = 64 << 20;
+
+/// Results of another tool, ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Import {
+    results: Results,
+}
+
+impl Import {
+    /// Reads what fio wrote as JSON or JSON+, or what IOzone wrote to its standard output.
+    ///
+    /// # Errors
+    /// Of kind usage: it is neither, or what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self> {
+        let Some(peer) = PEERS.iter().find(|peer| peer.recognises(text)) else {
+            let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
+            return Err(Error::usage("it is not a report of fio or IOzone")
+                .hint(format!("give {}", reports.join(", or "))));
+        };
+        let results = peer.import(text)?;
+        match results.entries.is_empty() {
+            true => Err(Error::usage("none of its jobs transferred anything")
+                .hint("give the report of a run that transferred data")),
+            false => Ok(Self { results }),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = named_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
+        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.within(path.display()))
+    }
+
+    /// Writes it into a new run file, under a name made from that of its source.
+    ///
+    /// # Errors
+    /// Of kind usage: jobs that differ in so many settings that their cells would be too many; when the file cannot be
+    /// written.
+    pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
+        let experiment = self.experiment(source)?;
+        let mut planned = cells(&experiment)?;
+        // Jobs are seldom a full grid: what none of them did is no gap in what was asked for.
+        planned.retain(|cell| {
+            let mut entries = self.results.entries.iter();
+            entries.any(|entry| levels_of(&experiment, entry) == cell.levels)
+        });
+        let now = now_utc();
+        let run = self.run(source, &now);
+        let mut environment = Environment::default();
+        environment.put(
+            &KEYS.tool_version.of(self.results.tool),
+            self.results.version.clone(),
+        );
+        environment.put(&KEYS.imported_from, run.target.clone());
+        let record = ExperimentRecord {
+            trials_min: 1,
+            trials_max: 1,
+            ..crate::experiment_record(&experiment)?
+        };
+        let rows: Vec<_> = planned
+            .iter()
+            .enumerate()
+            .map(|(id, cell)| cell_record(id, cell))
+            .collect();
+        let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
+        self.add_samples(&mut file, &experiment, &planned, &run.started_utc)?;
+        for note in &self.results.notes {
+            file.add_event(&remark(note))?;
+        }
+        let path = file.path().to_owned();
+        file.finish(RunStatus::Done, &now, None)?;
+        Ok(path)
+    }
+
+    /// What iolab's user should know of it.
+    pub fn notes(&self) -> &[String] {
+        &self.results.notes
+    }
+
+    /// A name for the run file, after that of its source.
+    pub fn name(source: &Path) -> String {
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        check_name(&stem).unwrap_or_else(|_| "imported".to_owned())
+    }
+
+    fn run(&self, source: &Path, now: &str) -> Run {
+        let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+        let ends = self.results.entries.iter().map(|entry| {
+            let trial = &entry.cell.trial;
+            trial.offset.saturating_add(trial.region)
+        });
+        Run {
+            status: RunStatus::Running,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_utc: self
+                .results
+                .measured_utc
+                .clone()
+                .unwrap_or_else(|| now.to_owned()),
+            ended_utc: None,
+            target: source.display().to_string(),
+            target_kind: TargetKind::Imported,
+            target_bytes: ends.max().unwrap_or(0),
+            clock_source: format!("of {}", self.results.version),
+            ..Run::default()
+        }
+    }
+
+    /// The settings in which the jobs differ are the factors.
+    fn experiment(&self, source: &Path) -> Result<Experiment> {
+        let mut experiment = Experiment {
+            name: Self::name(source),
+            question: format!("What did {} measure?", self.results.tool),
+            response: Response::Throughput,
+            response_group: None,
+            factors: Vec::new(),
+            settings: Vec::new(),
+            groups: Vec::new(),
+            design: Design {
+                trials_min: 1,
+                trials_max: 1,
+                ..Design::default()
+            },
+            refined: None,
+            seek: None,
+            hold: None,
+            only: Vec::new(),
+        };
+        for setting in SETTINGS {
+            let levels = self.levels(setting);
+            let default = setting.get(&CellSpec::default());
+            if levels.len() > 1 || levels.first().is_some_and(|level| *level != default) {
+                experiment.sweep(setting, &levels)?;
+            }
+        }
+        experiment.check().map_err(|error| {
+            Error::usage(format!(
+                "its jobs differ in too much for one table: {}",
+                error.message()
+            ))
+            .hint("import fewer jobs at a time")
+        })?;
+        Ok(experiment)
+    }
+
+    fn levels(&self, setting: &Setting) -> Vec<String> {
+        let mut levels: Vec<String> = Vec::new();
+        for level in self
+            .results
+            .entries
+            .iter()
+            .map(|entry| setting.get(&entry.cell))
+        {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        levels
+    }
+
+    fn add_samples(
+        &self,
+        file: &mut RunFile,
+        experiment: &Experiment,
+        planned: &[PlannedCell],
+        started_utc: &str,
+    ) -> Result<()> {
+        for (id, cell) in planned.iter().enumerate() {
+            let mut block = 0;
+            for entry in self
+                .results
+                .entries
+                .iter()
+                .filter(|entry| levels_of(experiment, entry) == cell.levels)
+            {
+                block += u32::from(!entry.warmup);
+                let sample = sample_of(entry, id as i64, block, started_utc);
+                let histograms = entry.histograms.iter();
+                let histograms: Vec<_> =
+                    histograms.map(|(of, histogram)| (*of, histogram)).collect();
+                file.add_sample(&sample, &histograms, &Series::default())?;
+            }
+            file.set_ended_by(id as i64, EndedBy::TrialsMax)?;
+        }
+        Ok(())
+    }
+}
+
+/// The levels that an entry has of the factors.
+fn levels_of(experiment: &Experiment, entry: &Entry) -> Vec<String> {
+    let factors = experiment.factors.iter();
+    factors
+        .map(|factor| factor.of.setting.get(&entry.cell))
+        .collect()
+}
+
+fn remark(message: &str) -> Event {
+    Event {
+        at_utc: now_utc(),
+        kind: EventKind::Note,
+        cell: None,
+        message: message.to_owned(),
+    }
+}
+
+/// What an entry is in a run file.
+fn sample_of(entry: &Entry, cell: i64, block: u32, started_utc: &str) -> Sample {
+    let ok = entry.failure.is_none();
+    Sample {
+        id: 0,
+        cell,
+        block,
+        position: 0,
+        warmup: entry.warmup,
+        ok,
+        started_utc: started_utc.to_owned(),
+        operations: entry.operations.clone(),
+        errors: u64::from(!ok),
+        failure: entry.failure.clone(),
+        ended: if ok { Ended::Done } else { Ended::Failed },
+        elapsed_ns: entry.elapsed_ns,
+        all_active_ns: entry.elapsed_ns,
+        wall_ns: entry.elapsed_ns,
+        counters: Counters {
+            usage: ResourceUse {
+                user_ns: entry.user_ns,
+                system_ns: entry.system_ns,
+                ..ResourceUse::default()
+            },
+            ..Counters::default()
+        },
+        effective: Effective {
+            command: Some(entry.command.clone()),
+            ..Effective::default()
+        },
+        verdict: Verdict {
+            served_by: ServedBy::Unknown,
+            device_fraction: None,
+            reason: "imported: no evidence of where the bytes came from".to_owned(),
+        },
+        ..Sample::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! iolab-runner: carries a plan out: runner, evidence, import.
+//!
+//! Files to begin with: `lib.rs` (`session.rs` a run under way, `repetition.rs` the stopping rule,
+//! `execute.rs` the engine behind a trait, `place.rs` what is measured: target, programs or model,
+//! `simulated.rs` models), `evidence.rs` counters to `served_by`.
+
+mod advance;
+mod begun;
+mod choice;
+mod elf;
+pub mod evidence;
+mod execute;
+mod faulty;
+mod fit;
+pub mod import;
+mod named;
+pub mod peak_probe;
+mod phase;
+mod pilot;
+mod place;
+mod precondition;
+pub mod probe;
+mod programs;
+pub mod ranks;
+mod repetition;
+mod sample;
+mod session;
+mod simulated;
+mod standing;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
+
+use iolab_host::clock::Clock;
+use iolab_workload::{Error, Result};
+
+pub use begun::Begun;
+pub use execute::Executor;
+pub(crate) use fit::record as cell_record;
+pub use fit::{fit_to, need, need_of_all};
+pub use named::target_paths;
+pub use place::Place;
+pub use programs::Programs;
+pub use sample::words;
+pub use simulated::{Disk, adapt, budget_on_model, model_definition};
+pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
+
+use crate::ranks::Ranks;
+use iolab_doctor::{Preflight, Remark};
+use iolab_peers::Peers;
+use iolab_plan::cells::{Plan, PlannedCell, factor_names};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::Environment;
+use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
+use iolab_runfile::{NewFile, RunFile, asked_by};
+use iolab_workload::settings::CellSpec;
+use iolab_workload::target::TargetName;
+use iolab_workload::tool::Tool;
+use session::Session;
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Trials done, warm-ups included.
+    pub trials_done: u64,
+    /// Share of the run that is done, 0 to 1; it never falls.
+    pub share: f64,
+    /// Time spent.
+    pub spent: Duration,
+    /// Time left, as far as can be foreseen; `None` before the first block is
+    /// done. It never grows.
+    pub left: Option<Duration>,
+    /// Whether the run may end earlier than that: too few trials show yet how
+    /// many the precision goal takes.
+    pub left_is_bound: bool,
+}
+
+/// Receives what happens during a run.
+pub trait Observer {
+    /// The run file is there.
+    fn run_file(&mut self, _path: &Path) {}
+    /// A trial is about to start: the cell in words.
+    fn trial_starts(&mut self, _cell: &str) {}
+    /// A trial is done.
+    fn trial_done(&mut self, _progress: Progress) {}
+    /// Something the user should know.
+    fn note(&mut self, _message: &str) {}
+}
+
+/// What a run left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// The run file.
+    pub path: PathBuf,
+    /// Trials done in this session.
+    pub trials: u64,
+    /// What the trials took from the budget.
+    pub spent: Duration,
+}
+
+/// What a run needs besides its experiment.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// What is measured, filled.
+    pub place: Place<'a>,
+    /// The calibrated clock.
+    pub clock: &'a Clock,
+    /// Raised to end the run early.
+    pub stop: &'a AtomicBool,
+    /// What was seen of each target and of the machine right before; empty where nothing was examined.
+    pub preflight: &'a [Preflight],
+    /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]);
+    /// those measured of a further target as its facts.
+    pub peaks: &'a Environment,
+    /// The other processes of the run; `None` where this one is alone.
+    pub ranks: Option<&'a Ranks>,
+}
+
+impl Setup<'_> {
+    /// What whoever reads the results should know of target and machine.
+    fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
+        let names: Vec<&Path> = self.place.names().collect();
+        let mut all: Vec<Remark> = Vec::new();
+        for (number, preflight) in self.preflight.iter().enumerate() {
+            let is_it = |name: Option<&TargetName>| {
+                targets::number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
+            };
+            let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
+            let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);
+            for remark in preflight.remarks(specs) {
+                // What is said of the machine is said once.
+                if !all.iter().any(|known| known.finding == remark.finding) {
+                    all.push(remark);
+                }
+            }
+        }
+        all
+    }
+
+    /// What the run is measured on.
+    fn environment(&self, peers: &Peers) -> Environment {
+        let mut environment = self.place.environment(self.clock);
+        environment.extend(peers.environment());
+        environment.extend(self.peaks.clone());
+        if let Some(ranks) = self.ranks {
+            environment.extend(ranks.environment());
+        }
+        environment
+    }
+
+    /// The tools that the cells name besides iolab.
+    fn peers(&self, cells: &[PlannedCell], budget: Duration) -> Result<Peers> {
+        let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
+        Peers::find(&tools, budget, self.clock, self.stop)
+    }
+}
+
+/// Carries a plan that was fitted to the target ([`fit_to`]) out into a new run file.
+///
+/// # Errors
+/// What does not fit the target (nothing is written then); a failed measurement; the user's interrupt. In the last
+/// two cases the run file keeps everything measured so far.
+pub fn run(
+    plan: Plan,
+    seed: u64,
+    place: NewFile<'_>,
+    setup: Setup<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Finished> {
+    Begun::new(plan, None, seed, place, setup)?.carry_out(observer)
+}
+
+/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
+///
+/// # Errors
+/// As [`run`]; also a file that is no run file, and a target that differs from the run's own.
+pub fn resume(
+    path: &Path,
+    mut plan: Plan,
+    setup: Setup<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Finished> {
+    let (file, record) = RunFile::open_resume(path)?;
+    if record.run.status == RunStatus::Done {
+        return Err(
+            Error::usage(format!("the run in {} is complete", path.display()))
+                .hint("see it with: iolab table, or start a new run"),
+        );
+    }
+    let further = setup.place.further();
+    let now = std::iter::once(setup.place.bytes()).chain(further.iter().map(|t| t.bytes));
+    let before = record.further_targets.iter().map(|target| target.bytes);
+    let before = std::iter::once(record.run.target_bytes).chain(before);
+    if let Some((now, before)) = now.zip(before).find(|(now, before)| now < before) {
+        return Err(Error::usage(format!(
+            "the target has {now} bytes now and had {before} when the run began"
+        ))
+        .hint("make room for what it had, or start a new run"));
+    }
+    fit_to(&mut plan, setup.place)?;
+    restore(&mut plan.cells, &record, path)?;
+    let remarks = setup.remarks(plan.cells());
+    let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
+    let environment = setup.environment(&peers);
+    let seed = record.run.seed;
+    let mut executor = setup.place.executor(seed, peers, &setup)?;
+    let mut session = Session::new(plan, seed, file, record.run.clock_domain, observer);
+    session.take_over(&record);
+    session.event(
+        EventKind::Resume,
+        &format!("resumed after {} samples", record.samples.len()),
+    )?;
+    session.note_changes(&record.environment, &environment)?;
+    if let Some(ranks) = setup.ranks.filter(|ranks| ranks.rows() != record.ranks) {
+        let hosts: Vec<String> = ranks.rows().into_iter().map(|rank| rank.name).collect();
+        let message = format!(
+            "the ranks are on other hosts since the run was resumed: {}; the run file names those that it began on",
+            hosts.join(", ")
+        );
+        session.event(EventKind::Warning, &message)?;
+    }
+    session.remark(&remarks)?;
+    session.carry_out(&mut *executor, setup.stop)
+}
+
+/// Gives the cells the region and the completion strategy that the run began with.
+fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Result<()> {
+    if planned.len() != record.cells.len() {
+        return Err(Error::usage(format!(
+            "{} holds {} cells, but its experiment has {}",
+            path.display(),
+            record.cells.len(),
+            planned.len()
+        ))
+        .hint("the file was changed; start a new run"));
+    }
+    for (cell, row) in planned.iter_mut().zip(&record.cells) {
+        cell.spec.trial.region = row.trial().region;
+        for (group, kept) in cell.spec.groups.iter_mut().zip(&row.spec.groups) {
+            group.spec.trial.region = kept.spec.trial.region;
+        }
+        if !row.spec.batch_auto {
+            cell.spec.trial.batch = row.trial().batch;
+            cell.spec.batch_auto = false;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {
+    Ok(ExperimentRecord {
+        name: experiment.name.clone(),
+        question: experiment.question.clone(),
+        response: experiment.response,
+        response_group: experiment.response_group.clone(),
+        asked: asked_by(experiment),
+        toml: experiment.to_toml()?,
+        factors: factor_names(experiment),
+        precision: experiment.design.precision,
+        budget_ns: experiment.design.budget.as_nanos() as u64,
+        trials_min: experiment.design.trials_min,
+        trials_max: experiment.design.trials_max,
+    })
+}
+
+pub(crate) fn now_utc() -> String {
+    humantime::format_rfc3339_nanos(SystemTime::now()).to_string()
+}

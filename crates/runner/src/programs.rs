@@ -1,0 +1,278 @@
+//! Everything that an experiment needs whose trials run programs: the programs, found or built, and the files that
+//! they read.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use iolab_host::clock::Clock;
+use iolab_host::program::{self, Arguments, Program};
+use iolab_storage::{Folder, Target};
+use iolab_workload::outcome::Outcome;
+use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use super::targets::{full, number_of};
+use crate::probe::Probes;
+use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_workload::command::{Placeholder, Template};
+use iolab_workload::linkage::Linkage;
+use iolab_workload::settings::CellSpec;
+
+/// Programs ready to be run, and a file for each size. Dropping it removes the files and what was built.
+#[derive(Debug)]
+pub struct Programs {
+    /// Each with its path; the run's own first.
+    folders: Vec<(PathBuf, Folder)>,
+    probes: Option<Probes>,
+    commands: Vec<(Template, PathBuf)>,
+}
+
+impl Programs {
+    /// Finds the programs of an experiment, makes its files in `directories`, still empty, and builds the reader where
+    /// it is asked for. Cells that name no target work in the first directory.
+    ///
+    /// # Errors
+    /// Of kind usage: a setting that does not suit programs, a program that is not there, a directory that is none,
+    /// a reader that cannot be built; of kind refused when the files would crowd the file system.
+    pub fn open(plan: &Plan, directories: &[PathBuf]) -> Result<Self> {
+        let cells = plan.cells();
+        for cell in cells {
+            check(&cell.spec).map_err(|error| error.within(plan.describe(cell)))?;
+        }
+        check_effects(plan.experiment(), cells)?;
+        let commands = commands(cells)?;
+        let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
+        let mut sizes: Vec<Vec<u64>> = vec![Vec::new(); named.len()];
+        for cell in cells {
+            let number = number_of(
+                named.iter().map(PathBuf::as_path),
+                cell.spec.target.as_ref(),
+            )?;
+            sizes[number].push(cell.spec.trial.region);
+        }
+        let folders = directories.iter().zip(named).zip(sizes);
+        let folders = folders.map(|((directory, named), mut sizes)| {
+            sizes.sort_unstable();
+            sizes.dedup();
+            Ok((named, Folder::open(directory, &sizes)?))
+        });
+        let folders = folders.collect::<Result<_>>()?;
+        let mut linkages: Vec<Linkage> = Vec::new();
+        for linkage in cells.iter().filter_map(|cell| cell.spec.linkage) {
+            if !linkages.contains(&linkage) {
+                linkages.push(linkage);
+            }
+        }
+        let probes = (!linkages.is_empty()).then(|| Probes::build(&linkages));
+        Ok(Self {
+            folders,
+            probes: probes.transpose()?,
+            commands,
+        })
+    }
+
+    /// What stands for each directory, with its path: its device, its file system, the remarks on it.
+    pub fn places(&self) -> impl Iterator<Item = (&Path, &Target)> {
+        let folders = self.folders.iter();
+        folders.map(|(named, folder)| (named.as_path(), folder.place()))
+    }
+
+    /// Bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.folders.iter().map(|(_, folder)| folder.bytes()).sum()
+    }
+
+    /// Fills every file with incompressible data; `progress` gets the bytes written so far.
+    ///
+    /// # Errors
+    /// When a write fails, or soon after `stop` is raised.
+    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        let mut before = 0;
+        for (_, folder) in &self.folders {
+            folder.fill(seed, stop, &mut |done| progress(before + done))?;
+            before += folder.bytes();
+        }
+        Ok(())
+    }
+
+    /// Removes the files and what was built.
+    ///
+    /// # Errors
+    /// When a file cannot be removed; the others are removed all the same.
+    pub fn close(self) -> Result<()> {
+        let removed = self.folders.into_iter().map(|(_, folder)| folder.remove());
+        removed.fold(Ok(()), Result::and)
+    }
+
+    /// What a run file keeps of the programs.
+    pub(super) fn environment(&self) -> Environment {
+        let probes = self.probes.as_ref();
+        let mut list = probes.map_or_else(Environment::default, Probes::environment);
+        for (number, (_, path)) in self.commands.iter().enumerate() {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let bytes = real.metadata().ok().map(|metadata| metadata.len());
+            list.put(&KEYS.program_bytes.of(number + 1), bytes);
+            let path = real.display().to_string();
+            list.put(&KEYS.program_path.of(number + 1), path);
+        }
+        list
+    }
+
+    /// One trial.
+    pub(super) fn run(&self, cell: &CellSpec, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
+        let spec = &cell.trial;
+        let missing = || Error::failed("a program or its file was not prepared for this cell");
+        let names = self.folders.iter().map(|(named, _)| named.as_path());
+        let (_, folder) = &self.folders[number_of(names, cell.target.as_ref())?];
+        let file = folder.file(spec.region).ok_or_else(missing)?;
+        let template = cell.program().ok_or_else(missing)?;
+        let arguments = Arguments::naming(vec![folder.lend(spec.region)?], |paths| {
+            let path = paths.first().ok_or_else(missing)?;
+            Ok::<_, Error>(template.arguments(path, spec.region, spec.bs))
+        });
+        let program = Program {
+            path: self.path(cell, &template).ok_or_else(missing)?.to_owned(),
+            arguments: arguments?,
+            time_limit: spec.limit.time,
+            output_max: None,
+        };
+        let whole = TrialSpec {
+            region: file.size(),
+            cache: spec.cache,
+            ..TrialSpec::default()
+        };
+        let files = [(file, 0..whole.region)];
+        let ran = program::run(&program, &files, &whole, clock, stop);
+        folder.sweep();
+        ran.map(|ran| ran.outcome)
+    }
+
+    fn path(&self, cell: &CellSpec, template: &Template) -> Option<&Path> {
+        match cell.linkage {
+            Some(linkage) => self.probes.as_ref()?.path(linkage),
+            None => {
+                let found = self.commands.iter().find(|(known, _)| known == template)?;
+                Some(&found.1)
+            }
+        }
+    }
+}
+
+/// Every command of the cells once, with the file that it executes.
+fn commands(cells: &[PlannedCell]) -> Result<Vec<(Template, PathBuf)>> {
+    let mut found: Vec<(Template, PathBuf)> = Vec::new();
+    for command in cells.iter().filter_map(|cell| cell.spec.command.as_ref()) {
+        if !found.iter().any(|(known, _)| known == command) {
+            found.push((command.clone(), Program::find(command.program())?));
+        }
+    }
+    Ok(found)
+}
+
+/// Checks what a program's cache can be.
+fn check(cell: &CellSpec) -> Result<()> {
+    let spec = &cell.trial;
+    if spec.cache == CacheState::Direct {
+        return Err(Error::usage(
+            "cache is direct, but iolab cannot change how a program opens its file",
+        )
+        .hint("set cache=hot (read before each trial) or cache=cold (dropped before each)"));
+    }
+    Ok(())
+}
+
+/// Refuses a factor that no command would notice: all of its levels would be the same.
+fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
+    let noticed = |name: &str, by: &[Placeholder]| {
+        let varies = experiment.factors.iter().any(|f| f.of.is(name));
+        let uses = |t: Template| by.iter().any(|placeholder| t.uses(*placeholder));
+        !varies
+            || cells
+                .iter()
+                .filter_map(|cell| cell.spec.program())
+                .any(uses)
+    };
+    if !noticed("region", &[Placeholder::File, Placeholder::Size]) {
+        return Err(Error::usage(
+            "the file's size varies, but the command has neither {file} nor {size}",
+        )
+        .hint("put one of them into the command, or fix the size with --size 4KiB"));
+    }
+    if !noticed("bs", &[Placeholder::Bs]) {
+        return Err(Error::usage("bs varies, but the command has no {bs}")
+            .hint("put it into the command, or give bs one value"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::Kind;
+
+    use super::*;
+
+    fn open(sets: &[&str]) -> (tempfile::TempDir, Result<Programs>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut experiment = Experiment::find("linkage").expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect("a setting");
+        }
+        let programs = Plan::of(experiment)
+            .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()]));
+        (folder, programs)
+    }
+
+    #[test]
+    fn what_a_program_cannot_have_is_refused_before_anything_is_made() {
+        for (sets, part) in [
+            (&["cache=direct"][..], "cache is direct"),
+            (&["command=cat /dev/null"], "neither {file} nor {size}"),
+            (&["command=cat {file}", "bs=1,2"], "no {bs}"),
+            (
+                &["command=cat {file},no-such-program-anywhere {file}"],
+                "no-such-program-anywhere",
+            ),
+        ] {
+            let (folder, programs) = open(sets);
+            let error = programs.expect_err(part);
+            assert_eq!(error.kind(), Kind::Usage);
+            assert!(error.message().contains(part), "{error}");
+            assert_eq!(
+                std::fs::read_dir(folder.path()).expect("readable").count(),
+                0
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_reads_the_file_of_its_cell() {
+        let (folder, programs) = open(&["command=cat {file}", "region=5000,100000"]);
+        let programs = programs.expect("prepared");
+        let stop = AtomicBool::new(false);
+        programs.fill(1, &stop, &mut |_| {}).expect("filled");
+        assert_eq!(programs.bytes(), 105_000);
+        let clock = Clock::calibrate();
+        let mut experiment = Experiment::find("linkage").expect("built in");
+        for set in ["command=cat {file}", "region=5000,100000"] {
+            experiment.apply_set(set).expect("a setting");
+        }
+        for cell in iolab_plan::cells::cells(&experiment).expect("valid") {
+            let outcome = programs.run(&cell.spec, &clock, &stop).expect("runs");
+            assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+            if outcome.counters.process_io.is_some() {
+                let read = outcome.operations.read.bytes;
+                let size = cell.spec.trial.region;
+                assert!((size..size + 65_536).contains(&read), "{read} of {size}");
+            }
+        }
+        let environment = programs.environment();
+        assert!(environment.get(&KEYS.program_path.of(1)).is_some());
+        programs.close().expect("removed");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).expect("readable").count(),
+            0
+        );
+    }
+}

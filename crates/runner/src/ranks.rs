@@ -1,0 +1,449 @@
+//! iolab-runner: one run by several processes (ranks). The root has the others carry out their part of each trial.
+//!
+//! Files to begin with: `lib.rs` what the root orders and the others do, `greeting.rs` who the ranks are, `trial.rs` a
+//! rank's part in a trial, `hosts.rs` which ranks share a kernel, `words.rs` what keeps ranks from going on, in words.
+
+mod accounts;
+mod greeting;
+mod hosts;
+pub mod own;
+mod places;
+mod space;
+mod trial;
+mod words;
+
+use std::cell::RefCell;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_cluster::accounts::Numbered;
+use iolab_cluster::greeting::Hello;
+use iolab_cluster::link::Link;
+use iolab_cluster::order::{self, Order, Task};
+use iolab_cluster::roster::taking_part;
+use iolab_cluster::shift;
+use iolab_cluster::team::Team;
+use iolab_cluster::timeouts::moving;
+use iolab_cluster::tree::FANOUT;
+use iolab_cluster::trial::Habits;
+use iolab_host::clock::Clock;
+use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_record::RankReport;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::tables::Rank;
+use iolab_storage::{Need, Target, TargetKind};
+use iolab_workload::outcome::{Failure, Outcome};
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{Layout, Others, Shift, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use hosts::Host;
+use own::is_own;
+use words::unreadable;
+
+/// How long a rank waits for a short answer.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long a rank waits for the next order: between two of them the root stores what was measured.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// A failure in words, and what to do about it.
+pub type Words = fn(&Failure) -> (String, String);
+
+/// This process among those of the run. Rank 0, the root, plans and keeps the run file.
+pub struct Ranks(RefCell<Member>);
+
+/// What a rank knows.
+struct Member {
+    team: Team<Box<dyn Link>>,
+    clock: Clock,
+    words: Words,
+    /// Of every rank, in their order; known to the root.
+    hosts: Vec<Host>,
+    /// The rank above, once it has said who it is.
+    above: Option<Hello>,
+    /// On which host each rank is, by number.
+    places: Vec<usize>,
+    /// Which client each rank is of, by number: its host, or one for itself where it has a target of its own.
+    clients: Vec<usize>,
+    /// Whether a target whose path is another one at each rank is nevertheless one store: ranks read what others wrote.
+    one_store: bool,
+    /// What each rank did in the last trial; known to the root.
+    report: RankReport,
+    /// Its own.
+    host: Host,
+    /// Which accounts of the kernel each rank reads, by target.
+    accounts: Vec<Numbered>,
+    /// A rank cannot be reached any more.
+    lost: bool,
+    /// How long the root takes at most to say so, where that is not the usual time.
+    roots_time: Option<Duration>,
+    ended: bool,
+}
+
+impl Ranks {
+    /// This rank; `clock` is the one that `link` reads, `words` describes failures for those on other hosts.
+    pub fn new(link: Box<dyn Link>, clock: Clock, words: Words) -> Self {
+        Self(RefCell::new(Member {
+            team: Team::new(link, FANOUT),
+            clock,
+            words,
+            hosts: Vec::new(),
+            above: None,
+            places: Vec::new(),
+            clients: Vec::new(),
+            one_store: false,
+            report: RankReport::default(),
+            host: Host::here(),
+            accounts: Vec::new(),
+            lost: false,
+            roots_time: None,
+            ended: false,
+        }))
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.borrow().team.is_root()
+    }
+
+    /// How many ranks there are.
+    pub fn count(&self) -> usize {
+        self.0.borrow_mut().team.link().size()
+    }
+
+    /// The clock that all times of the run are read from.
+    pub fn clock(&self) -> Clock {
+        self.0.borrow().clock.clone()
+    }
+
+    /// Finds out which hosts there are, and whether all ranks are the same program. To be called first, by every rank.
+    ///
+    /// # Errors
+    /// When a rank was built from another version, or does not answer.
+    pub fn greet(&self) -> Result<()> {
+        let build = concat!(env!("CARGO_PKG_VERSION"), " ", env!("IOLAB_SOURCES"));
+        self.0.borrow_mut().greet(build)
+    }
+
+    /// The root: gives the workers of a cell their place among those of all ranks that take part.
+    ///
+    /// # Errors
+    /// Of kind usage: more of them than there are.
+    pub fn span(&self, trial: &mut TrialSpec) -> Result<()> {
+        let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
+        span(trial, part.len() as u32);
+        Ok(())
+    }
+
+    /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
+    ///
+    /// # Errors
+    /// Of kind usage: what one process alone can do.
+    pub fn span_plan(&self, plan: &mut Plan) -> Result<()> {
+        for cell in &plan.cells {
+            self.check(&cell.spec)?;
+        }
+        let mut cells = plan.cells.iter();
+        self.0.borrow_mut().one_store = cells.any(|cell| cell.spec.trial.shift != Shift::None);
+        plan.cells
+            .iter_mut()
+            .try_for_each(|cell| self.span_cell(cell))
+    }
+
+    /// The root: as [`Ranks::span`], of a cell that is added.
+    ///
+    /// # Errors
+    /// As [`Ranks::span`].
+    pub fn span_cell(&self, cell: &mut PlannedCell) -> Result<()> {
+        self.span(&mut cell.spec.trial)
+    }
+
+    fn check(&self, cell: &CellSpec) -> Result<()> {
+        let alone = |what: &str, hint: &str| {
+            Err(Error::usage(format!("{what} is not possible with several ranks")).hint(hint))
+        };
+        if cell.runs_program() || cell.tool.is_peer() {
+            return alone(
+                "measuring another program",
+                "start one process, without mpirun",
+            );
+        }
+        if cell.has_groups() {
+            return alone(
+                "several groups of workers",
+                "start one process, without mpirun",
+            );
+        }
+        let trial = &cell.trial;
+        // Refuses what cannot be, before anything is opened.
+        shift::parts(&self.0.borrow().places, trial.shift)?;
+        if self.count() < 2 {
+            return Ok(());
+        }
+        if trial.starts_fresh() && trial.layout != Layout::Private {
+            return alone(
+                "one fresh file for all workers (layout=shared with fresh=true or allocate)",
+                "set layout=private, or fresh=false and allocate=none",
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether all ranks use the same file of a target of this name. Where ranks read what others wrote they do, whatever path
+    /// each of them sees it under.
+    pub fn share(&self, named: &Path) -> bool {
+        self.0.borrow().one_store || !is_own(named)
+    }
+
+    /// The path that this rank uses for a target of this name.
+    ///
+    /// # Errors
+    /// Of kind usage: a name that cannot be sent to other ranks.
+    pub fn place(&self, named: &Path) -> Result<PathBuf> {
+        let member = &mut *self.0.borrow_mut();
+        own::place(named, member.team.link().rank(), &member.host.name)
+    }
+
+    /// The root: has the other ranks open what it has opened, each target by its name.
+    ///
+    /// # Errors
+    /// What keeps a rank from that.
+    pub fn open<'a>(
+        &self,
+        targets: impl Iterator<Item = (&'a Path, &'a Target)>,
+        needs: &[Need],
+    ) -> Result<()> {
+        let mut places = Vec::new();
+        let mut demands = Vec::new();
+        let mut own_accounts = Vec::new();
+        for ((named, target), need) in targets.zip(needs) {
+            demands.push(target.demands());
+            own_accounts.push(accounts::of(target));
+            if need.write && target.kind() != TargetKind::Scratch && self.count() > 1 {
+                return Err(Error::usage(format!(
+                    "several ranks write to scratch files only, and {} is another target",
+                    target.path().display()
+                ))
+                .hint("give a directory, or measure reads"));
+            }
+            places.push(places::of(named, target, need, self.share(named))?);
+        }
+        let member = &mut *self.0.borrow_mut();
+        member.know_clients(&places);
+        member.give(&Order::Open(places))?;
+        // The others have removed what dead runs left, and none has made a file yet.
+        member.agree(ANSWER, Ok(()))?;
+        let demands = demands.into_iter().collect::<Result<Vec<_>>>();
+        member.agree_on_space(demands.map(|demands| demands.concat()))?;
+        member.know_accounts(own_accounts)
+    }
+
+    /// The root: fills all files, its own by `own`, which fills so many bytes.
+    ///
+    /// # Errors
+    /// What `own` fails with, or another rank.
+    pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
+        // The files of the other ranks are no larger than the root's.
+        let bytes = bytes.saturating_mul(self.count() as u64);
+        let order = Order::Fill { seed, bytes };
+        self.0.borrow_mut().give(&order)?;
+        let filled = own();
+        let member = &mut *self.0.borrow_mut();
+        member.agree(moving(bytes, ANSWER), filled)
+    }
+
+    /// The root: tells all that its next order comes so much later.
+    ///
+    /// # Errors
+    /// When a rank is lost.
+    pub fn rest(&self, time: Duration) -> Result<()> {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.0.borrow_mut().give(&Order::Rest(time))
+    }
+
+    /// The root: carries a trial out with all ranks.
+    ///
+    /// # Errors
+    /// As [`iolab_engine::trial::run`], of any rank.
+    pub fn run(
+        &self,
+        trial: &TrialSpec,
+        number: usize,
+        target: &Target,
+        stop: &AtomicBool,
+    ) -> Result<Outcome> {
+        let task = Task {
+            trial: TrialSpec {
+                others: Others::default(),
+                ..trial.clone()
+            },
+            target: number as u64,
+        };
+        let member = &mut *self.0.borrow_mut();
+        member.give(&Order::Trial(Box::new(task.clone())))?;
+        let whole = member.trial(&task, target, stop)?;
+        let (outcome, report) =
+            whole.ok_or_else(|| Error::failed("the root of the ranks has no result"))?;
+        member.report = report;
+        Ok(outcome)
+    }
+
+    /// The root: what each rank did in the last trial; nothing where there is one.
+    pub fn take_report(&self) -> RankReport {
+        mem::take(&mut self.0.borrow_mut().report)
+    }
+
+    /// The root: the ranks, as a run file keeps them; none where there is one.
+    pub fn rows(&self) -> Vec<Rank> {
+        hosts::rows(&self.0.borrow().hosts)
+    }
+
+    /// What the environment of the run tells of its ranks.
+    pub fn environment(&self) -> Environment {
+        let member = self.0.borrow();
+        let mut environment = Environment::default();
+        environment.put(&KEYS.ranks, member.hosts.len() as u64);
+        environment.put(&KEYS.rank_hosts, hosts::count(&member.hosts) as u64);
+        environment
+    }
+
+    /// Another rank than the root: carries out what the root says, until the run is over. Whatever was made is removed at the
+    /// end.
+    ///
+    /// # Errors
+    /// When a rank is lost: the root, or another one.
+    pub fn follow(&self, stop: &AtomicBool) -> Result<()> {
+        self.0.borrow_mut().follow(stop)
+    }
+
+    /// The root: tells all that the run is over, once. Files of others are gone before the root's, which theirs are known by.
+    ///
+    /// # Errors
+    /// What keeps a rank from removing its files, or the rank that is lost.
+    pub fn end(&self) -> Result<()> {
+        let member = &mut *self.0.borrow_mut();
+        if member.ended || member.lost || !member.team.is_root() {
+            return Ok(());
+        }
+        member.ended = true;
+        member.give(&Order::End)?;
+        member.agree(ANSWER, Ok(()))
+    }
+
+    /// Whether a rank is lost: the others do not end by themselves then, and [`Ranks::abort`] has to end them.
+    pub fn has_lost(&self) -> bool {
+        self.0.borrow().lost
+    }
+
+    /// Ends all ranks at once with this exit code.
+    pub fn abort(&self, code: i32) {
+        self.0.borrow_mut().team.link().abort(code);
+    }
+
+    /// How long this rank waits for the root, and for those that come before it, to tell what is wrong and end all.
+    pub fn timeout(&self) -> Duration {
+        self.0.borrow_mut().timeout()
+    }
+}
+
+impl Member {
+    /// Hands an order of the root to every rank.
+    fn give(&mut self, order: &Order) -> Result<()> {
+        let message = order.message()?;
+        let given = self.team.broadcast(&message, ANSWER);
+        given.map(drop).map_err(|lost| self.error(lost.into()))
+    }
+
+    /// Waits for all ranks; the error of the first one that has any.
+    fn agree(&mut self, timeout: Duration, ready: Result<()>) -> Result<()> {
+        let ready = ready.map_err(|error| order::error_text(&error));
+        let agreed = self.team.agree(habits(timeout), ready);
+        agreed.map_err(|halt| self.error(halt))
+    }
+
+    fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
+        let mut targets: Vec<Target> = Vec::new();
+        let mut rest = Duration::ZERO;
+        loop {
+            let timeout = IDLE.saturating_add(mem::take(&mut rest));
+            let message = self.team.broadcast(&[], timeout);
+            let message = message.map_err(|lost| self.error(lost.into()))?;
+            // What a rank cannot do is told by the root; only where one is lost there is no way on.
+            let done = match Order::read(&message) {
+                Some(Order::Open(places)) => {
+                    self.know_clients(&places);
+                    let cleaned = self.clean(&places);
+                    let cleaned = self.agree(ANSWER, cleaned);
+                    if cleaned.is_err() {
+                        if self.lost {
+                            return cleaned;
+                        }
+                        continue;
+                    }
+                    let demands = self.open(&places).and_then(|opened| {
+                        targets = opened;
+                        let demands = targets.iter().map(Target::demands);
+                        Ok(demands.collect::<Result<Vec<_>>>()?.concat())
+                    });
+                    let agreed = self.agree_on_space(demands);
+                    let own = || targets.iter().map(accounts::of).collect();
+                    agreed.and_then(|()| self.know_accounts(own()))
+                }
+                Some(Order::Fill { seed, bytes }) => {
+                    let filled = self.fill(&targets, seed, stop);
+                    self.agree(moving(bytes, ANSWER), filled)
+                }
+                Some(Order::Trial(task)) => {
+                    let number = usize::try_from(task.target).unwrap_or(usize::MAX);
+                    match targets.get(number) {
+                        Some(target) => self.trial(&task, target, stop).map(drop),
+                        None => self.agree(ANSWER, Err(unreadable())),
+                    }
+                }
+                Some(Order::End) => {
+                    let removed = targets.into_iter().map(Target::remove);
+                    let removed = removed.fold(Ok(()), Result::and);
+                    let done = self.agree(ANSWER, removed);
+                    return if self.lost { done } else { Ok(()) };
+                }
+                Some(Order::Rest(time)) => {
+                    rest = Duration::from_nanos(time);
+                    Ok(())
+                }
+                None => self.agree(ANSWER, Err(unreadable())),
+            };
+            if self.lost {
+                return done;
+            }
+        }
+    }
+}
+
+/// Gives the workers of rank 0 their place among those of so many ranks.
+fn span(trial: &mut TrialSpec, ranks: u32) {
+    trial.others = Others {
+        before: 0,
+        after: trial.threads.saturating_mul(ranks.saturating_sub(1)),
+        before_written: None,
+    };
+}
+
+/// As [`Ranks::span_plan`], where the ranks are not there and only what the plan asks for is to be told.
+pub fn foresee(plan: &mut Plan) {
+    for cell in &mut plan.cells {
+        let trial = &mut cell.spec.trial;
+        let shifted = if trial.shift == Shift::None { 1 } else { 2 };
+        let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
+        span(trial, ranks.max(trial.hosts.unwrap_or(1)));
+    }
+}
+
+fn habits(timeout: Duration) -> Habits {
+    Habits {
+        rounds: 8,
+        timeout: ANSWER,
+        trial: timeout,
+    }
+}

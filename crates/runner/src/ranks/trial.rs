@@ -1,0 +1,379 @@
+//! A rank's part in a trial.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_cluster::accounts::{Numbered, Shares};
+use iolab_cluster::client::{self, Client};
+use iolab_cluster::link::Link;
+use iolab_cluster::order::Task;
+use iolab_cluster::outcome::{Deed, RankPart};
+use iolab_cluster::roster::taking_part;
+use iolab_cluster::shift;
+use iolab_cluster::span::{Activity, CumulativeBytes};
+use iolab_cluster::team::Team;
+use iolab_cluster::timeouts::Timeouts;
+use iolab_cluster::trial::{self as joint, Habits, Halt, Whole};
+use iolab_engine::trial;
+use iolab_record::{ClientPart, Part, PartId, RankReport, Sample, Together};
+use iolab_storage::Target;
+use iolab_workload::outcome::{FailedRank, Failure, Outcome};
+use iolab_workload::trial::{Layout, Others, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use super::{ANSWER, Member, habits};
+
+/// A wait shorter than this is waited out on the CPU, ns: a sleep would end too late.
+const AWAKE_NS: i64 = 200_000;
+
+impl Member {
+    /// Carries the own part of a trial out; the root gets what all ranks did.
+    pub(super) fn trial(
+        &mut self,
+        task: &Task,
+        target: &Target,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Outcome, RankReport)>> {
+        let rank = self.team.link().rank();
+        let asked = &task.trial;
+        let roster = taking_part(&self.places, asked.ranks, asked.hosts)?;
+        let Some(number) = roster.iter().position(|other| *other == rank) else {
+            return self.idle(asked, roster.len()).map(|()| None);
+        };
+        let part = match asked.is_shifted() {
+            true => shift::parts(&self.places, asked.shift)?[rank],
+            false => number,
+        };
+        let after = roster.len() - 1 - part;
+        let workers = |ranks: usize| asked.threads.saturating_mul(ranks as u32);
+        let spec = TrialSpec {
+            others: Others {
+                before: workers(part),
+                after: workers(after),
+                before_written: asked.is_shifted().then(|| workers(number)),
+            },
+            ..asked.clone()
+        };
+        let timeouts = Timeouts::of(asked, roster.len(), ANSWER);
+        let mut meeting = Meeting {
+            team: &mut self.team,
+            preparing: habits(timeouts.preparing),
+            carrying: habits(timeouts.carrying),
+            prepared: false,
+            halt: None,
+            workers: Vec::new(),
+        };
+        let result = trial::run_with(&spec, &[target], &self.clock, stop, &mut meeting);
+        let Meeting {
+            prepared,
+            halt,
+            workers,
+            ..
+        } = meeting;
+        if let Some(halt) = halt {
+            return Err(self.error(halt));
+        }
+        // What keeps a rank from its part is told to all, at whichever of the two moments they wait for it.
+        let wait = match prepared {
+            true => timeouts.settling,
+            false => timeouts.preparing,
+        };
+        let (result, ready) = match result {
+            Ok(outcome) => (Some(outcome), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.agree(wait, ready)?;
+        let Some(outcome) = result else {
+            return Err(Error::failed(
+                "the ranks disagree on whether a trial is over",
+            ));
+        };
+        let accounts = usize::try_from(task.target).ok();
+        let accounts = accounts.and_then(|number| self.accounts.get(number));
+        let accounts = accounts.cloned().unwrap_or_default();
+        let shares = accounts.shares(&self.places, &roster, rank);
+        let mut own = self.part(outcome, &spec, &workers, shares)?;
+        let client = self.client(&own.rest, &roster, target, &accounts);
+        own.rest.clients.extend(client);
+        let whole = self.team.conclude(habits(ANSWER), Some(own));
+        let whole = whole.map_err(|halt| self.error(halt))?;
+        Ok(whole.map(|whole| merged(whole, &self.clients)))
+    }
+
+    /// Waits, without work for the CPU, until the ranks that take part are through.
+    fn idle(&mut self, trial: &TrialSpec, ranks: usize) -> Result<()> {
+        let timeouts = Timeouts::of(trial, ranks, ANSWER);
+        let team = &mut self.team;
+        let waited = team
+            .agree(habits(timeouts.preparing), Ok(()))
+            .and_then(|()| team.start(habits(ANSWER), Ok(())))
+            // Those that measure have ended, and then have left the file to the next trial.
+            .and_then(|_| team.agree(habits(timeouts.carrying), Ok(())))
+            .and_then(|()| team.agree(habits(timeouts.settling), Ok(())))
+            .and_then(|()| team.conclude::<Deed>(habits(ANSWER), None));
+        waited.map(drop).map_err(|halt| self.error(halt))
+    }
+
+    /// What the ranks of this one's client did, where it is the first of them.
+    fn client(
+        &mut self,
+        own: &Deed,
+        roster: &[usize],
+        target: &Target,
+        accounts: &Numbered,
+    ) -> Option<Client> {
+        let rank = self.team.link().rank();
+        if self.team.link().size() < 2 {
+            return None;
+        }
+        let members = client::members(&self.clients, roster, rank);
+        let deed = Deed {
+            // Other clients may read the same accounts, each for itself.
+            shares: accounts.shares(&self.places, &members, rank),
+            ..own.clone()
+        };
+        let shared = accounts.shared(&self.clients, roster, rank);
+        // All have come to the end of the trial: a rank that is silent now is lost, and named when all meet next.
+        let joined = self.team.join_at_first(&members, || deed, ANSWER / 2);
+        let joined = joined.ok().flatten();
+        joined.map(|all| all.client(rank, target.medium(), shared))
+    }
+
+    /// What goes up the tree.
+    fn part(
+        &mut self,
+        mut outcome: Outcome,
+        spec: &TrialSpec,
+        workers: &[(u64, u64)],
+        shares: Shares,
+    ) -> Result<joint::Contribution<Deed>> {
+        let ns = |ticks: u64| self.clock.ns_between(0, ticks) as i64;
+        let spans = workers.iter().map(|(start, end)| (ns(*start), ns(*end)));
+        let Some(activity) = Activity::of(spans) else {
+            return Err(Error::failed("no worker of this rank has come to its end"));
+        };
+        let start = activity.first_start.middle();
+        let intervals = outcome.series.intervals.iter();
+        let cumulative = CumulativeBytes::new(
+            start,
+            intervals.map(|interval| {
+                let end = start.saturating_add_unsigned(interval.end_ns());
+                (end, interval.done.bytes())
+            }),
+        );
+        let rank = self.team.link().rank();
+        if self.team.link().size() > 1
+            && let Some(failure) = outcome.failure.take()
+        {
+            let (message, remedy) = (self.words)(&failure);
+            outcome.failure = Some(Failure::Rank(FailedRank {
+                place: self.place(rank),
+                message,
+                remedy,
+            }));
+        }
+        let part = RankPart {
+            rank: rank as u64,
+            started: activity.first_start,
+            ended: activity.last_end,
+            done: outcome.operations.moved(),
+            errors: outcome.errors,
+        };
+        Ok(joint::Contribution {
+            activity,
+            cumulative,
+            bytes: outcome.bytes(),
+            rest: Deed {
+                outcome,
+                shares,
+                apart: spec.has_own_range(),
+                region_bytes: region_bytes(spec),
+                parts: vec![part],
+                clients: Vec::new(),
+            },
+        })
+    }
+}
+
+/// The outcome of the trial as a whole, and what each rank did where there are several.
+fn merged(whole: Whole<Deed>, clients: &[usize]) -> (Outcome, RankReport) {
+    let activity = whole.activity;
+    let mut outcome = whole.rest.outcome;
+    if clients.len() < 2 {
+        return (outcome, RankReport::default());
+    }
+    let begin = activity.first_start.middle();
+    let parts = whole.rest.parts.iter();
+    let mut parts: Vec<Part> = parts.map(|part| stored(part, begin)).collect();
+    parts.sort_unstable_by_key(|part| part.id);
+    let active = active(&parts, clients);
+    let of = |client: &Client| {
+        let number = clients.get(usize::try_from(client.rank).ok()?);
+        active.get(number?).copied()
+    };
+    let own = whole.rest.clients.iter();
+    let mut of_clients: Vec<ClientPart> = own
+        .map(|own| client_part(own, of(own).unwrap_or_default()))
+        .collect();
+    of_clients.sort_unstable_by_key(|client| client.sample.client);
+    let (elapsed, skew) = (activity.elapsed_ns(), activity.skew_ns());
+    outcome.elapsed_ns = elapsed.middle().round() as u64;
+    let span = activity.all_active();
+    outcome.all_active_ns = span.map_or(0, |(from, to)| to.abs_diff(from));
+    let (least, most) = whole.all_active_bytes;
+    let together = Together {
+        elapsed_error_ns: elapsed.error().ceil() as u64,
+        start_skew_ns: skew.middle().round() as u64,
+        start_skew_error_ns: skew.error().ceil() as u64,
+        all_active_least_bytes: least,
+        all_active_most_bytes: most,
+    };
+    let report = RankReport {
+        parts,
+        clients: of_clients,
+        together: Some(together),
+    };
+    (outcome, report)
+}
+
+/// From when to when the ranks of each client were active, by the number of the client, ns.
+fn active(parts: &[Part], clients: &[usize]) -> HashMap<usize, (u64, u64)> {
+    let mut spans = HashMap::new();
+    for part in parts {
+        let Some(client) = clients.get(part.id.rank as usize) else {
+            continue;
+        };
+        let (start, end) = (part.start_ns, part.start_ns.saturating_add(part.elapsed_ns));
+        let (first, last) = spans.entry(*client).or_insert((start, end));
+        *first = start.min(*first);
+        *last = end.max(*last);
+    }
+    spans
+}
+
+/// What a client did, as a run file keeps it, whose ranks were active in this span.
+fn client_part(client: &Client, (start_ns, end_ns): (u64, u64)) -> ClientPart {
+    ClientPart {
+        sample: Sample {
+            client: u32::try_from(client.rank).unwrap_or(u32::MAX),
+            start_ns,
+            elapsed_ns: end_ns.saturating_sub(start_ns),
+            operations: client.operations.clone(),
+            errors: client.errors,
+            counters: client.counters,
+            region: client.region,
+            ..Sample::default()
+        },
+        medium: client.medium,
+        region_bytes: client.region_bytes,
+        shared: client.shared,
+    }
+}
+
+/// Bytes that the workers of this rank go over.
+fn region_bytes(spec: &TrialSpec) -> u64 {
+    match spec.layout {
+        Layout::Private => (0..spec.threads)
+            .map(|worker| spec.private_bytes(worker))
+            .sum(),
+        Layout::Shared | Layout::Interleaved | Layout::Overlapping => {
+            let range = spec.own_range();
+            range.end - range.start
+        }
+    }
+}
+
+/// A rank's part as a run file keeps it, in a trial that begins at this moment of the root's clock.
+fn stored(part: &RankPart, begin: i64) -> Part {
+    let (start, end) = (part.started.middle(), part.ended.middle());
+    Part {
+        id: PartId {
+            rank: u32::try_from(part.rank).unwrap_or(u32::MAX),
+            ..PartId::default()
+        },
+        start_ns: start.saturating_sub(begin).max(0).unsigned_abs(),
+        elapsed_ns: end.saturating_sub(start).max(0).unsigned_abs(),
+        done: part.done,
+        errors: part.errors,
+        ..Part::default()
+    }
+}
+
+/// Where the workers of this rank wait for those of the others.
+struct Meeting<'a> {
+    team: &'a mut Team<Box<dyn Link>>,
+    preparing: Habits,
+    carrying: Habits,
+    /// All ranks were ready.
+    prepared: bool,
+    halt: Option<Halt>,
+    workers: Vec<(u64, u64)>,
+}
+
+impl Meeting<'_> {
+    /// Remembers what keeps the ranks from going on; the caller has the words for it.
+    fn kept<T>(&mut self, result: std::result::Result<T, Halt>) -> Result<T> {
+        result.map_err(|halt| {
+            let error = Error::failed(halt.to_string());
+            self.halt = Some(halt);
+            error
+        })
+    }
+}
+
+impl trial::Meeting for Meeting<'_> {
+    fn ready(&mut self) -> Result<()> {
+        let agreed = self.team.agree(self.preparing, Ok(()));
+        self.kept(agreed)?;
+        self.prepared = true;
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let started = self.team.start(habits(ANSWER), Ok(()));
+        let at = self.kept(started)?;
+        loop {
+            let left = at.saturating_sub(self.team.link().now_ns());
+            if left <= 0 {
+                return Ok(());
+            }
+            if left > AWAKE_NS {
+                std::thread::sleep(Duration::from_nanos((left - AWAKE_NS).unsigned_abs()));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        let agreed = self.team.agree(self.carrying, Ok(()));
+        self.kept(agreed)
+    }
+
+    fn worked(&mut self, workers: Vec<(u64, u64)>) {
+        self.workers = workers;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_active_from_its_first_rank_to_its_last() {
+        let part = |rank, start_ns, elapsed_ns| Part {
+            id: PartId {
+                rank,
+                ..PartId::default()
+            },
+            start_ns,
+            elapsed_ns,
+            ..Part::default()
+        };
+        // Rank 3 takes no part.
+        let parts = [part(0, 20, 70), part(1, 5, 30), part(2, 10, 60)];
+        let spans = active(&parts, &[0, 1, 0, 2]);
+        assert_eq!(spans, HashMap::from([(0, (10, 90)), (1, (5, 35))]));
+    }
+}

@@ -1,0 +1,335 @@
+//! From what a trial did to what the run file keeps of it.
+
+use std::time::Duration;
+
+use iolab_workload::counters::{SharedAccount, SharedAccounts};
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::outcome::{
+    Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
+};
+use iolab_workload::trial::{Backend, CacheState, TrialSpec};
+use rustix::io::Errno;
+
+use super::faulty;
+use crate::evidence::{Facts, Origin, computed, judge};
+use iolab_record::{ClientPart, LatencyOf, PartId, PerOperation, RequestTime, Sample, Verdict};
+use iolab_workload::medium::Medium;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::units::format_duration;
+
+/// Where in the plan a sample belongs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) cell: usize,
+    pub(super) block: u32,
+    pub(super) visit: u32,
+    pub(super) position: u32,
+    pub(super) warmup: bool,
+}
+
+/// The sample of one trial of a cell. `origin` is what answers for the target's bytes.
+pub(super) fn sample(
+    cell: &CellSpec,
+    place: Place,
+    outcome: &Outcome,
+    origin: &Origin,
+    started_utc: String,
+    wall: Duration,
+) -> Sample {
+    let spec = &cell.trial;
+    let whole = Sample {
+        counters: outcome.counters,
+        region: outcome.region,
+        ..did(outcome)
+    };
+    let verdict = match *origin {
+        Origin::Model => computed(),
+        Origin::Medium(medium) => verdict(spec, &whole, medium, cell.bytes_used()),
+    };
+    Sample {
+        cell: place.cell as i64,
+        block: place.block,
+        visit: place.visit,
+        position: place.position,
+        warmup: place.warmup,
+        ok: outcome.ended != Ended::Failed,
+        started_utc,
+        wall_ns: wall.as_nanos() as u64,
+        clock_drift_ppm: outcome.clock_drift_ppm,
+        seed: spec.seed,
+        verdict,
+        ..whole
+    }
+}
+
+/// Where the bytes of a sample came from, whose workers go over so many bytes.
+fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64) -> Verdict {
+    judge(&Facts {
+        does_io: spec.backend != Backend::Null,
+        medium,
+        direct: spec.cache == CacheState::Direct,
+        read_bytes: sample.operations.read.bytes,
+        write_bytes: sample.operations.write.bytes,
+        counters: &sample.counters,
+        region_bytes,
+        region: &sample.region,
+    })
+}
+
+/// The samples of what the clients of a trial did, whose sample is `whole`.
+pub(super) fn of_clients(
+    spec: &TrialSpec,
+    whole: &Sample,
+    clients: Vec<ClientPart>,
+) -> Vec<Sample> {
+    let of = |client: ClientPart| {
+        let mut sample = client.sample;
+        sample.verdict = verdict(spec, &sample, client.medium, client.region_bytes);
+        store_once(&mut sample, &client.shared);
+        sample.take_place_of(whole);
+        sample
+    };
+    clients.into_iter().map(of).collect()
+}
+
+/// Leaves each account that several clients read to the first of them, and says so.
+fn store_once(sample: &mut Sample, shared: &SharedAccounts) {
+    let rank = u64::from(sample.client);
+    let is_elsewhere = |account: Option<SharedAccount>| account.is_some_and(|a| a.first != rank);
+    let counters = &mut sample.counters;
+    counters.device.take_if(|_| is_elsewhere(shared.device));
+    counters.bottom.take_if(|_| is_elsewhere(shared.disks));
+    counters.nfs.take_if(|_| is_elsewhere(shared.nfs));
+    let accounts = [
+        (shared.device, "the device"),
+        (
+            shared.disks.filter(|_| shared.disks != shared.device),
+            "the disks below the device",
+        ),
+        (shared.nfs, "the NFS mount"),
+    ];
+    for (account, what) in accounts {
+        let Some(SharedAccount { first, clients }) = account else {
+            continue;
+        };
+        sample.verdict.reason.push_str(&format!(
+            "; {clients} clients share {what}, whose counters are stored with rank {first} only"
+        ));
+    }
+}
+
+/// The samples of what the groups of a trial did, whose sample is `whole`.
+pub(super) fn of_groups(cell: &CellSpec, whole: &Sample, outcome: &Outcome) -> Vec<Sample> {
+    let of = |group: &GroupOutcome| {
+        let own = &group.outcome;
+        let spec = cell.groups.get(group.group as usize - 1);
+        let mut sample = Sample {
+            group: group.group,
+            start_ns: group.start_ns,
+            seed: spec.map_or(0, |group| group.spec.trial.seed),
+            counters: own.counters,
+            region: own.region,
+            ..did(own)
+        };
+        sample.complete_from(whole);
+        sample
+    };
+    outcome.groups.iter().map(of).collect()
+}
+
+/// What an outcome says of what was done.
+fn did(outcome: &Outcome) -> Sample {
+    Sample {
+        operations: PerOperation::of(&outcome.operations),
+        request_sizes: outcome.request_sizes.clone(),
+        waited: outcome.waited,
+        cpus_used: outcome.cpus_used.clone(),
+        errors: outcome.errors,
+        failure: outcome.failure.as_ref().map(describe),
+        ended: match outcome.ended {
+            Ended::Done => iolab_record::Ended::Done,
+            Ended::Time => iolab_record::Ended::Time,
+            // What was interrupted is not kept.
+            Ended::Interrupted | Ended::Failed => iolab_record::Ended::Failed,
+        },
+        elapsed_ns: outcome.elapsed_ns,
+        all_active_ns: outcome.all_active_ns,
+        in_flight: outcome.in_flight,
+        end_sync_ns: outcome.end_sync_ns,
+        paused_ns: outcome.paused_ns,
+        rate_report: outcome.rate_report,
+        verified: outcome.verified,
+        effective: outcome.effective.clone(),
+        ..Sample::default()
+    }
+}
+
+/// Every histogram of a trial, and what it is of.
+pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram)> {
+    let mut all = Vec::new();
+    for (operation, tally) in outcome.operations.iter() {
+        let of = |quantity| LatencyOf {
+            operation,
+            quantity,
+        };
+        all.push((of(RequestTime::Service), &tally.latency));
+        if let Some(waits) = &tally.waits {
+            all.push((of(RequestTime::Response), &waits.response));
+            all.push((of(RequestTime::Lateness), &waits.lateness));
+        }
+    }
+    all
+}
+
+/// Every histogram of a trial by its group; of one without groups, of all.
+pub(super) fn histograms_by_group(
+    outcome: &Outcome,
+) -> Vec<(PartId, LatencyOf, &LatencyHistogram)> {
+    let of = |group: u32, outcome| {
+        let part = PartId {
+            group,
+            ..PartId::default()
+        };
+        let all = histograms(outcome).into_iter();
+        all.map(move |(of, histogram)| (part, of, histogram))
+    };
+    match outcome.groups.as_slice() {
+        [] => of(0, outcome).collect(),
+        groups => groups
+            .iter()
+            .flat_map(|group| of(group.group, &group.outcome))
+            .collect(),
+    }
+}
+
+/// A failure in words.
+pub(super) fn describe(failure: &Failure) -> String {
+    match failure {
+        Failure::Request(request) => describe_request(request),
+        Failure::Program(program) => describe_program(program),
+        Failure::Data(data) => faulty::describe(data),
+        Failure::Rank(failed) => format!("{}: {}", failed.place, failed.message),
+    }
+}
+
+/// A failure in words, and what to do about it.
+pub fn words(failure: &Failure) -> (String, String) {
+    (describe(failure), remedy(failure).to_owned())
+}
+
+/// What to do about a failure.
+pub(super) fn remedy(failure: &Failure) -> &str {
+    match failure {
+        Failure::Request(request) => remedy_of_request(request),
+        Failure::Data(data) => faulty::remedy(data),
+        Failure::Rank(failed) => &failed.remedy,
+        Failure::Program(program) => match program.end {
+            ProgramEnd::Time(_) => {
+                "give it more time with --time, or --time none; then resume the run"
+            }
+            ProgramEnd::Output(_) | ProgramEnd::Report => {
+                "run the command by hand to see what it prints"
+            }
+            ProgramEnd::Code(_) | ProgramEnd::Signal(_) => {
+                "run the command by hand on a file of that size to see more; then resume the run"
+            }
+        },
+    }
+}
+
+/// The command, how it ended, and what it wrote last.
+fn describe_program(program: &FailedProgram) -> String {
+    let how = match program.end {
+        ProgramEnd::Code(code) => format!("ended with exit code {code}"),
+        ProgramEnd::Signal(signal) => format!("was ended by signal {signal}"),
+        ProgramEnd::Output(max) => format!("wrote more than {} MiB", max >> 20),
+        ProgramEnd::Report => "was of no use".to_owned(),
+        ProgramEnd::Time(limit) => format!("had not ended after {}", format_duration(limit)),
+    };
+    if program.end == ProgramEnd::Report {
+        return format!("'{}' {}", program.command, program.last_words);
+    }
+    let words = match program.last_words.as_str() {
+        "" => "it wrote nothing on its standard error".to_owned(),
+        words => format!("it wrote: {words}"),
+    };
+    format!("'{}' {how}; {words}", program.command)
+}
+
+/// A failed request in words: the system call, where, and the reason.
+fn describe_request(failure: &FailedRequest) -> String {
+    let reason = match failure.errno {
+        0 => "unexpected end of the file or device".to_owned(),
+        errno => std::io::Error::from_raw_os_error(errno).to_string(),
+    };
+    format!(
+        "{} of {} bytes at offset {} failed: {reason}",
+        failure.syscall, failure.length, failure.offset
+    )
+}
+
+fn remedy_of_request(failure: &FailedRequest) -> &'static str {
+    let is = |errno: Errno| failure.errno == errno.raw_os_error();
+    if failure.errno == 0 {
+        "the target was cut short while it was measured: leave it alone, then resume"
+    } else if is(Errno::NOSPC) || is(Errno::DQUOT) {
+        "free some space, or choose a smaller region with --size; then resume the run"
+    } else if is(Errno::IO) {
+        "look into the kernel's log (dmesg): the device or its connection reports errors"
+    } else if is(Errno::OPNOTSUPP) {
+        "this target does not support the operation: leave out iopoll, or choose another backend"
+    } else if is(Errno::INVAL) {
+        "check bs, offset and skip against the target's direct-I/O alignment, or use --buffered"
+    } else {
+        "look into the kernel's log (dmesg), then resume the run"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::counters::{Bottom, Counters, DeviceStat};
+
+    use super::*;
+
+    /// What is stored of the second of three clients on one disk, where so many of them share its device.
+    fn stored(device: Option<u64>) -> Sample {
+        let shared = |clients| SharedAccount { first: 0, clients };
+        let accounts = SharedAccounts {
+            device: device.map(shared),
+            disks: Some(shared(3)),
+            nfs: None,
+        };
+        let mut sample = Sample {
+            client: 1,
+            counters: Counters {
+                device: Some(DeviceStat::default()),
+                bottom: Some(Bottom::default()),
+                ..Counters::default()
+            },
+            ..Sample::default()
+        };
+        store_once(&mut sample, &accounts);
+        sample
+    }
+
+    #[test]
+    fn every_shared_account_that_is_stored_elsewhere_is_named() {
+        let disks = "; 3 clients share the disks below the device, whose counters are stored with rank 0 only";
+        let device = |clients| {
+            format!(
+                "; {clients} clients share the device, whose counters are stored with rank 0 only"
+            )
+        };
+        for (of_device, told) in [
+            (None, disks.to_owned()),
+            // Those of the disks are the same clients.
+            (Some(3), device(3)),
+            (Some(2), device(2) + disks),
+        ] {
+            let sample = stored(of_device);
+            assert_eq!(sample.verdict.reason, told);
+            assert_eq!(sample.counters.device.is_some(), of_device.is_none());
+            assert_eq!(sample.counters.bottom, None);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! How requests are handed in where a cell leaves that open (`batch = auto`).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iolab_plan::blocks::trial_seed;
+use iolab_plan::cells::PlannedCell;
+use iolab_record::EventKind;
+use iolab_workload::tool::Tool;
+use iolab_workload::trial::{Batch, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use super::super::choice;
+use super::super::execute::Executor;
+use super::Session;
+
+impl Session<'_> {
+    /// Resolves `batch = auto` by short probes; cells whose strategy is known are left alone.
+    pub(super) fn choose_strategies(
+        &mut self,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        for id in 0..self.plan.cells.len() {
+            if !self.plan.cells[id].spec.batch_auto || self.plan.cells[id].spec.tool.is_peer() {
+                continue;
+            }
+            let mut spec = self.plan.cells[id].spec.clone();
+            spec.trial.seed = trial_seed(self.seed, id, u32::MAX, 0);
+            let began = executor.now();
+            let chosen = choice::choose(executor, &spec, stop)?;
+            let took = executor.now().saturating_sub(began);
+            self.phase.repetition.spend(took);
+            let Some((batch, numbers)) = chosen else {
+                // The first trial of the cell meets the same failure, and tells it in full.
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::interrupted());
+                }
+                continue;
+            };
+            self.plan.cells[id].spec.trial.batch = batch;
+            self.plan.cells[id].spec.batch_auto = false;
+            self.file.set_batch(id as i64, batch)?;
+            self.keep(EventKind::Choice, Some(id), &numbers)?;
+        }
+        self.follow_strategies()
+    }
+
+    /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
+    fn follow_strategies(&mut self) -> Result<()> {
+        for id in 0..self.plan.cells.len() {
+            let cell = &self.plan.cells[id].spec;
+            if !cell.batch_auto || !cell.tool.is_peer() {
+                continue;
+            }
+            let like = |other: &&PlannedCell| {
+                let trial = TrialSpec {
+                    batch: other.spec.trial.batch,
+                    ..cell.trial.clone()
+                };
+                let on_the_same = other.spec.target == cell.target;
+                other.spec.tool == Tool::IOLAB && on_the_same && other.spec.trial == trial
+            };
+            let batch = self.plan.cells.iter().find(like);
+            let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
+            self.plan.cells[id].spec.trial.batch = batch;
+            self.plan.cells[id].spec.batch_auto = false;
+            self.file.set_batch(id as i64, batch)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Trials on a disk that is computed, in virtual time: no device, no privilege, nothing written.
+
+mod disk;
+mod meaning;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_diskmodel::{Completion, Model, Request};
+use iolab_engine::simulation::{self, Ask};
+use iolab_workload::outcome::{Ended, Outcome};
+use iolab_workload::{Error, Result};
+
+use super::execute::Executor;
+use crate::evidence::Origin;
+use iolab_plan::cells::PlannedCell;
+use iolab_workload::settings::CellSpec;
+
+pub use disk::{Disk, model_definition};
+pub use meaning::adapt;
+
+/// The budget of a suite on a model, where the user names none, in virtual time: at least forty minutes. They take seconds, and a
+/// hard disk needs that long for an interval in every cell of a suite made for two minutes of a real disk.
+pub fn budget_on_model(suite: Duration) -> Duration {
+    suite.max(Duration::from_secs(40 * 60))
+}
+
+/// The engine in virtual time.
+pub(super) struct Simulated<'a> {
+    disk: &'a Disk,
+    running: Running,
+    now_ns: u64,
+}
+
+impl<'a> Simulated<'a> {
+    /// A new disk, to which nothing was written.
+    ///
+    /// # Errors
+    /// Of kind usage: a definition that makes no model.
+    pub(super) fn new(disk: &'a Disk, seed: u64) -> Result<Self> {
+        Ok(Self {
+            disk,
+            running: Running {
+                model: disk.build(seed)?,
+                completions: Vec::new(),
+            },
+            now_ns: 0,
+        })
+    }
+
+    fn trial(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let (disk, now) = (&mut self.running, self.now_ns);
+        let (outcome, end) = match cell.has_groups() {
+            true => simulation::run_groups(&cell.group_trials(), disk, now, stop)?,
+            false => simulation::run(&cell.trial, disk, now, stop)?,
+        };
+        self.now_ns = end;
+        match outcome.ended {
+            Ended::Interrupted => Err(Error::interrupted()),
+            _ => Ok(outcome),
+        }
+    }
+
+    /// Makes durable what earlier trials have written, as the engine does before a trial that writes.
+    fn flush(&mut self) {
+        let flushed =
+            iolab_diskmodel::serve(&mut *self.running.model, self.now_ns, &Request::flush());
+        self.now_ns = flushed.finished;
+    }
+}
+
+impl Executor for Simulated<'_> {
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        if cell.trial.writes() {
+            self.flush();
+        }
+        self.trial(cell, stop)
+    }
+
+    fn gap(&self, _cell: &CellSpec) -> Option<String> {
+        None
+    }
+
+    fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.now_ns = self.now_ns.saturating_add(ns);
+    }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        self.disk.fit(cell)
+    }
+
+    fn alignment(&self) -> u64 {
+        self.disk.block()
+    }
+
+    fn origin(&self, _cell: &CellSpec) -> Origin {
+        Origin::Model
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.now_ns)
+    }
+}
+
+/// A model as the engine asks it.
+struct Running {
+    model: Box<dyn Model>,
+    completions: Vec<Completion>,
+}
+
+impl simulation::Disk for Running {
+    fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask) {
+        let request = match ask {
+            Ask::Read { offset, bytes } => Request::read(offset, bytes),
+            Ask::Write { offset, bytes } => Request::write(offset, bytes),
+            Ask::Flush => Request::flush(),
+        };
+        self.model.submit(now_ns, tag, &request);
+    }
+
+    fn next_event(&self) -> Option<u64> {
+        self.model.next_event()
+    }
+
+    fn advance(&mut self, until_ns: u64, done: &mut Vec<u64>) {
+        self.model.advance(until_ns, &mut self.completions);
+        done.extend(self.completions.drain(..).map(|completion| completion.tag));
+    }
+}

@@ -1,0 +1,241 @@
+//! A disk that is computed, as users name it: `model:NAME`, or `model:` and the path of a definition.
+
+use std::path::{Path, PathBuf};
+
+use iolab_diskmodel::Model;
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_workload::trial::{Batch, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use super::super::fit::{cut_region, fit_groups};
+use super::super::place::VIRTUAL;
+use iolab_plan::cells::PlannedCell;
+use iolab_plan::experiment::of_text;
+use iolab_plan::named_file;
+use iolab_record::digest;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_workload::names::unknown;
+use iolab_workload::units::format_size;
+
+/// What a name begins with that means a model.
+const PREFIX: &str = "model:";
+
+/// A definition of a disk, and what iolab asks of it before it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Disk {
+    name: String,
+    text: String,
+    definition: Definition,
+    bytes: u64,
+}
+
+impl Disk {
+    /// The model that a target names; `None` for what is no `model:`.
+    ///
+    /// # Errors
+    /// Of kind usage: no such model, or what is wrong in its definition.
+    pub fn of_target(target: &Path) -> Result<Option<Self>> {
+        let name = target.to_str().and_then(|text| text.strip_prefix(PREFIX));
+        name.map(Self::find).transpose()
+    }
+
+    /// The model that the only target names; `None` where they are none of them `model:`.
+    ///
+    /// # Errors
+    /// As [`Disk::of_target`]; and a model beside other targets.
+    pub fn of_targets(targets: &[PathBuf]) -> Result<Option<Self>> {
+        let found = targets.iter().map(|target| Self::of_target(target));
+        let mut found: Vec<Option<Self>> = found.collect::<Result<_>>()?;
+        if found.len() > 1 && found.iter().any(Option::is_some) {
+            return Err(Error::usage("a model cannot be one of several targets")
+                .hint("run each model by itself, then: iolab compare BASE NEW"));
+        }
+        Ok(found.pop().flatten())
+    }
+
+    /// The model of this name in the catalogue, or in the TOML file at this path.
+    ///
+    /// # Errors
+    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file, with line and column.
+    pub fn find(name: &str) -> Result<Self> {
+        let (text, definition) = model_definition(name)?;
+        let model = iolab_diskmodel::build(&definition, 0).map_err(|why| wrong(why, name))?;
+        Ok(Self {
+            bytes: model.capacity(),
+            name: format!("{PREFIX}{name}"),
+            text,
+            definition,
+        })
+    }
+
+    /// The model as a target: `model:NAME`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its definition.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// Bytes that requests can address.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that offsets and sizes have to be multiples of.
+    pub fn block(&self) -> u64 {
+        self.definition.block()
+    }
+
+    /// A new one.
+    ///
+    /// # Errors
+    /// Of kind usage: what of the definition makes no model.
+    pub fn build(&self, seed: u64) -> Result<Box<dyn Model>> {
+        iolab_diskmodel::build(&self.definition, seed)
+            .map_err(|why| Error::usage(why).within(&self.name))
+    }
+
+    /// Refuses a size that the user named and that is more than there is.
+    ///
+    /// # Errors
+    /// Of kind usage, with the size that there is.
+    pub fn check_size(&self, cells: &[PlannedCell]) -> Result<()> {
+        let ends = cells.iter().map(|cell| &cell.spec.trial);
+        let wanted = ends
+            .map(|spec| spec.offset.saturating_add(spec.region))
+            .max();
+        match wanted.filter(|wanted| *wanted > self.bytes) {
+            None => Ok(()),
+            Some(wanted) => Err(Error::usage(format!(
+                "the region ends at byte {wanted}, beyond the {} bytes of {}",
+                self.bytes, self.name
+            ))
+            .hint("choose a smaller region with --size")),
+        }
+    }
+
+    /// Cuts a cell's region to the capacity, and checks the cell.
+    ///
+    /// # Errors
+    /// Of kind usage: what does not fit, and what would.
+    pub(in super::super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        if cell.spec.has_groups() {
+            return fit_groups(&mut cell.spec, |target, spec| {
+                if let Some(target) = target {
+                    return Err(Error::usage(format!("a group on {target}, beside a model"))
+                        .hint("a model is measured alone: leave the target of the group out"));
+                }
+                cut_region(spec, self.bytes);
+                self.check(spec)
+            });
+        }
+        cut_region(&mut cell.spec.trial, self.bytes);
+        if cell.spec.batch_auto {
+            // What a strategy changes is CPU time, which a model takes none of.
+            cell.spec.trial.batch = Batch::One;
+            cell.spec.batch_auto = false;
+        }
+        cell.spec.check()?;
+        self.check(&cell.spec.trial)
+    }
+
+    /// Checks what is asked of one group of workers.
+    fn check(&self, spec: &TrialSpec) -> Result<()> {
+        if spec.offset + spec.region > self.bytes {
+            return Err(Error::usage(format!(
+                "the region ends at byte {}, beyond the {} bytes of {}",
+                spec.offset + spec.region,
+                self.bytes,
+                self.name
+            ))
+            .hint("choose a smaller offset or region"));
+        }
+        let block = self.block();
+        if let Some(bytes) = spec.unaligned_request(block) {
+            return Err(Error::usage(format!(
+                "bs_mix has requests of {bytes} bytes, not a multiple of {}, the block of {}",
+                format_size(block),
+                self.name
+            ))
+            .hint(format!("choose multiples of {}", format_size(block))));
+        }
+        for (name, value) in [
+            ("bs", spec.bs),
+            ("offset", spec.offset),
+            ("skip", spec.skip),
+        ] {
+            if !value.is_multiple_of(block) {
+                return Err(Error::usage(format!(
+                    "{name} of {value} bytes is not a multiple of {}, the block of {}",
+                    format_size(block),
+                    self.name
+                ))
+                .hint(format!("choose a multiple of {}", format_size(block))));
+            }
+        }
+        Ok(())
+    }
+
+    /// What its results depend on.
+    pub(in super::super) fn environment(&self) -> Environment {
+        let mut environment = Environment::default();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        environment.put(&KEYS.iolab_version, version);
+        environment.put(&KEYS.clock_source, VIRTUAL.to_owned());
+        environment.put(&KEYS.model_title, self.definition.title.clone());
+        environment.put(&KEYS.model_digest, digest(self.text.bytes()));
+        environment.put(&KEYS.model_block_bytes, self.block());
+        environment
+    }
+}
+
+/// The definition of a name in the catalogue, or of a TOML file: as it was written, comments included, and as it is read.
+///
+/// # Errors
+/// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file, with line and column.
+pub fn model_definition(name: &str) -> Result<(String, Definition)> {
+    let text = text_of(name)?;
+    let definition =
+        Definition::parse(&text).map_err(|why| of_text(Path::new(name), wrong(why, name)))?;
+    Ok((text, definition))
+}
+
+fn wrong(why: String, name: &str) -> Error {
+    Error::usage(why.trim_end().to_owned())
+        .within(name)
+        .hint("see a definition with: iolab model show hp-97560")
+}
+
+/// Largest definition of a model, bytes.
+const DEFINITION_MAX: u64 = 1 << 20;
+
+fn text_of(name: &str) -> Result<String> {
+    if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == name) {
+        return Ok(entry.text.to_owned());
+    }
+    let path = Path::new(name);
+    if path.exists() || path.extension().is_some_and(|end| end == "toml") {
+        let hint = "check the path; 'iolab model list' shows the built-in models";
+        return named_file::text(path, DEFINITION_MAX, hint);
+    }
+    let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
+    Err(unknown("model", name, &known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_begins_so_is_a_model() {
+        let of = |name: &str| Disk::of_target(Path::new(name));
+        assert!(of("./model:hp-97560").unwrap().is_none());
+        let disk = of("model:hp-97560").unwrap().expect("a model");
+        assert_eq!((disk.name(), disk.block()), ("model:hp-97560", 512));
+        let error = of("model:hp-97561").unwrap_err();
+        let hint = error.remedy().unwrap_or_default();
+        assert!(hint.contains("hp-97560"), "{error} {hint}");
+    }
+}

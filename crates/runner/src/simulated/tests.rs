@@ -1,0 +1,226 @@
+//! Whole runs on models whose truth is known.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use iolab_host::clock::Clock;
+
+use super::*;
+use crate::{Observer, Place, Setup};
+use iolab_analysis::analysis::analyse;
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
+use iolab_runfile::NewFile;
+
+struct Silent;
+impl Observer for Silent {}
+
+/// Reads take 1 ms and writes 2 ms, one at a time.
+const SERIAL: &str = "title = \"One at a time\"\nsource = [\"made up\"]\n[model.server]\nslots = 1\n\
+    [model.server.inner.latency]\nread_us = 1000\nwrite_us = 2000\ninner.memory = 1_073_741_824\n";
+
+fn experiment(name: &str, sets: &[&str]) -> Experiment {
+    let mut experiment = Experiment::find(name).expect("built in");
+    for set in sets {
+        experiment.apply_set(set).expect("a valid setting");
+    }
+    experiment
+}
+
+fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
+    let folder = tempfile::tempdir().expect("a folder");
+    adapt(&mut experiment, &|_| false).expect("has a meaning");
+    let target = PathBuf::from(format!("model:{model}"));
+    let disk = Disk::of_target(&target).expect("a definition");
+    let disk = disk.expect("a model");
+    let mut plan = Plan::of_new_run(experiment).expect("cells");
+    crate::fit_to(&mut plan, Place::Model(&disk)).expect("fits");
+    let setup = Setup {
+        place: Place::Model(&disk),
+        clock: &Clock::calibrate(),
+        stop: &AtomicBool::new(false),
+        preflight: &[],
+        peaks: &Environment::default(),
+        ranks: None,
+    };
+    let path = folder.path().join("run.iolab");
+    crate::run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");
+    iolab_runfile::read(&path).expect("a run file")
+}
+
+fn on_serial(experiment: Experiment) -> RunRecord {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("serial.toml");
+    std::fs::write(&path, SERIAL).expect("written");
+    measure(path.to_str().expect("text"), experiment, 1)
+}
+
+/// All that a sample holds but the moment at which it was made.
+fn timeless(record: &RunRecord) -> Vec<Sample> {
+    let moment = |sample: &Sample| Sample {
+        started_utc: String::new(),
+        ..sample.clone()
+    };
+    record.samples.iter().map(moment).collect()
+}
+
+#[test]
+fn the_same_seed_gives_identical_samples() {
+    for model in ["hp-97560", "sata-ssd"] {
+        let small = [
+            "bs=4k,64k",
+            "read_percent=70",
+            "threads=3",
+            "time=50ms",
+            "trials_max=7",
+        ];
+        let run = |seed| measure(model, experiment("read-random", &small), seed);
+        let (first, again, other) = (run(7), run(7), run(8));
+        assert_eq!(timeless(&first), timeless(&again), "{model}");
+        assert_eq!(first.series, again.series, "{model}");
+        assert_eq!(first.environment, again.environment);
+        assert_ne!(timeless(&first), timeless(&other), "{model}");
+    }
+}
+
+#[test]
+fn a_run_on_a_model_says_so_everywhere() {
+    let record = measure(
+        "hp-97560",
+        experiment("read-size", &["bs=64k", "time=50ms"]),
+        1,
+    );
+    let run = &record.run;
+    assert_eq!(
+        (run.target.as_str(), run.target_kind, run.clock_domain),
+        ("model:hp-97560", TargetKind::Model, ClockDomain::Virtual)
+    );
+    let title = record.environment.get(&KEYS.model_title);
+    assert!(title.is_some_and(|title| title.contains("97560")));
+    assert_eq!(
+        record.environment.get(&KEYS.memory_bytes),
+        None,
+        "of the machine"
+    );
+    let served = |sample: &Sample| sample.verdict.served_by == ServedBy::Model;
+    assert!(!record.samples.is_empty() && record.samples.iter().all(served));
+    let analysis = analyse(&record);
+    assert!(!analysis.cells[0].is_device() && analysis.cells[0].is_target());
+    assert!(
+        analysis.cells[0].flags.is_empty(),
+        "{:?}",
+        analysis.cells[0].flags
+    );
+}
+
+#[test]
+fn budgets_and_times_are_virtual() {
+    // A trial of 100 s: twelve minutes of the disk at least.
+    let sets = [
+        "bs=4k",
+        "time=100s",
+        "bytes=none",
+        "budget=13min",
+        "settle=10s",
+    ];
+    let record = measure("hp-97560", experiment("read-random", &sets), 1);
+    let measured = record.samples.iter().filter(|s| !s.warmup).count();
+    assert!((6..=7).contains(&measured), "{measured} trials");
+    let longest = record.samples.iter().map(|s| s.elapsed_ns).max();
+    assert!(longest.is_some_and(|ns| ns >= 100_000_000_000));
+}
+
+#[test]
+fn what_is_true_of_a_serial_server_is_measured() {
+    let sets = ["workload=RR,WR", "bs=4k", "threads=1,8", "time=200ms"];
+    let analysis = analyse(&on_serial(experiment("disk-grid", &sets)));
+    // One at a time: 1 ms a read, 2 ms a write, whatever waits beside it.
+    for cell in &analysis.cells {
+        let spec = cell.cell.trial();
+        let takes_ms = if spec.writes() { 2.0 } else { 1.0 };
+        let iops = cell.iops.expect("measured").median;
+        assert!((iops * takes_ms / 1e3 - 1.0).abs() < 1e-9, "{iops}");
+        let latency_ms = cell.latency.expect("recorded").p50_ns / 1e6;
+        let waits = f64::from(spec.threads);
+        assert!(
+            (latency_ms / (takes_ms * waits) - 1.0).abs() < 2e-3,
+            "{latency_ms}"
+        );
+    }
+    // All are in flight; from outside, a server at its limit looks as one that serves one after the other.
+    for cell in &analysis.cells {
+        let of = cell.concurrency.expect("direct");
+        let asked = of.asked as f64;
+        assert!(
+            of.in_flight.is_some_and(|n| (n / asked - 1.0).abs() < 0.01),
+            "{of:?}"
+        );
+        assert!(of.served.is_some_and(|n| (n - 1.0).abs() < 1e-9), "{of:?}");
+        assert_eq!(of.shortfall, None);
+    }
+}
+
+#[test]
+fn settings_of_the_host_are_left_out_or_refused() {
+    let mut why = experiment("why-serialised", &[]);
+    let text = adapt(&mut why, &|_| false).expect("something is left");
+    let text = text.expect("something is left out");
+    for named in ["backend=sync", "descriptors=shared", "layout=private"] {
+        assert!(text.contains(named), "{text}");
+    }
+    assert_eq!(Plan::of(why).expect("cells").cells().len(), 4);
+    for name in [
+        "disk-grid",
+        "load-latency",
+        "read-stride",
+        "write-random",
+        "write-vs-read",
+    ] {
+        assert_eq!(
+            adapt(&mut experiment(name, &[]), &|_| false).expect(name),
+            None
+        );
+    }
+    for (name, sets, says) in [
+        ("buffer-size", &[][..], "page cache"),
+        ("linkage", &[], "without files"),
+        ("read-size", &["cache=cold"], "cache=cold"),
+        ("read-size", &["buffer_init=huge"], "no data is copied"),
+        ("write-size", &["verify=true"], "keeps no data"),
+        (
+            "read-size",
+            &["backend=io_uring", "sqpoll=true"],
+            "sqpoll=true",
+        ),
+        ("read-size", &["tool=fio"], "iolab serve"),
+    ] {
+        let error = adapt(&mut experiment(name, sets), &|_| false).expect_err(name);
+        assert!(error.message().contains(says), "{error}");
+    }
+    // What is asked for is not left out in silence.
+    let mut asked = experiment("read-size", &["tool=iolab,fio"]);
+    assert!(
+        adapt(&mut asked.clone(), &|_| false)
+            .expect("iolab is left")
+            .is_some()
+    );
+    adapt(&mut asked, &|name| name == "tool").expect_err("asked for");
+}
+
+#[test]
+fn what_does_not_fit_a_model_is_refused() {
+    let disk = Disk::find("sata-ssd").expect("in the catalogue");
+    let fit = |sets: &[&str]| {
+        let mut plan = Plan::of(experiment("read-size", sets)).expect("cells");
+        crate::fit_to(&mut plan, Place::Model(&disk))
+    };
+    fit(&["bs=4k", "region=4T"]).expect("cut to the capacity");
+    let error = fit(&["bs=6k"]).unwrap_err();
+    assert!(error.message().contains("4KiB"), "{error}");
+    let error = fit(&["bs=4k", "offset=4T"]).unwrap_err();
+    assert!(error.message().contains("region"), "{error}");
+    let missing = Disk::of_target(Path::new("model:nothing.toml")).unwrap_err();
+    assert!(missing.message().contains("nothing.toml"), "{missing}");
+}

@@ -1,0 +1,45 @@
+//! Which of the other tools have worked in a run.
+
+use iolab_workload::{Error, Result};
+
+use iolab_workload::tool::Tool;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Standing {
+    worked: Vec<Tool>,
+    /// Each tool that has failed, with how it did first.
+    failed: Vec<(Tool, String)>,
+}
+
+impl Standing {
+    /// Notes a trial that succeeded.
+    pub(super) fn worked(&mut self, tool: Tool) {
+        if tool.is_peer() && !self.worked.contains(&tool) {
+            self.worked.push(tool);
+        }
+    }
+
+    /// Notes a trial that failed.
+    pub(super) fn failed(&mut self, tool: Tool, why: &Error) {
+        if !self.failed.iter().any(|(known, _)| *known == tool) {
+            self.failed.push((tool, why.message().to_owned()));
+        }
+    }
+
+    /// Looks whether every tool that was tried has worked at all.
+    ///
+    /// # Errors
+    /// Of kind failed: the first that has not, and how it failed first.
+    pub(super) fn check(&self) -> Result<()> {
+        let never = self.failed.iter().find(|(t, _)| !self.worked.contains(t));
+        let Some((tool, why)) = never else {
+            return Ok(());
+        };
+        Err(
+            Error::failed(format!("{tool} never worked: {why}")).hint(format!(
+                "repair it and resume the run, or measure without {tool} (--set tool=iolab)"
+            )),
+        )
+    }
+}

@@ -1,0 +1,409 @@
+//! The runner with a stand-in for the engine: no disk, no timing.
+
+mod bench;
+mod foreseen;
+
+use std::collections::BTreeSet;
+
+use iolab_workload::Kind;
+use iolab_workload::trial::{Batch, TrialSpec};
+
+use super::*;
+use bench::*;
+use iolab_plan::blocks::block_order;
+use iolab_record::{ClockDomain, EndedBy};
+use iolab_workload::tool::Tool;
+
+#[test]
+fn a_device_rests_before_each_block_but_the_first() {
+    let bench = bench(&["settle=2s"]);
+    let mut mock = mock(&steady);
+    let finished = bench.start(&mut mock).expect("done");
+    assert_eq!(finished.trials, 24);
+    assert_eq!(mock.paused, [Duration::from_secs(2); 7]);
+}
+
+#[test]
+fn the_target_is_written_to_before_the_first_trial() {
+    let bench = bench(&["precondition=seq:2+rand:1"]);
+    let written = std::cell::RefCell::new(Vec::new());
+    let elapsed = |spec: &TrialSpec, number: u64| {
+        if spec.writes() {
+            written
+                .borrow_mut()
+                .push((spec.pattern.to_string(), number));
+        }
+        100_000_000
+    };
+    bench.start(&mut mock(&elapsed)).expect("done");
+    let order = [("seq", 0), ("seq", 1), ("rand", 2)].map(|(p, n)| (p.to_owned(), n));
+    assert_eq!(*written.borrow(), order);
+    let record = bench.record();
+    assert_eq!(record.samples.iter().filter(|s| s.cell > 2).count(), 0);
+    let told = |e: &&iolab_record::Event| e.message.starts_with("precondition, pass");
+    assert_eq!(record.events.iter().filter(told).count(), 3);
+}
+
+#[test]
+fn the_steady_state_is_waited_for_and_told_either_way() {
+    // The rate halves with each round, then stays; or it never stays.
+    let settling = |spec: &TrialSpec, n: u64| match spec.writes() {
+        true => 1_000_000 << n.min(6),
+        false => 100_000_000,
+    };
+    let restless = |spec: &TrialSpec, n: u64| match spec.writes() {
+        true => 1_000_000 << (n % 2 * 3),
+        false => 100_000_000,
+    };
+    let told = |elapsed: &dyn Fn(&TrialSpec, u64) -> u64| {
+        let bench = bench(&["precondition=steady"]);
+        bench.start(&mut mock(elapsed)).expect("done");
+        let events = bench.record().events;
+        let last = events
+            .into_iter()
+            .rfind(|e| e.message.contains("steady state"));
+        last.expect("told").message
+    };
+    let reached = told(&settling);
+    assert!(
+        reached.contains("steady state reached after 10 rounds"),
+        "{reached}"
+    );
+    let not = told(&restless);
+    assert!(
+        not.contains("steady state NOT reached after 25 rounds"),
+        "{not}"
+    );
+}
+
+#[test]
+fn steady_cells_end_by_precision_after_seven_measured_blocks() {
+    let bench = bench(&[]);
+    let finished = bench.start(&mut mock(&steady)).expect("done");
+    assert_eq!(finished.trials, 24);
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.ended_by == Some(EndedBy::Precision))
+    );
+    assert_eq!(record.samples.iter().filter(|s| s.warmup).count(), 3);
+    for (index, sample) in record.samples.iter().enumerate() {
+        let order = block_order(42, sample.block, 3);
+        assert_eq!(sample.block as usize, index / 3);
+        assert_eq!(sample.cell as usize, order[index % 3]);
+        assert_eq!(sample.position as usize, index % 3);
+    }
+}
+
+#[test]
+fn wild_cells_end_by_the_number_of_trials() {
+    let bench = bench(&[]);
+    bench.start(&mut mock(&wild)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.samples.len(), 3 * 10);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.ended_by == Some(EndedBy::TrialsMax))
+    );
+}
+
+#[test]
+fn a_spent_budget_still_leaves_one_measured_block() {
+    let bench = bench(&["budget=1ns"]);
+    bench.start(&mut mock(&wild)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.samples.len(), 3 * 2);
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.ended_by == Some(EndedBy::Budget))
+    );
+}
+
+#[test]
+fn a_failure_ends_the_run_and_keeps_what_was_measured() {
+    for (errno, remedy) in [(28, "--size"), (5, "dmesg"), (0, "cut short")] {
+        let bench = bench(&[]);
+        let mut failing = Mock {
+            cut: Some((7, Cut::Fail(errno))),
+            ..mock(&wild)
+        };
+        let error = bench.start(&mut failing).expect_err("failed");
+        assert_eq!(error.kind(), Kind::Failed);
+        let text = error.to_string();
+        for part in ["pwrite", "8192", remedy, "bs="] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let record = bench.record();
+        assert_eq!(record.run.status, RunStatus::Failed);
+        assert_eq!(record.samples.len(), 8);
+        let last = record.samples.last().expect("samples");
+        assert_eq!((last.ok, last.errors), (false, 1));
+        assert!(
+            last.failure
+                .as_deref()
+                .is_some_and(|text| text.contains("pwrite"))
+        );
+        assert!(
+            record
+                .events
+                .iter()
+                .any(|event| event.kind == EventKind::Error)
+        );
+    }
+}
+
+#[test]
+fn a_resumed_run_finishes_the_very_same_plan() {
+    let whole = bench(&[]);
+    whole.start(&mut mock(&wild)).expect("done");
+    let expected = trials(&whole.record());
+    for (at, cut) in [
+        (0, Cut::Interrupt),
+        (1, Cut::Fail(5)),
+        (4, Cut::Interrupt),
+        (17, Cut::Fail(28)),
+    ] {
+        let bench = bench(&[]);
+        let error = bench
+            .start(&mut Mock {
+                cut: Some((at, cut)),
+                ..mock(&wild)
+            })
+            .expect_err("cut");
+        if matches!(cut, Cut::Interrupt) {
+            assert_eq!(error.kind(), Kind::Interrupted);
+            assert!(error.to_string().contains("iolab resume"), "{error}");
+            assert_eq!(bench.record().run.status, RunStatus::Interrupted);
+        }
+        assert_eq!(trials(&bench.record()), expected[..at as usize]);
+        bench.take_up(&mut mock(&wild)).expect("done");
+        let record = bench.record();
+        assert_eq!(trials(&record), expected);
+        assert_eq!(record.run.status, RunStatus::Done);
+        let places: BTreeSet<_> = trials(&record)
+            .into_iter()
+            .map(|(c, b, _)| (c, b))
+            .collect();
+        assert_eq!(
+            places.len(),
+            expected.len(),
+            "a cell was measured twice in a block"
+        );
+    }
+}
+
+#[test]
+fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
+    let bench = bench(&["backend=io_uring", "depth=1,8"]);
+    let all_is_best = |spec: &TrialSpec, _| {
+        if spec.batch == Batch::All {
+            1_000_000
+        } else {
+            1_800_000
+        }
+    };
+    let mut cut = Mock {
+        cut: Some((40, Cut::Interrupt)),
+        ..mock(&all_is_best)
+    };
+    bench.start(&mut cut).expect_err("interrupted");
+    bench.take_up(&mut mock(&all_is_best)).expect("done");
+    let record = bench.record();
+    for cell in &record.cells {
+        assert_eq!(
+            cell.spec.batch_name(),
+            if cell.trial().depth == 1 {
+                "one"
+            } else {
+                "all"
+            }
+        );
+    }
+    let choices: Vec<_> = record
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::Choice)
+        .collect();
+    assert_eq!(choices.len(), 3, "once per cell, also after the resume");
+    assert!(choices[0].message.contains("one") && choices[0].message.contains("all"));
+}
+
+#[test]
+fn progress_counts_up_to_what_was_foreseen() {
+    #[derive(Default)]
+    struct Watch(Vec<Progress>);
+    impl Observer for Watch {
+        fn trial_done(&mut self, progress: Progress) {
+            self.0.push(progress);
+        }
+    }
+    let bench = bench(&[]);
+    bench
+        .start(&mut Mock {
+            cut: Some((0, Cut::Interrupt)),
+            ..mock(&wild)
+        })
+        .expect_err("cut");
+    let (file, _) = RunFile::open_resume(&bench.path).expect("opens");
+    let mut watch = Watch::default();
+    let mut plan = Plan::of(bench.experiment.clone()).expect("cells");
+    plan.cells = planned(&bench.experiment);
+    Session::new(plan, 42, file, ClockDomain::Real, &mut watch)
+        .carry_out(&mut mock(&wild), &AtomicBool::new(false))
+        .expect("done");
+    let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();
+    assert_eq!(done, (1..=30).collect::<Vec<u64>>());
+    never_goes_back(&watch.0);
+}
+
+#[track_caller]
+fn never_goes_back(seen: &[Progress]) {
+    let shares: Vec<f64> = seen.iter().map(|p| p.share).collect();
+    assert!(shares.is_sorted(), "{shares:?}");
+    let (last, before) = shares.split_last().expect("trials");
+    assert!((last - 1.0).abs() < 1e-9, "{last} at the end");
+    assert!(before.iter().all(|share| *share < 1.0), "{shares:?}");
+}
+
+/// Eleven sizes whose throughput rises up to 64 KiB and stays: a bend there, and a best size.
+fn knee(spec: &TrialSpec, number: u64) -> u64 {
+    let bytes = 100 * spec.bs;
+    let reached = spec.bs.min(64 << 10);
+    // MB/s are bytes per microsecond; the last digits differ from trial to trial.
+    bytes * 1_000_000 / reached + number * 7919 % 13 * (bytes / 1_000)
+}
+
+const REFINE: [&str; 4] = [
+    "bs=4k,8k,16k,32k,64k,128k,256k,512k,1M",
+    "refine=2",
+    "trials_min=6",
+    "precision=0.5",
+];
+
+#[test]
+fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
+    let bench = bench(&REFINE);
+    bench.start(&mut mock(&knee)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    let experiment = Experiment::from_toml(&record.experiment.toml, "run").expect("readable");
+    let refined = experiment.refined.as_ref().expect("refined");
+    assert!(!refined.bs.is_empty());
+    assert_eq!(record.cells.len(), 9 + refined.bs.len());
+    for cell in &record.cells {
+        let of_cell = || record.samples.iter().filter(|s| s.cell == cell.id);
+        let early = of_cell().filter(|s| s.block < refined.block).count();
+        assert_eq!(early > 0, cell.id < 9, "{}", cell.trial().bs);
+        // All cells share the later blocks, the first of which is a warm-up; what came before is left out.
+        let counted: Vec<u32> = of_cell().filter(|s| !s.warmup).map(|s| s.block).collect();
+        let expected: Vec<u32> = (refined.block + 1..).take(counted.len()).collect();
+        assert_eq!(counted, expected);
+        assert!(counted.len() >= 6);
+        assert_eq!(cell.trial().bs % 4096, 0, "direct I/O keeps its alignment");
+        assert_eq!(cell.ended_by, Some(EndedBy::Precision));
+    }
+    let choice = record.events.iter().find(|e| e.kind == EventKind::Choice);
+    assert!(choice.is_some_and(|e| e.message.contains("finer sizes of bs")));
+}
+
+#[test]
+fn a_refined_run_is_resumed_wherever_it_was_cut() {
+    let whole = bench(&REFINE);
+    whole.start(&mut mock(&knee)).expect("done");
+    let expected = trials(&whole.record());
+    let first_new = expected
+        .iter()
+        .position(|(cell, ..)| *cell >= 9)
+        .expect("new cells") as u64;
+    // In the grid, at its end, at the first trial behind it, in the first block of the finer sizes, and in the last.
+    for at in [20, 62, 63, 64, first_new + 2, expected.len() as u64 - 1] {
+        let bench = bench(&REFINE);
+        let mut cut = Mock {
+            cut: Some((at, Cut::Interrupt)),
+            ..mock(&knee)
+        };
+        bench.start(&mut cut).expect_err("cut");
+        assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
+        // The stand-in goes on where it was.
+        let mut rest = Mock {
+            trials: at,
+            ..mock(&knee)
+        };
+        bench.take_up(&mut rest).expect("done");
+        assert_eq!(trials(&bench.record()), expected, "cut at {at}");
+        assert_eq!(bench.record().cells, whole.record().cells);
+    }
+}
+
+#[test]
+fn nothing_is_refined_where_nothing_lies_between() {
+    let bench = bench(&["bs=4k,8k", "refine=2"]);
+    bench.start(&mut mock(&steady)).expect("done");
+    let record = bench.record();
+    assert_eq!(record.cells.len(), 2, "4 KiB is the alignment");
+    assert!(
+        record
+            .events
+            .iter()
+            .any(|e| e.message.contains("no finer size"))
+    );
+}
+
+#[test]
+fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() {
+    let bench = bench(&["bs=4k,8k", "tool=iolab,iozone"]);
+    let mut mock = mock(&steady);
+    let finished = bench.start(&mut mock).expect("runs");
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Done);
+    assert_eq!(finished.trials, record.samples.len() as u64);
+    let open = |cell: &i64| record.cells[*cell as usize].spec.tool == Tool::IOLAB;
+    assert!(record.samples.iter().all(|s| open(&s.cell)));
+    let gaps: Vec<_> = record
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::Gap)
+        .collect();
+    assert_eq!(gaps.len(), 2);
+    assert!(
+        gaps.iter()
+            .all(|gap| gap.cell.is_some_and(|cell| !open(&cell)))
+    );
+    let run = iolab_analysis::analysed::AnalysedRun::of(record);
+    assert!(iolab_analysis::compare::with_peers(&run).is_empty());
+    let gap = &run.analysis().cells[1];
+    assert_eq!((gap.n, gap.cell.ended_by), (0, None));
+    assert!(gap.flags.contains(&iolab_analysis::analysis::Flag::Gap));
+}
+
+#[test]
+fn a_peer_that_fails_is_given_up_and_the_run_goes_on() {
+    let bench = bench(&["bs=4k", "tool=iolab,fio"]);
+    // Whichever of the first block's two trials is fio's: one that is iolab's would end the run.
+    let first = block_order(42, 0, 2)[0];
+    let of_fio = if first == 1 { 0 } else { 1 };
+    let mut mock = mock(&steady);
+    mock.cut = Some((of_fio, Cut::Fail(5)));
+    let error = bench.start(&mut mock).expect_err("fio never worked");
+    assert_eq!(error.kind(), Kind::Failed);
+    assert!(error.message().starts_with("fio never worked: "), "{error}");
+    let record = bench.record();
+    assert_eq!(record.run.status, RunStatus::Failed);
+    let failed: Vec<_> = record.samples.iter().filter(|s| !s.ok).collect();
+    assert_eq!((failed.len(), failed[0].cell), (1, 1));
+    assert_eq!(record.samples.iter().filter(|s| s.cell == 1).count(), 1);
+    assert!(record.samples.iter().filter(|s| s.cell == 0).count() > 6);
+    let gap = record
+        .events
+        .iter()
+        .find(|e| e.kind == EventKind::Gap)
+        .expect("told");
+    assert_eq!(gap.cell, Some(1));
+}

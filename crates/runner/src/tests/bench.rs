@@ -1,0 +1,226 @@
+//! A stand-in for the engine, and a folder to run in.
+
+use std::sync::atomic::Ordering;
+
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::medium::Medium;
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::{Ended as TrialEnded, FailedRequest, Failure, Outcome, Tally};
+use iolab_workload::trial::TrialSpec;
+
+use super::super::*;
+use crate::evidence::Origin;
+use iolab_plan::cells::cells;
+use iolab_record::{ClockDomain, Run};
+use iolab_workload::settings::CellSpec;
+
+/// Plays trials on a clock of its own: `elapsed_ns` says how long each takes, `cut` what happens at a trial of a given number.
+pub(super) struct Mock<'a> {
+    pub(super) elapsed_ns: &'a dyn Fn(&TrialSpec, u64) -> u64,
+    pub(super) cut: Option<(u64, Cut)>,
+    pub(super) trials: u64,
+    pub(super) paused: Vec<Duration>,
+    pub(super) now: Duration,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Cut {
+    Interrupt,
+    Fail(i32),
+}
+
+impl Executor for Mock<'_> {
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let spec = &cell.trial;
+        let number = self.trials;
+        self.trials += 1;
+        let elapsed_ns = (self.elapsed_ns)(spec, number);
+        self.now += Duration::from_nanos(elapsed_ns);
+        let mut outcome = played(spec, elapsed_ns);
+        match self.cut {
+            Some((at, Cut::Interrupt)) if at == number => {
+                stop.store(true, Ordering::Relaxed);
+                outcome.ended = TrialEnded::Interrupted;
+            }
+            Some((at, Cut::Fail(errno))) if at == number => {
+                outcome.ended = TrialEnded::Failed;
+                outcome.errors = 1;
+                outcome.failure = Some(Failure::Request(FailedRequest {
+                    syscall: "pwrite",
+                    offset: 8192,
+                    length: spec.bs,
+                    errno,
+                }));
+            }
+            _ => {}
+        }
+        Ok(outcome)
+    }
+
+    fn gap(&self, cell: &CellSpec) -> Option<String> {
+        (cell.tool.name() == "iozone").then(|| "not possible with iozone: why".to_owned())
+    }
+
+    fn pause(&mut self, time: Duration, _stop: &AtomicBool) {
+        self.now += time;
+        self.paused.push(time);
+    }
+
+    fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
+        cell.spec.batch_auto &= cell.spec.trial.depth > 1;
+        Ok(())
+    }
+
+    fn alignment(&self) -> u64 {
+        4096
+    }
+
+    fn origin(&self, _cell: &CellSpec) -> Origin {
+        Origin::Medium(Medium::Storage)
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+}
+
+pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
+    let tally = |requests: u64| {
+        let mut latency = new_latency_histogram();
+        latency
+            .record_n(elapsed_ns / 100, requests)
+            .expect("in bounds");
+        Tally {
+            requests,
+            bytes: requests * spec.bs,
+            short_transfers: 0,
+            latency,
+            waits: None,
+        }
+    };
+    Outcome {
+        operations: PerOperation {
+            read: tally(100),
+            ..PerOperation::default()
+        },
+        elapsed_ns,
+        all_active_ns: elapsed_ns,
+        ..Outcome::default()
+    }
+}
+
+pub(super) struct Silent;
+impl Observer for Silent {}
+
+pub(super) struct Fixture {
+    _folder: tempfile::TempDir,
+    pub(super) path: PathBuf,
+    pub(super) experiment: Experiment,
+}
+
+pub(super) fn bench(sets: &[&str]) -> Fixture {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut experiment = Experiment::find("read-size").expect("built in");
+    for set in ["bs=4k,64k,1M", "trials_max=9", "budget=1h"]
+        .iter()
+        .chain(sets)
+    {
+        experiment.apply_set(set).expect("a valid setting");
+    }
+    Fixture {
+        path: folder.path().join("run.iolab"),
+        _folder: folder,
+        experiment,
+    }
+}
+
+impl Fixture {
+    pub(super) fn start(&self, mock: &mut Mock<'_>) -> Result<Finished> {
+        self.watched(mock, &mut Silent)
+    }
+
+    pub(super) fn watched(
+        &self,
+        mock: &mut Mock<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Finished> {
+        let planned = planned(&self.experiment);
+        let rows = fit::records(&planned);
+        let run = Run {
+            status: RunStatus::Running,
+            tool_version: "0".to_owned(),
+            started_utc: now_utc(),
+            ended_utc: None,
+            target: "/nowhere".to_owned(),
+            target_kind: iolab_record::TargetKind::Scratch,
+            target_bytes: 1 << 30,
+            seed: 42,
+            clock_domain: ClockDomain::Real,
+            clock_cost_ns: 11.0,
+            clock_source: "tsc".to_owned(),
+            floor_ns: 30.0,
+        };
+        let record = experiment_record(&self.experiment)?;
+        let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
+        let mut plan = Plan::of(self.experiment.clone())?;
+        plan.cells = planned;
+        Session::new(plan, 42, file, ClockDomain::Real, observer)
+            .carry_out(mock, &AtomicBool::new(false))
+    }
+
+    pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
+        let (file, record) = RunFile::open_resume(&self.path)?;
+        // As the file has it: with the sizes that the run has added.
+        let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
+        let mut planned = planned(&experiment);
+        restore(&mut planned, &record, &self.path)?;
+        let mut observer = Silent;
+        let mut plan = Plan::of(experiment)?;
+        plan.cells = planned;
+        let mut session = Session::new(plan, 42, file, ClockDomain::Real, &mut observer);
+        session.take_over(&record);
+        session.carry_out(mock, &AtomicBool::new(false))
+    }
+
+    pub(super) fn record(&self) -> RunRecord {
+        iolab_runfile::read(&self.path).expect("a run file")
+    }
+}
+
+/// The cells as [`fit::resolve`] leaves them, without a target.
+pub(super) fn planned(experiment: &Experiment) -> Vec<PlannedCell> {
+    let mut cells = cells(experiment).expect("valid");
+    for cell in &mut cells {
+        cell.spec.batch_auto &= cell.spec.trial.depth > 1;
+    }
+    cells
+}
+
+pub(super) fn steady(_: &TrialSpec, _: u64) -> u64 {
+    1_000_000
+}
+
+/// Far from any precision goal, and never the same twice.
+pub(super) fn wild(_: &TrialSpec, number: u64) -> u64 {
+    1_000_000 * (1 + number * 7 % 13)
+}
+
+pub(super) fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
+    Mock {
+        elapsed_ns,
+        cut: None,
+        trials: 0,
+        paused: Vec::new(),
+        now: Duration::ZERO,
+    }
+}
+
+/// What was done, in order: cell, block, seed.
+pub(super) fn trials(record: &RunRecord) -> Vec<(i64, u32, u64)> {
+    record
+        .samples
+        .iter()
+        .filter(|s| s.ok)
+        .map(|s| (s.cell, s.block, s.seed))
+        .collect()
+}

@@ -1,0 +1,552 @@
+//! Runs by several ranks, which are threads here, with real trials on a scratch file.
+
+use std::ffi::OsString;
+use std::fs::DirEntry;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use iolab_cluster::in_process::{Thread, threads};
+use iolab_cluster::link::{Link, Lost};
+use iolab_cluster::timeouts::Timeouts;
+use iolab_host::clock::Clock;
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{RunRecord, Sample};
+use iolab_runfile::NewFile;
+use iolab_runner::ranks::Ranks;
+use iolab_storage::{Consent, Need, Target};
+use iolab_workload::{Kind, Result};
+
+use iolab_runner::{Observer, Setup, Targets, fit_to, needs};
+
+struct Silent;
+impl Observer for Silent {}
+
+/// Has rank 0 do `root`, while the others follow; what both say.
+fn with_ranks<T: Send>(
+    count: usize,
+    root: impl FnOnce(&Ranks) -> Result<T> + Send,
+) -> (Result<T>, Vec<Result<()>>) {
+    with_links(count, |link| link, root)
+}
+
+/// As [`with_ranks`], where each has what `via` makes of its link.
+fn with_links<T: Send, L: Link + Send + 'static>(
+    count: usize,
+    via: impl Fn(Thread) -> L,
+    root: impl FnOnce(&Ranks) -> Result<T> + Send,
+) -> (Result<T>, Vec<Result<()>>) {
+    let clock = Clock::calibrate();
+    let own = clock.clone();
+    let links = threads(count, move || own.ns_between(0, own.now()) as i64);
+    let mut links = links.into_iter().map(via).collect::<Vec<L>>().into_iter();
+    let join = |link: L| {
+        let ranks = Ranks::new(Box::new(link), clock.clone(), iolab_runner::words);
+        ranks.greet().expect("the same program");
+        ranks
+    };
+    let first = links.next().expect("at least one rank");
+    thread::scope(|scope| {
+        let others: Vec<_> = links
+            .map(|link| scope.spawn(|| join(link).follow(&AtomicBool::new(false))))
+            .collect();
+        let ranks = join(first);
+        let result = root(&ranks);
+        ranks.end().expect("all files are removed");
+        assert!(!ranks.has_lost());
+        let others = others
+            .into_iter()
+            .map(|other| other.join().expect("no panic"));
+        (result, others.collect())
+    })
+}
+
+/// Measures in this folder; what the run file holds.
+fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
+    let mut experiment = Experiment::find(experiment)?;
+    let tiny = [
+        "bs=4k,64k",
+        "region=1M",
+        "cache=cold",
+        "time=none",
+        "bytes=none",
+        "budget=1ms",
+    ];
+    for set in tiny.iter().chain(sets) {
+        experiment.apply_set(set)?;
+    }
+    let mut plan = Plan::of_new_run(experiment)?;
+    let named = [folder.to_owned()];
+    ranks.span_plan(&mut plan)?;
+    let needs = needs(&plan, &named, &Consent::No, true)?;
+    let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+    targets.divide(ranks);
+    ranks.open(targets.iter(), &needs)?;
+    let place = iolab_runner::Place::Targets(&targets);
+    fit_to(&mut plan, place)?;
+    let stop = AtomicBool::new(false);
+    ranks.fill(1, targets.fill_bytes(), || {
+        targets.fill(1, &stop, &mut |_| {})
+    })?;
+    let setup = Setup {
+        place,
+        clock: &ranks.clock(),
+        stop: &stop,
+        preflight: &[],
+        peaks: &Environment::default(),
+        ranks: Some(ranks),
+    };
+    let path = match folder.is_dir() {
+        true => folder.join("run.iolab"),
+        // A name that stands for another one at each rank.
+        false => folder.with_file_name("run.iolab"),
+    };
+    iolab_runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
+    ranks.end()?;
+    targets.remove()?;
+    iolab_runfile::read(&path)
+}
+
+fn names(folder: &Path) -> Vec<OsString> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let name = |entry: io::Result<DirEntry>| entry.expect("an entry").file_name();
+    entries.map(name).collect()
+}
+
+#[test]
+fn ranks_together_move_every_byte_of_the_region_once() {
+    for (count, sets) in [
+        (1, &["layout=shared"][..]),
+        (2, &["layout=shared"]),
+        (3, &["layout=interleaved", "threads=2"]),
+        (2, &["layout=private", "threads=2"]),
+        (3, &["layout=private", "pattern=rand"]),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (record, others) = with_ranks(count, |ranks| {
+            measure(ranks, folder.path(), "read-size", sets)
+        });
+        let record = record.unwrap_or_else(|error| panic!("{count} ranks, {sets:?}: {error}"));
+        assert!(others.iter().all(Result::is_ok), "{others:?}");
+        assert_eq!(names(folder.path()), ["run.iolab"]);
+        assert!(!record.samples.is_empty());
+        for sample in &record.samples {
+            let cell = &record.cells[sample.cell as usize];
+            assert_eq!(
+                sample.operations.read.bytes,
+                cell.trial().region,
+                "{count} ranks, {sets:?}"
+            );
+            assert!(sample.ok && sample.elapsed_ns > 0);
+            let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+            let bytes: Vec<u64> = parts.map(|part| part.done.read.bytes).collect();
+            match count {
+                1 => assert!(bytes.is_empty()),
+                _ => assert_eq!(bytes.len(), count),
+            }
+            assert!(count == 1 || bytes.iter().sum::<u64>() == sample.operations.read.bytes);
+            let own = record.client_samples.iter().filter(|c| c.id == sample.id);
+            let own: Vec<&Sample> = own.collect();
+            if count == 1 {
+                assert!(own.is_empty());
+                continue;
+            }
+            // Threads of one process are on one host: a client that did and saw all of it.
+            let [client] = own[..] else { panic!("{own:?}") };
+            assert_eq!(client.operations.read, sample.operations.read);
+            assert_eq!(
+                (client.counters, client.region),
+                (sample.counters, sample.region)
+            );
+            assert_eq!(client.verdict, sample.verdict);
+            assert_eq!((client.client, client.cell), (0, sample.cell));
+        }
+        let numbers: Vec<u32> = record.ranks.iter().map(|rank| rank.id).collect();
+        let wanted = if count > 1 { count as u32 } else { 0 };
+        assert_eq!(numbers, (0..wanted).collect::<Vec<u32>>());
+        assert_eq!(record.environment.get(&KEYS.ranks), Some(count as u64));
+        assert_eq!(record.environment.get(&KEYS.rank_hosts), Some(1));
+    }
+}
+
+#[test]
+fn what_ranks_write_is_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sets = ["verify=true", "layout=interleaved", "pattern=seq"];
+    let (record, _) = with_ranks(3, |ranks| {
+        measure(ranks, folder.path(), "write-size", &sets)
+    });
+    let record = record.expect("measured");
+    assert!(!record.samples.is_empty());
+    for sample in &record.samples {
+        let verified = sample.verified.expect("read back");
+        assert_eq!((verified.bytes, verified.faulty_blocks()), (1 << 20, 0));
+    }
+    assert_eq!(names(folder.path()), ["run.iolab"]);
+}
+
+#[test]
+fn what_keeps_one_rank_from_its_part_is_told_once_and_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (result, others) = with_ranks(3, |ranks| {
+        let need = Need::reading(1 << 20);
+        let targets = Targets::open(&[folder.path().to_owned()], std::slice::from_ref(&need))?;
+        let (_, target) = targets.iter().next().expect("one");
+        std::fs::remove_file(target.path()).expect("it was there");
+        ranks.open(targets.iter(), &[need])
+    });
+    let error = result.expect_err("gone");
+    assert!(error.message().starts_with("rank 1 on "), "{error}");
+    let remedy = error.remedy().expect("a remedy");
+    assert!(remedy.contains("share"), "{remedy}");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+}
+
+#[test]
+fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    (0..3).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
+    let (result, others) = with_ranks(3, |ranks| {
+        let named = [folder.path().join("r{rank}")];
+        let need = Need::reading(1 << 20);
+        let place = |named: &Path| ranks.place(named);
+        let targets = Targets::open_at(&named, std::slice::from_ref(&need), &place)?;
+        ranks.open(targets.iter(), &[need])?;
+        // Another program puts a file of its own in the place of one.
+        let scratch = own(1).join(&names(&own(1))[0]);
+        std::fs::remove_file(&scratch).expect("it was there");
+        std::fs::write(&scratch, "other").expect("room");
+        let ended = ranks.end();
+        targets.remove()?;
+        ended
+    });
+    let error = result.expect_err("not removed");
+    let message = error.message();
+    assert!(message.starts_with("rank 1 on "), "{message}");
+    assert!(message.ends_with("was left alone"), "{message}");
+    // Rank 0 says it, and no other one.
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!((names(&own(0)).len(), names(&own(2)).len()), (0, 0));
+}
+
+/// A link that notes how long its rank is ready to wait for each message.
+struct Noting(Thread, Arc<Mutex<Vec<Duration>>>);
+
+impl Link for Noting {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.0.now_ns()
+    }
+
+    fn send(
+        &mut self,
+        to: usize,
+        message: &[u8],
+        timeout: Duration,
+    ) -> std::result::Result<(), Lost> {
+        self.0.send(to, message, timeout)
+    }
+
+    fn receive(&mut self, from: usize, timeout: Duration) -> std::result::Result<Vec<u8>, Lost> {
+        if self.rank() == 1 {
+            self.1.lock().expect("no panic").push(timeout);
+        }
+        self.0.receive(from, timeout)
+    }
+}
+
+#[test]
+fn a_rank_that_idles_waits_for_what_follows_a_trial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let sets = [
+        "bs=64k",
+        "region=12M",
+        "ranks=1",
+        "verify=true",
+        "pattern=seq",
+    ];
+    let (record, _) = with_links(
+        2,
+        |link| Noting(link, Arc::clone(&noted)),
+        |ranks| measure(ranks, folder.path(), "write-size", &sets),
+    );
+    let record = record.expect("measured");
+    let trial = record.cells[0].trial();
+    let timeouts = Timeouts::of(trial, 1, Duration::from_secs(60));
+    // 12 MiB are written out and read back after a trial.
+    assert_eq!(timeouts.settling, Duration::from_secs(66));
+    // The answer of rank 0 may be twice as long in coming as a rank below it.
+    let steps = [timeouts.carrying, timeouts.settling].map(|time| time * 2);
+    let noted = noted.lock().expect("no panic");
+    let trials = noted.windows(2).filter(|two| *two == steps).count();
+    assert_eq!(trials, record.samples.len(), "{noted:?}");
+}
+
+#[test]
+fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
+    for (experiment, set) in [
+        ("read-size", "tool=fio"),
+        ("write-size", "fresh=true"),
+        ("linkage", "threads=1"),
+        ("read-size", "ranks=1,3"),
+        ("read-size", "hosts=2"),
+        ("read-size", "shift=host"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (result, _) = with_ranks(2, |ranks| {
+            let mut experiment = Experiment::find(experiment)?;
+            experiment.apply_set(set)?;
+            ranks.span_plan(&mut Plan::of_new_run(experiment)?)
+        });
+        assert_eq!(result.expect_err("refused").kind(), Kind::Usage, "{set}");
+        assert!(names(folder.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_rank_that_raises_its_stop_flag_ends_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Clock::calibrate();
+    let own = clock.clone();
+    let links = threads(2, move || own.ns_between(0, own.now()) as i64);
+    let [first, second] = <[Thread; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
+    thread::scope(|scope| {
+        let own = clock.clone();
+        scope.spawn(move || {
+            let ranks = Ranks::new(Box::new(second), own, iolab_runner::words);
+            ranks.greet().expect("the same program");
+            // Raised from the start: its first trial is interrupted.
+            ranks.follow(&AtomicBool::new(true))
+        });
+        let ranks = Ranks::new(Box::new(first), clock.clone(), iolab_runner::words);
+        ranks.greet().expect("the same program");
+        let result = measure(&ranks, folder.path(), "read-size", &["layout=shared"]);
+        assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
+        ranks.end().expect("all files are removed");
+    });
+}
+
+#[test]
+fn ranks_are_a_factor_and_those_that_idle_have_no_part() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (record, others) = with_ranks(4, |ranks| {
+        let sets = ["bs=64k", "ranks=1,2,4", "layout=interleaved"];
+        measure(ranks, folder.path(), "read-size", &sets)
+    });
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(record.experiment.factors, ["ranks"]);
+    assert_eq!(record.cells.len(), 3);
+    for sample in &record.samples {
+        let cell = &record.cells[sample.cell as usize];
+        let wanted: u32 = cell.levels[0].parse().expect("a number");
+        assert_eq!(sample.operations.read.bytes, 1 << 20, "ranks={wanted}");
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        let ranks: Vec<u32> = parts.map(|part| part.id.rank).collect();
+        // All run on one host, whose ranks are taken in their order.
+        assert_eq!(ranks, (0..wanted).collect::<Vec<u32>>());
+        let together = sample.together.expect("several ranks");
+        let (least, most) = (
+            together.all_active_least_bytes,
+            together.all_active_most_bytes,
+        );
+        assert!(least <= most && most <= 1 << 20, "{together:?}");
+    }
+    let analysis = iolab_analysis::analysis::analyse(&record);
+    let counts = analysis
+        .cells
+        .iter()
+        .map(|cell| cell.ranks.as_ref().map(|r| (r.ranks, r.hosts)));
+    assert_eq!(
+        counts.collect::<Vec<_>>(),
+        [Some((1, 1)), Some((2, 1)), Some((4, 1))]
+    );
+}
+
+#[test]
+fn a_rank_reads_what_the_next_one_wrote() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
+    let (record, _) = with_ranks(3, |ranks| measure(ranks, folder.path(), "read-size", &sets));
+    let record = record.expect("measured");
+    // 16 blocks are shared by 3 ranks: 6, 5 and 5. Who reads the part of the next one has its number of blocks.
+    for sample in &record.samples {
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        let blocks: Vec<u64> = parts.map(|part| part.done.bytes() >> 16).collect();
+        let writes = sample.operations.write.bytes > 0;
+        assert_eq!(blocks, if writes { [6, 5, 5] } else { [5, 5, 6] });
+    }
+}
+
+#[test]
+fn a_rank_has_a_target_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for rank in 0..3 {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    let named = folder.path().join("r{rank}");
+    let (record, others) = with_ranks(3, |ranks| {
+        measure(
+            ranks,
+            &named,
+            "write-size",
+            &["bs=64k", "layout=private", "fresh=true"],
+        )
+    });
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert!(
+        record.run.target.ends_with("r{rank}"),
+        "{}",
+        record.run.target
+    );
+    for sample in &record.samples {
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        assert_eq!((sample.operations.write.bytes, parts.count()), (1 << 20, 3));
+    }
+    for rank in 0..3 {
+        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+    }
+    // Each rank is a client by itself.
+    let clients = record
+        .client_samples
+        .iter()
+        .map(|own| (own.client, own.operations.write.bytes));
+    let clients: Vec<_> = clients.take(3).collect();
+    assert_eq!(clients, [(0, 6 << 16), (1, 5 << 16), (2, 5 << 16)]);
+    // All lie in one file system: the account of its device, where it has one, is stored with the first client.
+    for own in &record.client_samples {
+        let mut samples = record.samples.iter();
+        let whole = samples.find(|sample| sample.id == own.id).expect("whole");
+        let device = whole.counters.device;
+        assert_eq!(own.counters.device, device.filter(|_| own.client == 0));
+        let told = "3 clients share the device, whose counters are stored with rank 0 only";
+        let reason = &own.verdict.reason;
+        assert_eq!(reason.ends_with(told), device.is_some(), "{reason}");
+        assert!(!whole.verdict.reason.contains("share"), "{reason}");
+    }
+    // A rank that reads what another one wrote has to see it.
+    let (result, _) = with_ranks(2, |ranks| {
+        measure(ranks, &named, "read-size", &["bs=64k", "shift=rank"])
+    });
+    let error = result.expect_err("each sees its own");
+    assert!(error.message().contains("rank 1 on "), "{error}");
+    assert!(
+        error
+            .remedy()
+            .is_some_and(|remedy| remedy.contains("share")),
+        "{error}"
+    );
+}
+
+#[test]
+fn ranks_see_one_store_under_paths_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    std::fs::create_dir(&store).expect("a folder");
+    for rank in 0..2 {
+        let view = folder.path().join(format!("view{rank}"));
+        std::os::unix::fs::symlink(&store, view).expect("a link");
+    }
+    let named = folder.path().join("view{rank}");
+    let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
+    let (record, others) = with_ranks(2, |ranks| measure(ranks, &named, "read-size", &sets));
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(names(&store), [""; 0]);
+    for sample in &record.samples {
+        assert_eq!(
+            sample.operations.read.bytes + sample.operations.write.bytes,
+            1 << 20
+        );
+        let own = record.client_samples.iter().filter(|c| c.id == sample.id);
+        assert_eq!(own.map(|c| c.client).collect::<Vec<_>>(), [0, 1]);
+    }
+}
+
+#[test]
+fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = iolab_storage::free(folder.path()).expect("a folder");
+    let free = free.expect("a file system that says what is free");
+    for rank in 0..2 {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    let open = |part: u64| {
+        with_ranks(2, |ranks| {
+            let named = [folder.path().join("r{rank}")];
+            let needs = [Need::reading(free / 16 * part)];
+            let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+            ranks.open(targets.iter(), &needs)
+        })
+    };
+    let (result, others) = open(6);
+    result.expect("12 of 16 parts");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    let (result, others) = open(10);
+    let error = result.expect_err("20 of 16 parts");
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    let says = |what: &str| assert!(error.message().contains(what), "{error}");
+    says("/r0 and ");
+    says("/r1 does not fit into one file system");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    for rank in 0..2 {
+        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+    }
+}
+
+/// Leaves a scratch file in a folder that nobody holds the lock of, as a killed run does; its name.
+fn abandon(folder: &Path) -> String {
+    let made = tempfile::tempdir().expect("a folder");
+    let target = Target::open(made.path(), &Need::reading(1 << 20)).expect("a scratch file");
+    let name = target.path().file_name().expect("a name").to_owned();
+    std::fs::copy(target.path(), folder.join(&name)).expect("copied");
+    name.into_string().expect("UTF-8")
+}
+
+#[test]
+fn each_rank_removes_what_dead_runs_left_in_its_own_target() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    for rank in 0..3 {
+        std::fs::create_dir(own(rank)).expect("a folder");
+        abandon(&own(rank));
+    }
+    let named = folder.path().join("r{rank}");
+    let (record, others) = with_ranks(3, |ranks| {
+        measure(ranks, &named, "read-size", &["layout=shared"])
+    });
+    record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    for rank in 0..3 {
+        assert_eq!(names(&own(rank)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_live_file_whose_lock_is_not_seen_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let live = abandon(folder.path());
+    abandon(folder.path());
+    Target::clean(folder.path(), std::slice::from_ref(&live)).expect("cleaned");
+    assert_eq!(names(folder.path()), [&*live]);
+    let need = Need::reading(1 << 20);
+    drop(Target::open_cleaned(folder.path(), &need).expect("opened"));
+    assert_eq!(names(folder.path()), [&*live]);
+    Target::clean(folder.path(), &[]).expect("cleaned");
+    assert_eq!(names(folder.path()), [""; 0]);
+}

@@ -1,0 +1,229 @@
+//! Opens what was there before, a file or a block device, and guards its data.
+
+use std::fs::File;
+use std::time::Instant;
+
+use rustix::fs::{FileType, FlockOperation, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use iolab_workload::{Error, Result};
+
+use super::device::{Number, number_of};
+use super::lookup::Found;
+use super::size::check_process_limit;
+use super::sources::Sources;
+use super::users::{self, Users};
+use super::{Consent, Need, TargetKind, errno};
+
+/// An existing file or device, opened as `need` allows.
+pub(super) struct Existing {
+    pub(super) file: File,
+    pub(super) kind: TargetKind,
+    pub(super) size: u64,
+    pub(super) notes: Vec<String>,
+    /// Other paths to a device that is written, claimed.
+    pub(super) claims: Vec<File>,
+}
+
+/// Opens an existing regular file or block device, read-only unless it is to be written.
+///
+/// # Errors
+/// Of kind refused when data could be lost, of kind usage when it cannot serve as wanted.
+pub(super) fn open(found: &Found, sources: Option<&Sources>, need: &Need) -> Result<Existing> {
+    let number = number_of(&found.stat);
+    let kind = match number {
+        Some(_) => TargetKind::BlockDevice,
+        None => TargetKind::File,
+    };
+    let (opened, users) = match need.write {
+        false => {
+            let opened = found.open(OFlags::RDONLY);
+            let file = opened.map_err(|errno| errno::on_path("open", &found.path, errno))?;
+            (Opened::alone(file), None)
+        }
+        true => {
+            let (opened, users) = open_for_writing(found, sources, need, number)?;
+            (opened, Some(users))
+        }
+    };
+    let Opened { file, claims } = opened;
+    let length = length(&file).map_err(|errno| errno::on_path("size", &found.path, errno))?;
+    let (size, note) = need.size.of_existing(length, &found.path)?;
+    let mut notes = Vec::from_iter(note);
+    if let Some(users) = users {
+        if number.is_none() {
+            check_process_limit(size)?;
+        }
+        let signatures = users.signatures(found, &file, length, number)?;
+        signatures.check(found, &need.consent)?;
+        notes.extend(users.into_notes());
+    }
+    Ok(Existing {
+        file,
+        kind,
+        size,
+        notes,
+        claims,
+    })
+}
+
+fn length(file: &File) -> std::result::Result<u64, Errno> {
+    let length = rustix::fs::seek(file, SeekFrom::End(0))?;
+    rustix::fs::seek(file, SeekFrom::Start(0))?;
+    Ok(length)
+}
+
+fn refused(found: &Found, why: &str) -> Error {
+    Error::refused(format!(
+        "refusing to write to {}: {why}",
+        found.path.display()
+    ))
+}
+
+/// A file or device, and the claims on other paths to it.
+struct Opened {
+    file: File,
+    claims: Vec<File>,
+}
+
+impl Opened {
+    fn alone(file: File) -> Self {
+        Self {
+            file,
+            claims: Vec::new(),
+        }
+    }
+}
+
+fn open_for_writing(
+    found: &Found,
+    sources: Option<&Sources>,
+    need: &Need,
+    number: Option<Number>,
+) -> Result<(Opened, Users)> {
+    if let Some(link) = &found.link {
+        return Err(Error::refused(format!(
+            "refusing to write through the symlink {}",
+            link.display()
+        ))
+        .hint(format!(
+            "if you mean it, name {} itself",
+            found.path.display()
+        )));
+    }
+    if need.consent == Consent::No {
+        return Err(refused(found, "its data would be destroyed").hint(
+            "give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed",
+        ));
+    }
+    let mut users = Users::read()?;
+    match number {
+        Some(number) => check_device(found, number, &mut users)?,
+        None => check_file(found, &mut users)?,
+    }
+    // Before it is opened: an overlay copies a file of a lower layer then.
+    if let Some(sources) = sources {
+        sources.check(need.bytes_of(found), &found.path)?;
+    }
+    let opened = match number {
+        Some(number) => open_device(found, number, &mut users)?,
+        None => Opened::alone(
+            found
+                .open(OFlags::RDWR)
+                .map_err(|errno| errno::on_path("open for writing", &found.path, errno))?,
+        ),
+    };
+    check_locks(&opened.file, found)?;
+    Ok((opened, users))
+}
+
+fn check_device(found: &Found, number: Number, users: &mut Users) -> Result<()> {
+    if users.is_read_only(number) {
+        return Err(
+            Error::usage(format!("{} is set read-only", found.path.display()))
+                .hint("choose another target, or a workload that only reads"),
+        );
+    }
+    users.check_device(found, number)
+}
+
+fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<Opened> {
+    // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
+    let file = match found.open(OFlags::RDWR | OFlags::EXCL) {
+        Err(Errno::BUSY) => Err(refused(
+            found,
+            "it is in use: the kernel holds a claim on it (O_EXCL: EBUSY)",
+        )
+        .hint("see `lsblk`; stop that use first, or choose another target")),
+        opened => opened.map_err(|errno| errno::on_path("open for writing", &found.path, errno)),
+    }?;
+    let claims = users.claim_other_paths(found, number)?;
+    Ok(Opened { file, claims })
+}
+
+fn check_file(found: &Found, users: &mut Users) -> Result<()> {
+    if found.stat.st_nlink > 1 {
+        return Err(refused(
+            found,
+            &format!(
+                "this file has {} names (hard links), and all would lose their data",
+                found.stat.st_nlink
+            ),
+        )
+        .hint("make a copy and name that, or choose a directory"));
+    }
+    // Whoever locks a file has it open, too; the lock says more. It is given back with the descriptor.
+    if let Ok(file) = found.open(OFlags::RDONLY | OFlags::NONBLOCK) {
+        check_locks(&file, found)?;
+    }
+    users.check_file(found)
+}
+
+/// Refuses what another process has locked: a virtual machine's image, a database, another iolab.
+/// The lock taken here stays for the life of the descriptor.
+fn check_locks(file: &File, found: &Found) -> Result<()> {
+    let is_file = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
+    let is_locked = || {
+        let flock = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        flock == Err(Errno::WOULDBLOCK) || is_file && record_lock_of_others(file)
+    };
+    // udev locks a device while it looks at what has changed there.
+    let deadline = Instant::now() + users::TIMEOUT;
+    while is_locked() {
+        if Instant::now() >= deadline {
+            return Err(refused(found, "another process holds a lock on it").hint(
+                "see `lslocks` and `fuser -v`; stop that process, or choose another target",
+            ));
+        }
+        std::thread::sleep(users::PAUSE);
+    }
+    Ok(())
+}
+
+/// Whether anybody holds a POSIX or open-file-description lock, see fcntl_locking(2).
+fn record_lock_of_others(file: &File) -> bool {
+    use std::os::fd::AsRawFd;
+    let mut lock = libc::flock {
+        l_type: libc::F_WRLCK as _,
+        l_whence: libc::SEEK_SET as _,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    // SAFETY: F_OFD_GETLK reads and writes one `flock` structure, which lives on this stack.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    // A file system without record locks has none to respect.
+    answer == 0 && i32::from(lock.l_type) != libc::F_UNLCK
+}
+
+impl Consent {
+    /// Whether the user named this signature; several may be named, separated by commas.
+    pub(super) fn names(&self, signature: &str) -> bool {
+        match self {
+            Consent::DestroySignature(named) => named
+                .split(',')
+                .any(|name| name.trim().eq_ignore_ascii_case(signature)),
+            Consent::No | Consent::Destroy => false,
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! iolab-storage: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
+//!
+//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lend.rs` what other
+//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `sources.rs`
+//! how much and where it is taken from; all checks are in docs/SAFETY.md.
+
+#![allow(unsafe_code)] // system calls that no safe crate has
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use rustix::fs::FileType;
+
+use iolab_workload::medium::Medium;
+use iolab_workload::{Error, Result};
+
+mod beside;
+mod device;
+mod direct;
+mod errno;
+mod existing;
+pub mod fiemap;
+mod fill;
+mod folder;
+mod lend;
+mod lookup;
+pub mod meminfo;
+pub mod memory_limits;
+mod mode;
+mod mounts;
+mod need;
+mod open;
+mod overlay;
+mod private;
+pub mod procfs;
+mod scratch;
+mod signature;
+mod size;
+mod sources;
+mod space;
+mod stack;
+pub mod sysfs;
+mod tool;
+mod users;
+
+pub use beside::{Beside, PrivateFiles};
+pub use folder::Folder;
+pub use lend::Lent;
+use lookup::Found;
+pub use mode::OpenMode;
+use mounts::Mount;
+pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
+pub use need::{Consent, Need, Share, Size};
+pub use overlay::{Layering, Layers, is_overlaid};
+use scratch::Scratch;
+use sources::Sources;
+pub use sources::{free, taken};
+pub use space::{Demand, check_together};
+pub use stack::{Stack, device_under, lies_in_memory};
+
+/// What a target is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A file of our own, removed when the target is dropped.
+    Scratch,
+    /// A file that was there before.
+    File,
+    /// A block device.
+    BlockDevice,
+    /// A character device such as `/dev/zero`: not storage. Reads only.
+    CharDevice,
+}
+
+/// The parts that processes fill of one file begin at multiples of this, bytes.
+const FILL_UNIT: u64 = 1 << 12;
+
+/// Alignment that direct I/O needs, as `statx` reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DirectAlignment {
+    /// Of the buffer's address, bytes.
+    pub memory: u64,
+    /// Of the offset and the length, bytes.
+    pub offset: u64,
+}
+
+/// An opened and checked target. Dropping it removes a scratch file.
+#[derive(Debug)]
+pub struct Target {
+    // Declared first: what lies beside the scratch file is removed before it, so that a killed run's is recognised.
+    private: Vec<Target>,
+    path: PathBuf,
+    kind: TargetKind,
+    size: u64,
+    // The number of this process among those that fill the file, and how many these are.
+    portion: (u64, u64),
+    // Bytes that fresh files of trials take beside it.
+    fresh: u64,
+    // Declared before the file: it is dropped first, while the lock still guards the name.
+    scratch: Option<Scratch>,
+    file: File,
+    /// Other paths to a device that is written: while these are open nobody mounts them.
+    _claims: Vec<File>,
+    writable: bool,
+    notes: Vec<String>,
+    // What lies below does not change while it is open, and is asked for around every trial.
+    stack: OnceLock<Stack>,
+    holder: OnceLock<Option<File>>,
+}
+
+impl Target {
+    /// Takes part in the run of another process on this or another host, which made the scratch file at `path`: uses that file,
+    /// and makes those of the own workers beside it. Dropping this removes the own ones alone.
+    ///
+    /// # Errors
+    /// Of kind refused when the file is no scratch file of this size; of kind usage when it is out of reach.
+    pub fn join(path: &Path, share: &Share) -> Result<Self> {
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        let found = lookup::find(dir)?;
+        check_stores(&found)?;
+        users::check_directory(&found)?;
+        scratch::check_writable(&found.handle, dir)?;
+        let (scratch, file) = Scratch::join(found.handle, path, share.bytes)?;
+        let mut target = Self::of_scratch(scratch, file, share.bytes, Vec::new());
+        target.portion = (share.rank.into(), share.ranks.max(1).into());
+        target.private = share
+            .private
+            .iter()
+            .map(|bytes| target.beside(*bytes))
+            .collect::<Result<_>>()?;
+        Ok(target)
+    }
+
+    /// A scratch file that has just been created.
+    fn of_scratch(scratch: Scratch, file: File, size: u64, notes: Vec<String>) -> Self {
+        Self {
+            private: Vec::new(),
+            path: scratch.path().to_owned(),
+            kind: TargetKind::Scratch,
+            size,
+            portion: (0, 1),
+            fresh: 0,
+            scratch: Some(scratch),
+            file,
+            _claims: Vec::new(),
+            writable: true,
+            notes,
+            stack: OnceLock::new(),
+            holder: OnceLock::new(),
+        }
+    }
+
+    /// An empty file for so many bytes, which belongs to this scratch file and goes when it is dropped.
+    ///
+    /// # Errors
+    /// Of kind usage when this is no scratch file; else when the file cannot be made.
+    pub fn beside(&self, bytes: u64) -> Result<Self> {
+        let Some(scratch) = &self.scratch else {
+            return Err(no_scratch(&self.path));
+        };
+        let (scratch, file) = scratch.numbered_beside(bytes)?;
+        Ok(Self::of_scratch(scratch, file, bytes, Vec::new()))
+    }
+
+    /// The file of a worker that has one for itself.
+    ///
+    /// # Errors
+    /// Of kind usage when it was not asked for when the target was opened, or is smaller than `bytes`.
+    pub fn private_file(&self, worker: u32, bytes: u64) -> Result<&Self> {
+        self.private
+            .get(worker as usize)
+            .filter(|file| file.size >= bytes)
+            .ok_or_else(|| no_scratch(&self.path))
+    }
+
+    fn with_memory_note(mut self) -> Self {
+        if self.is_memory() {
+            self.notes.push(format!(
+                "{} is in memory (tmpfs or similar), not on storage",
+                self.named().display()
+            ));
+        }
+        self
+    }
+
+    /// The path that is read and written (of the scratch file, for a directory).
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the user named, for messages: the directory of a scratch file, else the path itself.
+    pub fn named(&self) -> &Path {
+        match (self.kind, self.path.parent()) {
+            (TargetKind::Scratch, Some(folder)) => folder,
+            _ => &self.path,
+        }
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    /// Usable bytes, after any cut.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes that [`Target::fill`] writes into a scratch file and those beside it.
+    pub fn fill_bytes(&self) -> u64 {
+        self.private.iter().map(|file| file.size).sum::<u64>() + self.own_bytes()
+    }
+
+    /// Space that it and the files beside it take of the file system that holds them, and of memory where that lies in memory;
+    /// nothing for what was there before. The scratch file of another process ([`Target::join`]) counts there.
+    ///
+    /// # Errors
+    /// When the file system cannot be asked.
+    pub fn demands(&self) -> Result<Vec<Demand>> {
+        let Some(scratch) = &self.scratch else {
+            return Ok(Vec::new());
+        };
+        let beside: u64 = self.private.iter().map(|file| file.size).sum();
+        let made = match self.portion {
+            (0, _) => self.size + self.fresh + scratch::FOOTER_LEN,
+            _ if beside > 0 => scratch::FOOTER_LEN,
+            _ => 0,
+        };
+        Sources::of_directory(scratch.dir(), self.named())?.demands(self.size, beside + made)
+    }
+
+    /// Bytes that new files on its file system may take, which leave a reserve to the rest of the system; `None` for devices, and
+    /// where the file system does not say.
+    pub fn room(&self) -> Option<u64> {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let sources = Sources::of_directory(&self.file, self.named());
+        let sources = sources.ok().filter(|_| is_file)?;
+        sources.room().ok()?.map(|(bytes, _)| bytes)
+    }
+
+    /// Has so many other processes fill their parts of the scratch file ([`Target::join`]): this one fills the first.
+    pub fn divide(&mut self, ranks: u32) {
+        if self.kind == TargetKind::Scratch {
+            self.portion = (0, ranks.max(1).into());
+        }
+    }
+
+    /// The range of the file itself that is this process's to fill.
+    fn own_range(&self) -> Range<u64> {
+        let (number, of) = self.portion;
+        let at = |number: u64| match number == of {
+            true => self.size,
+            false => {
+                let start = u128::from(self.size) * u128::from(number) / u128::from(of);
+                start as u64 / FILL_UNIT * FILL_UNIT
+            }
+        };
+        at(number)..at(number + 1)
+    }
+
+    fn own_bytes(&self) -> u64 {
+        let range = self.own_range();
+        range.end - range.start
+    }
+
+    /// Remarks for the user: a cut size, a followed symlink, "not storage".
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The block device it lies on (MAJOR, MINOR), when it is exactly one. A file system over
+    /// several devices (btrfs) counts as lying on the one it was mounted by; a file of an overlay, on
+    /// the one of the layer with its bytes, where that is within reach.
+    pub fn device(&self) -> Option<(u32, u32)> {
+        match self.kind {
+            TargetKind::CharDevice => None,
+            TargetKind::BlockDevice => self.block_number(),
+            TargetKind::Scratch | TargetKind::File => mounts::device_below(self.holder()),
+        }
+    }
+
+    /// The number of the block device that it is.
+    fn block_number(&self) -> Option<device::Number> {
+        device::number_of(&rustix::fs::fstat(&self.file).ok()?)
+    }
+
+    /// Whether it is the same file or device as another one, whatever both are called, or another path to it.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let identity = |target: &Self| {
+            let stat = rustix::fs::fstat(&target.file).ok()?;
+            Some(match target.kind {
+                TargetKind::Scratch | TargetKind::File => (stat.st_dev, stat.st_ino),
+                TargetKind::BlockDevice | TargetKind::CharDevice => (stat.st_rdev, 0),
+            })
+        };
+        let is_one = identity(self).is_some_and(|own| identity(other) == Some(own));
+        let is_path = || {
+            let (own, other) = (self.block_number()?, other.block_number()?);
+            Some(users::are_paths_to_same(own, other))
+        };
+        self.kind == other.kind && (is_one || is_path().unwrap_or(false))
+    }
+
+    /// The block devices below it, down to the disks; or the NFS mount that it lies on.
+    pub fn stack(&self) -> Stack {
+        let stack = self.stack.get_or_init(|| Stack {
+            nfs: self.mount().and_then(Mount::nfs),
+            ..Stack::below(self.device())
+        });
+        stack.clone()
+    }
+
+    /// The file system it lies on; `None` for devices.
+    pub fn filesystem(&self) -> Option<FileSystem> {
+        self.mount().map(|mount| mount.fs)
+    }
+
+    fn mount(&self) -> Option<Mount> {
+        match self.kind {
+            TargetKind::CharDevice | TargetKind::BlockDevice => None,
+            TargetKind::Scratch | TargetKind::File => mounts::mount_of(&self.file),
+        }
+    }
+
+    /// How it lies in an overlay; `None` where it lies in none.
+    pub fn layering(&self) -> Option<Layering> {
+        match self.kind {
+            TargetKind::CharDevice | TargetKind::BlockDevice => None,
+            TargetKind::Scratch | TargetKind::File => overlay::layering(&self.file),
+        }
+    }
+
+    /// Whether it is beyond doubt no storage: a character device, or a file in tmpfs, ramfs or
+    /// hugetlbfs. A RAM disk is a block device and counts as storage here.
+    pub fn is_memory(&self) -> bool {
+        match self.kind {
+            TargetKind::CharDevice => true,
+            TargetKind::BlockDevice => false,
+            TargetKind::Scratch | TargetKind::File => {
+                rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_memory_fs(&stat))
+            }
+        }
+    }
+
+    /// What answers for its bytes.
+    pub fn medium(&self) -> Medium {
+        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
+        let is_served =
+            || rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_served_fs(&stat));
+        if self.is_memory() {
+            Medium::Memory
+        } else if is_file && is_served() {
+            Medium::Elsewhere
+        } else {
+            Medium::Storage
+        }
+    }
+
+    /// Alignment for direct I/O.
+    ///
+    /// # Errors
+    /// When the target does not support it, with the remedy.
+    pub fn direct_alignment(&self) -> Result<DirectAlignment> {
+        direct::alignment(&self.file, &self.path, self.kind)
+    }
+
+    /// A new open file description of the same object, whatever its path names by now.
+    ///
+    /// # Errors
+    /// Of kind refused when it is to be written but was opened for reading; of kind usage when
+    /// the target does not support direct I/O.
+    pub fn reopen(&self, mode: OpenMode) -> Result<File> {
+        self.check_rights(mode.write)?;
+        // No O_EXCL: on a block device the claim is held by the main descriptor.
+        lookup::open_same(&self.file, &self.path, mode.flags())
+            .map_err(|errno| mode.refused(&self.path, errno))
+    }
+
+    fn check_rights(&self, write: bool) -> Result<()> {
+        if write && !self.writable {
+            return Err(Error::refused(format!(
+                "refusing to write to {}: it was opened for reading only",
+                self.path.display()
+            ))
+            .hint("a workload that writes has to say so before the target is opened"));
+        }
+        Ok(())
+    }
+
+    /// The main descriptor (buffered).
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file that holds its bytes, for looking only: of an overlay the one in a layer, where that is within reach.
+    pub fn holder(&self) -> &File {
+        let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
+        layer.as_ref().unwrap_or(&self.file)
+    }
+
+    /// Writes incompressible data into a scratch file and those beside it, and makes them durable;
+    /// nothing for other kinds. `progress` gets the bytes written so far, of [`Target::fill_bytes`].
+    ///
+    /// # Errors
+    /// Of kind interrupted soon after `stop` is set; of kind failed when a write fails, with the
+    /// offset and the remedy.
+    pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        if self.kind != TargetKind::Scratch {
+            return Ok(());
+        }
+        let mut before = self.own_bytes();
+        if before > 0 {
+            self.fill_own(self.own_range(), seed, stop, progress)?;
+        }
+        for (number, file) in self.private.iter().enumerate() {
+            let seed = seed.wrapping_add(number as u64 + 1);
+            file.fill_own(0..file.size, seed, stop, &mut |done| {
+                progress(before + done)
+            })?;
+            before += file.size;
+        }
+        Ok(())
+    }
+
+    /// Writes incompressible data over a range of a scratch file that trims have left without; nothing for other kinds.
+    ///
+    /// # Errors
+    /// As [`Target::fill`].
+    pub fn refill(&self, range: Range<u64>, seed: u64, stop: &AtomicBool) -> Result<()> {
+        match self.kind {
+            TargetKind::Scratch => self.fill_own(range, seed, stop, &mut |_| {}),
+            _ => Ok(()),
+        }
+    }
+
+    fn fill_own(
+        &self,
+        range: Range<u64>,
+        seed: u64,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        // Direct where it goes: the page cache is then left to the rest of the system.
+        let direct = self
+            .direct_alignment()
+            .ok()
+            .filter(|alignment| alignment.memory <= fill::ALIGNMENT && !self.is_memory())
+            .and_then(|alignment| {
+                let mode = OpenMode {
+                    write: true,
+                    direct: true,
+                    ..OpenMode::default()
+                };
+                Some((self.reopen(mode).ok()?, alignment.offset))
+            });
+        fill::Filling {
+            path: &self.path,
+            buffered: &self.file,
+            direct,
+            range,
+        }
+        .run(seed, stop, progress)
+    }
+
+    /// Removes the scratch file and those beside it, and tells when that fails; for other kinds nothing is removed.
+    ///
+    /// # Errors
+    /// When another process replaced one of the files by now, or it cannot be removed; the others are removed all the same.
+    pub fn remove(mut self) -> Result<()> {
+        let private = self.private.drain(..).map(Target::remove);
+        let beside = private.fold(Ok(()), Result::and);
+        let own = match &mut self.scratch {
+            Some(scratch) => scratch.remove(),
+            None => Ok(()),
+        };
+        beside.and(own)
+    }
+}
+
+fn no_scratch(path: &Path) -> Error {
+    Error::usage(format!(
+        "{} is a single file or device: layout=private and fresh=true need more files",
+        path.display()
+    ))
+    .hint("give a directory, where scratch files are made; or set layout=shared and fresh=false")
+}
+
+fn wrong_kind(path: &Path, kind: FileType) -> Error {
+    let what = match kind {
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice => "a character device",
+        _ => "of an unknown kind",
+    };
+    Error::usage(format!("{} is {what}, not storage", path.display()))
+        .hint("give a directory, a file or a block device")
+}
+
+/// Refuses files and directories of file systems that are windows into the kernel.
+fn check_stores(found: &Found) -> Result<()> {
+    let stat = rustix::fs::fstatfs(&found.handle)
+        .map_err(|errno| errno::on_path("look at the file system of", &found.path, errno))?;
+    match mounts::kernel_fs(&stat) {
+        Some(name) => Err(Error::usage(format!(
+            "{} is in {name}, which stores nothing",
+            found.path.display()
+        ))
+        .hint("give a directory, a file or a block device of real storage")),
+        None => Ok(()),
+    }
+}

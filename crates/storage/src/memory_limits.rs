@@ -1,0 +1,114 @@
+//! Room for memory, where it is limited (`ulimit -v`, `ulimit -d`).
+//!
+//! A failed allocation aborts the process, and an aborted run leaves its scratch file until the next one. So the room is
+//! looked at before anything is begun.
+
+use std::sync::Once;
+
+use rustix::process::{Resource, getrlimit};
+
+use iolab_workload::quantity::counted;
+use iolab_workload::{Error, Result};
+
+/// What the process takes for everything but workers: filling, the run file, the analysis; bytes.
+const PROCESS: u64 = 24 << 20;
+/// What a worker takes besides its buffers, whose lack is reported where they are made: a stack of 2 MiB (the default of
+/// Rust's threads) and up to seven histograms of 270 KiB; bytes.
+const WORKER: u64 = 4 << 20;
+/// What of that a worker really touches: its histograms, and some pages of its stack; bytes.
+const WORKER_TOUCHED: u64 = 2 << 20;
+/// Each limit with the command that sets it and the field of `/proc/self/statm` that counts towards it (proc(5)).
+const LIMITS: [(Resource, &str, usize); 2] = [
+    (Resource::As, "ulimit -v", 0),
+    (Resource::Data, "ulimit -d", 5),
+];
+
+/// Memory that the process takes for so many workers, their buffers left out; bytes.
+pub fn resident(workers: u32) -> u64 {
+    PROCESS + u64::from(workers) * WORKER_TOUCHED
+}
+
+/// Checks that this process may have the memory for this many workers.
+///
+/// # Errors
+/// Of kind usage: the limit that is too low, and how to raise it.
+pub fn check(workers: u32) -> Result<()> {
+    let need = PROCESS + u64::from(workers) * WORKER;
+    for (resource, command, field) in LIMITS {
+        if let Some(limit) = getrlimit(resource).current {
+            keep_to_one_arena();
+            if let Some(used) = used(field)
+                && limit.saturating_sub(used) < need
+            {
+                return Err(too_low(limit, used, need, command, workers));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that a field of `/proc/self/statm` states; `None` where there is no `/proc`.
+fn used(field: usize) -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(field)?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
+
+fn too_low(limit: u64, used: u64, need: u64, command: &str, workers: u32) -> Error {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let what = match workers {
+        0 => String::new(),
+        _ => format!(" for {}", counted(workers, "thread")),
+    };
+    Error::usage(format!(
+        "this process is limited to {} MiB of memory ({command}) and uses {}: {} more are needed{what}",
+        mib(limit),
+        mib(used),
+        mib(need)
+    ))
+    .hint(match workers {
+        0 => format!("raise it with `{command} unlimited`"),
+        _ => format!("use fewer threads, or raise it with `{command} unlimited`"),
+    })
+}
+
+/// The C library reserves 64 MiB of address space for each thread that allocates, which no limit leaves room for.
+fn keep_to_one_arena() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        #[cfg(target_env = "gnu")]
+        // SAFETY: sets a parameter of the allocator under its own lock; no memory of ours is passed.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_workload::Kind;
+
+    #[test]
+    fn what_is_used_is_known() {
+        for (_, _, field) in LIMITS {
+            assert!(used(field).expect("there is a /proc") > 100_000);
+        }
+        assert_eq!(used(7), None);
+    }
+
+    #[test]
+    fn a_limit_too_low_is_told_with_its_remedy() {
+        let error = too_low(100 << 20, 60 << 20, 88 << 20, "ulimit -v", 16);
+        assert_eq!(error.kind(), Kind::Usage);
+        for part in [
+            "100 MiB",
+            "60",
+            "88 more",
+            "16 threads",
+            "ulimit -v unlimited",
+        ] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

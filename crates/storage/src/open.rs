@@ -1,0 +1,279 @@
+//! Opens targets: what each path names, whether it may be used, and whether what is made for all of them fits.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{FileType, OFlags};
+
+use iolab_workload::{Error, Result};
+
+use super::lookup::{self, Found};
+use super::scratch::{self, Scratch};
+use super::sources::{Sources, bounded};
+use super::space::{self, Demand};
+use super::{
+    Consent, Need, Size, Target, TargetKind, check_stores, errno, existing, lend, users, wrong_kind,
+};
+
+/// What a path names, checked as far as it can be before anything is made.
+struct Prepared {
+    found: Found,
+    notes: Vec<String>,
+    /// What writes take space of; nothing where none are made, or allowed.
+    sources: Option<Sources>,
+}
+
+impl Prepared {
+    fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
+        need.size.check()?;
+        if need.lends {
+            lend::check()?;
+        }
+        let found = lookup::find(path)?;
+        let mut notes = Vec::new();
+        if let Some(link) = &found.link {
+            notes.push(format!(
+                "{} is a symlink; the target is {}",
+                link.display(),
+                found.path.display()
+            ));
+        }
+        if found.file_type() == FileType::Directory {
+            check_stores(&found)?;
+            users::check_directory(&found)?;
+            scratch::check_writable(&found.handle, &found.path)?;
+            if cleans {
+                notes.extend(scratch::remove_leftovers(&found.handle, &found.path));
+            }
+        } else {
+            need.beside.check_existing(&found.path)?;
+        }
+        let sources = match found.file_type() {
+            FileType::Directory => Some(Sources::of_directory(&found.handle, &found.path)?),
+            _ if need.write && need.consent != Consent::No => {
+                Some(Sources::of_existing(&found, need.bytes_of(&found))?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            found,
+            notes,
+            sources,
+        })
+    }
+
+    fn makes_files(&self) -> bool {
+        self.found.file_type() == FileType::Directory
+    }
+
+    /// Space that is taken for it where it is made, or used, as large as is wanted.
+    fn demands(&self, need: &Need) -> Result<Vec<Demand>> {
+        let Some(sources) = &self.sources else {
+            return Ok(Vec::new());
+        };
+        let (size, bytes) = match self.makes_files() {
+            true => {
+                let size = need.size.wanted();
+                let bytes = need.beside.total(size);
+                (size, bytes.saturating_add(scratch::FOOTER_LEN))
+            }
+            false => {
+                let size = need.bytes_of(&self.found);
+                (size, size)
+            }
+        };
+        sources.demands(size, bytes)
+    }
+}
+
+impl Target {
+    /// Opens PATH: a directory gets a scratch file, an existing file or device is opened as `need` allows.
+    ///
+    /// # Errors
+    /// Of kind refused when data could be lost or the file system crowded; of kind usage when PATH
+    /// is missing, out of reach, of a wrong kind or too small; each with what to do next.
+    pub fn open(path: &Path, need: &Need) -> Result<Self> {
+        Self::open_prepared(Prepared::of(path, need, true)?, need, None)
+    }
+
+    /// Opens as [`Target::open`] does, without removing left-overs: [`Target::clean`] did before.
+    ///
+    /// # Errors
+    /// As [`Target::open`].
+    pub fn open_cleaned(path: &Path, need: &Need) -> Result<Self> {
+        Self::open_prepared(Prepared::of(path, need, false)?, need, None)
+    }
+
+    /// Removes what dead runs left in PATH, where that is a directory, except the scratch files of these names. Locks may be
+    /// local to a mount, so processes of one run do this before any of them makes a file whose name the others do not know.
+    ///
+    /// # Errors
+    /// As [`Target::open`], where PATH may not be used.
+    pub fn clean(path: &Path, live: &[String]) -> Result<()> {
+        let found = lookup::find(path)?;
+        if found.file_type() == FileType::Directory {
+            check_stores(&found)?;
+            users::check_directory(&found)?;
+            scratch::remove_leftovers_but(&found.handle, &found.path, live);
+        }
+        Ok(())
+    }
+
+    /// Opens several as [`Target::open`] does. Scratch files on one file system share its free space: wishes are refused when
+    /// it does not hold them all, defaults are cut in proportion.
+    ///
+    /// # Errors
+    /// As [`Target::open`]; what was made for the others is removed.
+    pub fn open_all(wanted: &[(PathBuf, &Need)]) -> Result<Vec<Self>> {
+        let prepared = wanted
+            .iter()
+            .map(|(path, need)| Prepared::of(path, need, true));
+        let prepared = prepared.collect::<Result<Vec<_>>>()?;
+        let demands = prepared.iter().zip(wanted);
+        let demands = demands.map(|(prepared, (_, need))| prepared.demands(need));
+        let mut demands = demands.collect::<Result<Vec<_>>>()?;
+        let shares = space::shares(&demands);
+        let mut rooms = Vec::with_capacity(wanted.len());
+        let wishes = prepared.iter().zip(wanted);
+        for ((share, demands), (prepared, (_, need))) in
+            shares.into_iter().zip(&mut demands).zip(wishes)
+        {
+            let can_be_cut = prepared.makes_files() && matches!(need.size, Size::AtMost { .. });
+            let room = share.filter(|_| can_be_cut);
+            if let Some(room) = room {
+                demands
+                    .iter_mut()
+                    .for_each(|demand| demand.bytes = demand.bytes.min(room));
+            }
+            rooms.push(room);
+        }
+        space::check_together(&demands.concat())?;
+        let opened = prepared.into_iter().zip(wanted).zip(rooms);
+        opened
+            .map(|((prepared, (_, need)), room)| Self::open_prepared(prepared, need, room))
+            .collect()
+    }
+
+    /// `share` is the part of the free space that it may take, where others need the rest.
+    fn open_prepared(prepared: Prepared, need: &Need, share: Option<u64>) -> Result<Self> {
+        let Prepared {
+            found,
+            notes,
+            sources,
+        } = prepared;
+        match (found.file_type(), sources) {
+            (FileType::Directory, Some(sources)) => {
+                Self::open_scratch(found, &sources, need, notes, share)
+            }
+            (FileType::RegularFile | FileType::BlockDevice, sources) => {
+                Self::open_existing(&found, sources.as_ref(), need, notes)
+            }
+            (FileType::CharacterDevice, _) => Self::open_zero(&found, need, notes),
+            (other, _) => Err(wrong_kind(&found.path, other)),
+        }
+    }
+
+    fn open_scratch(
+        found: Found,
+        sources: &Sources,
+        need: &Need,
+        mut notes: Vec<String>,
+        share: Option<u64>,
+    ) -> Result<Self> {
+        let dir = found.path;
+        let size = match sources.room()? {
+            Some((room, by)) => {
+                let room = share.map_or(room, |share| share.min(room));
+                let room = room.saturating_sub(scratch::FOOTER_LEN);
+                let fitted = need.beside.of_room(need.size, room, &dir);
+                let (size, note) = fitted.map_err(|error| match share {
+                    Some(_) => error.within("beside the scratch files of other targets"),
+                    None => bounded(error, by, &dir),
+                })?;
+                notes.extend(note);
+                size
+            }
+            None => {
+                notes.push(format!(
+                    "the file system of {} does not say how much space is free",
+                    dir.display()
+                ));
+                need.size.wanted()
+            }
+        };
+        let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
+        let mut target = Self::of_scratch(scratch, file, size, notes);
+        target.fresh = if need.beside.fresh { size } else { 0 };
+        target.private = need
+            .beside
+            .sizes(size)
+            .into_iter()
+            .map(|bytes| target.beside(bytes))
+            .collect::<Result<_>>()?;
+        Ok(target.with_memory_note())
+    }
+
+    fn open_existing(
+        found: &Found,
+        sources: Option<&Sources>,
+        need: &Need,
+        mut notes: Vec<String>,
+    ) -> Result<Self> {
+        if found.file_type() == FileType::RegularFile {
+            check_stores(found)?;
+        }
+        let existing = existing::open(found, sources, need)?;
+        notes.extend(existing.notes);
+        let target = Self {
+            private: Vec::new(),
+            path: found.path.clone(),
+            kind: existing.kind,
+            size: existing.size,
+            portion: (0, 1),
+            fresh: 0,
+            scratch: None,
+            file: existing.file,
+            _claims: existing.claims,
+            writable: need.write,
+            notes,
+            stack: OnceLock::new(),
+            holder: OnceLock::new(),
+        };
+        Ok(target.with_memory_note())
+    }
+
+    /// `/dev/zero`, the one character device that can stand in for a file when it is read.
+    fn open_zero(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
+        if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
+            return Err(wrong_kind(&found.path, FileType::CharacterDevice));
+        }
+        let place = found.path.display();
+        if need.write {
+            return Err(
+                Error::refused(format!("{place} stores nothing: it cannot be written"))
+                    .hint("give a directory, a file or a block device"),
+            );
+        }
+        let file = found
+            .open(OFlags::RDONLY)
+            .map_err(|errno| errno::on_path("open", &found.path, errno))?;
+        notes.push(format!(
+            "{place} is a character device, not storage: results show the speed of memory"
+        ));
+        Ok(Self {
+            private: Vec::new(),
+            path: found.path.clone(),
+            kind: TargetKind::CharDevice,
+            size: need.size.wanted(),
+            portion: (0, 1),
+            fresh: 0,
+            scratch: None,
+            file,
+            _claims: Vec::new(),
+            writable: false,
+            notes,
+            stack: OnceLock::new(),
+            holder: OnceLock::new(),
+        })
+    }
+}

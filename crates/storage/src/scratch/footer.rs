@@ -1,0 +1,239 @@
+//! The footer of a main file: how it is known again, and the list of the files that belong to it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, StatxFlags};
+use rustix::path::Arg;
+
+use iolab_workload::{Error, Result};
+
+use super::super::errno;
+
+/// Bytes after the usable region.
+pub(in super::super) const FOOTER_LEN: u64 = 64 << 10;
+/// Bytes before the list.
+const HEAD_LEN: usize = 128;
+const ENTRY_LEN: usize = 16;
+/// Files that the list can hold: more than a trial of the most threads has, each with a file and a fresh one.
+const ENTRIES: usize = (FOOTER_LEN as usize - HEAD_LEN) / ENTRY_LEN;
+const MAGIC: &[u8] =
+    b"iolab scratch file: holds no data, safe to delete when no iolab is running\n";
+
+/// A file as the list has it: an inode's number is soon another file's when the first one is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Entry {
+    inode: u64,
+    /// When it was made, ns; 0 where the file system does not say.
+    born: u64,
+}
+
+impl Entry {
+    const FREE: Self = Self { inode: 0, born: 0 };
+
+    /// What `flags` say of a path below `dir`.
+    ///
+    /// # Errors
+    /// Those of statx(2).
+    pub(in super::super) fn of(
+        dir: impl AsFd,
+        path: impl Arg,
+        flags: AtFlags,
+    ) -> rustix::io::Result<Self> {
+        let mask = StatxFlags::INO | StatxFlags::BTIME;
+        let statx = rustix::fs::statx(dir, path, flags, mask)?;
+        let time = statx.stx_btime;
+        let known = statx.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let born = (time.tv_sec as u64).wrapping_mul(1_000_000_000);
+        Ok(Self {
+            inode: statx.stx_ino,
+            born: if known {
+                born.wrapping_add(time.tv_nsec.into())
+            } else {
+                0
+            },
+        })
+    }
+
+    fn bytes(self) -> [u8; ENTRY_LEN] {
+        let all = u128::from(self.inode) | u128::from(self.born) << 64;
+        all.to_le_bytes()
+    }
+
+    fn read(bytes: [u8; ENTRY_LEN]) -> Self {
+        let all = u128::from_le_bytes(bytes);
+        Self {
+            inode: all as u64,
+            born: (all >> 64) as u64,
+        }
+    }
+}
+
+/// What stands before the list, for a region of this many bytes.
+fn head(region: u64) -> [u8; HEAD_LEN] {
+    let mut bytes = [0; HEAD_LEN];
+    let (magic, rest) = bytes.split_at_mut(MAGIC.len());
+    magic.copy_from_slice(MAGIC);
+    rest[..8].copy_from_slice(&region.to_le_bytes());
+    bytes
+}
+
+/// Writes a footer with an empty list, which makes a file one that the next run knows.
+///
+/// # Errors
+/// When it cannot be written, or not made durable.
+pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
+    let mut footer = head(region).to_vec();
+    footer.resize(FOOTER_LEN as usize, 0);
+    file.write_all_at(&footer, region).map_err(|error| {
+        errno::on_transfer("pwrite", FOOTER_LEN, region, path, errno::of_std(&error))
+    })?;
+    // On disk before anything else, so that a crash leaves a file that the next run knows.
+    file.sync_all().map_err(|error| {
+        let errno = errno::of_std(&error);
+        errno::remedied(
+            Error::failed(format!(
+                "fsync of {} failed: {}",
+                path.display(),
+                errno::reason(errno)
+            )),
+            errno,
+        )
+    })
+}
+
+/// The files that the footer of a file of this length lists; `None` where it has no footer.
+pub(super) fn companions(file: &File, length: u64) -> Option<Vec<Entry>> {
+    let region = length.checked_sub(FOOTER_LEN)?;
+    let mut found = vec![0; FOOTER_LEN as usize];
+    file.read_exact_at(&mut found, region).ok()?;
+    let (before, list) = found.split_at(HEAD_LEN);
+    let entries = list.as_chunks::<ENTRY_LEN>().0.iter();
+    let entries = entries.map(|bytes| Entry::read(*bytes));
+    (before == head(region)).then(|| entries.filter(|entry| *entry != Entry::FREE).collect())
+}
+
+/// The list of a main file of this process, as it stands in its footer.
+#[derive(Debug)]
+pub(super) struct Register {
+    file: File,
+    start: u64,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Register {
+    /// The empty list of a file with so many usable bytes.
+    pub(super) fn new(file: File, region: u64) -> Self {
+        Self {
+            file,
+            start: region + HEAD_LEN as u64,
+            entries: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Lists a file, and gives its place. A kill finds it there; a power cut may not, and leaves the file where it is.
+    ///
+    /// # Errors
+    /// Of kind usage when the list is full; else when it cannot be written.
+    pub(super) fn enter(&self, file: Entry, path: &Path) -> Result<usize> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = entries.iter().position(|entry| *entry == Entry::FREE);
+        let slot = free.unwrap_or(entries.len());
+        if slot == ENTRIES {
+            return Err(Error::usage(format!(
+                "more than {ENTRIES} files beside one scratch file are needed at once"
+            ))
+            .hint("use fewer threads with layout=private"));
+        }
+        self.write(slot, file).map_err(|error| {
+            let (length, at) = (ENTRY_LEN as u64, self.place(slot));
+            errno::on_transfer("pwrite", length, at, path, errno::of_std(&error))
+        })?;
+        match entries.get_mut(slot) {
+            Some(entry) => *entry = file,
+            None => entries.push(file),
+        }
+        Ok(slot)
+    }
+
+    /// Makes the place of a file that is gone free for another one.
+    pub(super) fn leave(&self, slot: usize) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        // An entry that stays names nothing that bears the name.
+        let _ = self.write(slot, Entry::FREE);
+        if let Some(entry) = entries.get_mut(slot) {
+            *entry = Entry::FREE;
+        }
+    }
+
+    fn place(&self, slot: usize) -> u64 {
+        self.start + (slot * ENTRY_LEN) as u64
+    }
+
+    fn write(&self, slot: usize, entry: Entry) -> std::io::Result<()> {
+        self.file.write_all_at(&entry.bytes(), self.place(slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry((inode, born): (u64, u64)) -> Entry {
+        Entry { inode, born }
+    }
+
+    fn marked(region: u64) -> File {
+        let file = tempfile::tempfile().unwrap();
+        mark(&file, Path::new("scratch"), region).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_footer_lists_what_is_there() {
+        let file = marked(8192);
+        let register = Register::new(file.try_clone().unwrap(), 8192);
+        let listed = || companions(&file, 8192 + FOOTER_LEN).unwrap();
+        let enter = |entry| register.enter(entry, Path::new("scratch")).unwrap();
+        let [a, b, c] = [(17, 0), (u64::MAX, u64::MAX), (18, 1)].map(entry);
+        assert_eq!(listed(), []);
+        let first = enter(a);
+        enter(b);
+        assert_eq!(listed(), [a, b]);
+        register.leave(first);
+        assert_eq!(listed(), [b]);
+        assert_eq!(enter(c), first);
+        assert_eq!(listed(), [c, b]);
+    }
+
+    #[test]
+    fn a_full_list_is_an_error() {
+        let register = Register::new(marked(0), 0);
+        for inode in 1..=ENTRIES as u64 {
+            register
+                .enter(entry((inode, 0)), Path::new("scratch"))
+                .unwrap();
+        }
+        let error = register
+            .enter(entry((1, 0)), Path::new("scratch"))
+            .unwrap_err();
+        assert_eq!(error.kind(), iolab_workload::Kind::Usage);
+        assert_eq!(register.file.metadata().unwrap().len(), FOOTER_LEN);
+    }
+
+    #[test]
+    fn only_a_footer_of_this_length_is_one() {
+        let file = marked(8192);
+        let length = 8192 + FOOTER_LEN;
+        assert!(companions(&file, length).is_some());
+        file.set_len(length + 4096).unwrap();
+        for other in [0, 4096, FOOTER_LEN, length - 1, length + 4096] {
+            assert_eq!(companions(&file, other), None, "{other}");
+        }
+        file.write_all_at(b"x", 8192).unwrap();
+        assert_eq!(companions(&file, length), None);
+    }
+}

@@ -1,0 +1,294 @@
+//! Free space for what is written, with room left for the rest of the system.
+
+use std::fmt;
+use std::path::Path;
+
+use rustix::fd::AsFd;
+
+use crate::meminfo;
+use iolab_workload::{Error, Result};
+
+use super::errno;
+use super::mounts::{self, is_memory_fs};
+use super::size::human;
+
+/// Least and greatest reserve that is left free, bytes.
+const RESERVE_MIN: u64 = 64 << 20;
+const RESERVE_MAX: u64 = 2 << 30;
+const MIB: u64 = 1 << 20;
+/// The source of what lies in memory.
+const MEMORY: &str = "memory";
+
+/// Space that is taken of one file system, or of memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// The directory or file that takes it.
+    pub place: String,
+    /// What it is taken of: a name that only this file system has on its host, or "memory".
+    pub source: String,
+    /// The number of the host, of whoever tells hosts apart; here 0. `None` for a file server, which is the same for all hosts.
+    pub host: Option<u64>,
+    /// The region of a scratch file, bytes.
+    pub region: u64,
+    /// What it takes, all files of a directory together, bytes.
+    pub bytes: u64,
+    /// What is free, bytes.
+    pub free: u64,
+    /// What of this stays free for the rest of the system, bytes.
+    pub reserve: u64,
+}
+
+impl Demand {
+    fn usable(&self) -> u64 {
+        self.free.saturating_sub(self.reserve)
+    }
+
+    /// Whether what is free holds it, the reserve left out.
+    pub fn fits(&self) -> bool {
+        self.bytes <= self.usable()
+    }
+
+    fn shares_with(&self, other: &Self) -> bool {
+        (&self.source, self.host) == (&other.source, other.host)
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = match self.source == MEMORY {
+            true => "memory".to_owned(),
+            false => format!("the file system of {}", self.place),
+        };
+        let [bytes, free, reserve] = [self.bytes, self.free, self.reserve].map(human);
+        write!(
+            f,
+            "writes take up to {bytes} of new space from {of} (holes, shared extents, copy-on-write); {free} is free, of which {reserve} stays free for the system"
+        )
+    }
+}
+
+/// What of a free space may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Room {
+    in_memory: bool,
+    free: u64,
+    reserve: u64,
+}
+
+/// What bounds the files of a file system: the free space of its file system, as far as that says it, and memory where it lies in
+/// memory.
+///
+/// What an ordinary user may take counts (`f_bavail`), even for root: the blocks beyond are what
+/// keeps a full system alive.
+fn rooms(dir: impl AsFd, path: &Path) -> Result<impl Iterator<Item = Room>> {
+    let fail = |errno| errno::on_path("ask for the free space of", path, errno);
+    let vfs = rustix::fs::fstatvfs(&dir).map_err(fail)?;
+    let disk = (vfs.f_blocks > 0).then(|| Room {
+        in_memory: false,
+        free: vfs.f_bavail.saturating_mul(vfs.f_frsize),
+        reserve: reserve(vfs.f_blocks.saturating_mul(vfs.f_frsize)),
+    });
+    let in_memory = is_memory_fs(&rustix::fs::fstatfs(&dir).map_err(fail)?);
+    let memory = in_memory.then(|| {
+        let free = meminfo::bytes("MemAvailable").unwrap_or(0);
+        Room {
+            in_memory,
+            free,
+            reserve: free - free / 2,
+        }
+    });
+    Ok(disk.into_iter().chain(memory))
+}
+
+/// Bytes that may be taken of the file system of a file or directory; `None` when it does not say.
+pub(super) fn room(dir: impl AsFd, path: &Path) -> Result<Option<u64>> {
+    let usable = |room: Room| room.free.saturating_sub(room.reserve);
+    Ok(rooms(dir, path)?.map(usable).min())
+}
+
+/// What `bytes` in the file system of a file or directory take of each source that bounds them.
+pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
+    let (file_system, on_all_hosts) = mounts::identity(&dir);
+    let demand = |room: Room| Demand {
+        place: path.display().to_string(),
+        source: match room.in_memory {
+            true => MEMORY.to_owned(),
+            false => file_system.clone(),
+        },
+        host: (room.in_memory || !on_all_hosts).then_some(0),
+        region,
+        bytes,
+        free: room.free,
+        reserve: room.reserve,
+    };
+    Ok(rooms(&dir, path)?.map(demand).collect())
+}
+
+/// What each of these may take where its sources do not hold all: a part in proportion to what it needs. `None` where they do.
+pub(super) fn shares(demands: &[Vec<Demand>]) -> Vec<Option<u64>> {
+    let share = |own: &Demand| {
+        let all = demands.iter().flatten();
+        let all: Vec<&Demand> = all
+            .filter(|other| other.shares_with(own) && other.bytes > 0)
+            .collect();
+        // One alone has all that is free.
+        if all.len() < 2 {
+            return None;
+        }
+        let (bytes, usable) = sum(all.into_iter());
+        let part = u128::from(usable) * u128::from(own.bytes) / bytes.max(1);
+        (bytes > u128::from(usable)).then_some(part as u64)
+    };
+    let least = |demands: &Vec<Demand>| demands.iter().filter_map(share).min();
+    demands.iter().map(least).collect()
+}
+
+/// What all of them need, and the least room that was seen.
+fn sum<'a>(demands: impl Iterator<Item = &'a Demand>) -> (u128, u64) {
+    demands.fold((0, u64::MAX), |(bytes, usable), demand| {
+        (
+            bytes + u128::from(demand.bytes),
+            usable.min(demand.usable()),
+        )
+    })
+}
+
+/// Refuses what fits one by one but not together into what they share. One alone is checked when it is made or opened.
+///
+/// # Errors
+/// Of kind refused, with what they need, what is free, and what of this stays free.
+pub fn check_together(demands: &[Demand]) -> Result<()> {
+    for (number, first) in demands.iter().enumerate() {
+        let is_same = |other: &&Demand| other.shares_with(first) && other.bytes > 0;
+        if demands[..number].iter().any(|other| is_same(&other)) {
+            continue;
+        }
+        let same: Vec<&Demand> = demands.iter().filter(is_same).collect();
+        let (bytes, usable) = sum(same.iter().copied());
+        if same.len() < 2 || bytes <= u128::from(usable) {
+            continue;
+        }
+        let region = same.iter().map(|demand| demand.region).max().unwrap_or(0);
+        let fits = u128::from(region) * u128::from(usable) / bytes / u128::from(MIB);
+        let size = match fits {
+            0 => String::new(),
+            _ => format!("choose --size {fits}MiB or less, "),
+        };
+        let what = match first.source == MEMORY {
+            true => MEMORY,
+            false => "one file system",
+        };
+        return Err(Error::refused(format!(
+            "what is written to {} does not fit into {what}: it needs {}, {} is free, of which {} stays free for the system",
+            names(&same),
+            human(u64::try_from(bytes).unwrap_or(u64::MAX)),
+            human(same.iter().map(|demand| demand.free).min().unwrap_or(0)),
+            human(first.reserve),
+        ))
+        .hint(format!(
+            "{size}free some space, or name directories on different file systems"
+        )));
+    }
+    Ok(())
+}
+
+/// The directories of these, the first ones by name.
+fn names(demands: &[&Demand]) -> String {
+    const NAMED: usize = 3;
+    let mut names: Vec<&str> = Vec::with_capacity(demands.len());
+    for demand in demands {
+        if !names.contains(&&*demand.place) {
+            names.push(&demand.place);
+        }
+    }
+    let (named, rest) = names.split_at(names.len().min(NAMED));
+    match (named, rest.len()) {
+        ([one], 0) => (*one).to_owned(),
+        ([before @ .., last], 0) => format!("{} and {last}", before.join(", ")),
+        (named, more) => format!("{} and {more} more directories", named.join(", ")),
+    }
+}
+
+/// What stays free of a file system of so many bytes.
+fn reserve(total: u64) -> u64 {
+    (total / 20).clamp(RESERVE_MIN, RESERVE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_reserve_is_a_twentieth_within_bounds() {
+        assert_eq!(reserve(100 * MIB), 64 * MIB);
+        assert_eq!(reserve(10 * GIB), 512 * MIB);
+        assert_eq!(reserve(1000 * GIB), 2 * GIB);
+    }
+
+    fn demand(place: &str, source: &str, gib: u64, free: u64) -> Demand {
+        Demand {
+            place: place.to_owned(),
+            source: source.to_owned(),
+            host: Some(0),
+            region: gib * GIB,
+            bytes: gib * GIB,
+            free: free * GIB,
+            reserve: 2 * GIB,
+        }
+    }
+
+    #[test]
+    fn files_on_one_file_system_share_its_room() {
+        let (a, b) = (
+            demand("/d/a", "8:1", 60, 102),
+            demand("/d/b", "8:1", 60, 102),
+        );
+        for alone in [&a, &b] {
+            assert_eq!(check_together(std::slice::from_ref(alone)), Ok(()));
+        }
+        assert_eq!(
+            check_together(&[a.clone(), demand("/e", "8:2", 60, 102)]),
+            Ok(())
+        );
+        assert_eq!(
+            check_together(&[demand("/e", "8:1", 40, 102), a.clone()]),
+            Ok(())
+        );
+        let error = check_together(&[demand("/e", "8:2", 60, 102), a.clone(), b.clone()]);
+        let error = error.expect_err("120 GiB in 100");
+        assert_eq!(error.kind(), iolab_workload::Kind::Refused);
+        assert_eq!(
+            error.message(),
+            "what is written to /d/a and /d/b does not fit into one file system: it needs 120 GiB, 102 GiB is free, of which 2 GiB stays free for the system"
+        );
+        // 50 GiB each.
+        assert!(
+            error
+                .remedy()
+                .is_some_and(|hint| hint.contains("--size 51200MiB"))
+        );
+        // One that takes nothing does not make the other's file a matter of both.
+        let large = demand("/d/b", "8:1", 120, 102);
+        let nothing = demand("/d/a", "8:1", 0, 102);
+        assert_eq!(check_together(&[nothing.clone(), large.clone()]), Ok(()));
+        assert_eq!(shares(&[vec![nothing], vec![large]]), [None, None]);
+        let elsewhere = Demand {
+            host: Some(1),
+            ..b.clone()
+        };
+        assert_eq!(check_together(&[a.clone(), elsewhere]), Ok(()));
+        let shares = shares(&[vec![a], vec![demand("/e", "8:2", 60, 102)], vec![b]]);
+        assert_eq!(shares, [Some(50 * GIB), None, Some(50 * GIB)]);
+    }
+
+    #[test]
+    fn many_directories_are_counted() {
+        let places = ["/a", "/b", "/c", "/d", "/e"].map(|place| demand(place, "8:1", 1, 3));
+        let places: Vec<&Demand> = places.iter().collect();
+        assert_eq!(names(&places), "/a, /b, /c and 2 more directories");
+        assert_eq!(names(&places[..3]), "/a, /b and /c");
+        assert_eq!(names(&places[..1]), "/a");
+    }
+}

@@ -1,0 +1,559 @@
+//! Who else uses the bytes of a target. It is resolved down to the ranges of files and devices that it stands on, and from
+//! each of them up to everything else that stands on an overlapping range. Rules in docs/SAFETY.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use iolab_workload::{Error, Result};
+
+use super::device::Number;
+use super::errno::{self, reason};
+use super::lookup::Found;
+use super::signature::{self, Site};
+use super::size::human;
+
+mod aliases;
+mod backing;
+mod exports;
+mod files;
+mod graph;
+mod identity;
+mod images;
+mod inventory;
+mod lease;
+mod loops;
+mod mapper;
+mod openers;
+mod served;
+mod signatures;
+
+use exports::Unknown;
+pub(super) use files::check_directory;
+use graph::{Below, FileId, Graph, Node, Span, Way};
+pub(super) use images::{Image, below_device, below_file};
+use inventory::Inventory;
+use openers::{How, Look, Unseen, Wanted};
+
+/// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
+/// Between two looks: there is no event to wait for.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
+
+const SEE_DEVICES: &str =
+    "see `lsblk` and `losetup -l`; stop that use first, or choose another target";
+const SEE_PATHS: &str = "see `lsblk` and `grep . /sys/block/*/{,device/}wwid` (paths to one disk have one WWID); stop that use first, or choose another target";
+const SEE_EXPORTS: &str =
+    "see `nvmetcli ls` and `targetcli ls`; end that export, or choose another target";
+const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";
+
+/// Who uses storage, as the kernel says now.
+#[derive(Debug)]
+pub(super) struct Users {
+    inventory: Inventory,
+    /// Whether everything can be seen; for an ordinary user what cannot be is said, for root it is a reason to refuse.
+    is_root: bool,
+    notes: BTreeSet<String>,
+}
+
+/// A reason to refuse.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    hint: &'static str,
+    /// Whether it can be gone in a moment.
+    passing: bool,
+}
+
+type Checked<T = ()> = std::result::Result<T, Refusal>;
+
+fn lasting(why: String, hint: &'static str) -> Refusal {
+    Refusal {
+        why,
+        hint,
+        passing: false,
+    }
+}
+
+fn passing(why: String, hint: &'static str) -> Refusal {
+    Refusal {
+        why,
+        hint,
+        passing: true,
+    }
+}
+
+impl Sharer {
+    /// Where to see what uses it.
+    fn hint(&self) -> &'static str {
+        match self.by_path {
+            true => SEE_PATHS,
+            false => SEE_DEVICES,
+        }
+    }
+}
+
+/// What uses a device or file, in words, and where to see it, if that is not said elsewhere.
+struct Use {
+    what: String,
+    see: Option<&'static str>,
+}
+
+/// Another device that shares bytes with the target.
+struct Sharer {
+    number: Number,
+    /// From the target to it, as a message names it.
+    chain: String,
+    /// The target stands on it.
+    is_below: bool,
+    /// A driver between the two keeps the other bytes to itself (device mapper, md).
+    is_mapped: bool,
+    /// The target is, or stands on, one of its partitions.
+    by_partition: bool,
+    /// Both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
+    by_path: bool,
+}
+
+impl Users {
+    /// Takes stock.
+    ///
+    /// # Errors
+    /// Of kind refused when `/proc` or `/sys` do not tell.
+    pub(super) fn read() -> Result<Self> {
+        Ok(Self {
+            inventory: Inventory::read()?,
+            is_root: rustix::process::geteuid().is_root(),
+            notes: BTreeSet::new(),
+        })
+    }
+
+    /// What could not be looked at, for the user to know.
+    pub(super) fn into_notes(self) -> impl Iterator<Item = String> {
+        self.notes.into_iter()
+    }
+
+    /// Whether a device is set read-only.
+    pub(super) fn is_read_only(&self, number: Number) -> bool {
+        let device = self.inventory.graph.devices.get(&number);
+        device.is_some_and(|device| device.read_only)
+    }
+
+    /// Checks that no other process uses the bytes of a block device.
+    ///
+    /// # Errors
+    /// Of kind refused: by whom, along which chain, and what to do; or what cannot be looked at.
+    pub(super) fn check_device(&mut self, found: &Found, number: Number) -> Result<()> {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match self.look_at_device(number) {
+                Err(refusal) if refusal.passing && Instant::now() < deadline => {}
+                done => return done.map_err(|refusal| refused(found, refusal)),
+            }
+            std::thread::sleep(PAUSE);
+            self.inventory = Inventory::read()?;
+        }
+    }
+
+    /// Claims the other paths to a device's bytes, which its own claim does not keep others from.
+    ///
+    /// # Errors
+    /// Of kind refused: one is claimed by now, or cannot be opened by root.
+    pub(super) fn claim_other_paths(&mut self, found: &Found, number: Number) -> Result<Vec<File>> {
+        let mut claims = Vec::new();
+        let others: Vec<Number> = self.inventory.graph.other_paths(number).collect();
+        for other in others {
+            let flags = OFlags::RDONLY | OFlags::EXCL;
+            let name = &self.inventory.graph.devices[&other].name;
+            let errno = match inventory::open_node(other, name, flags) {
+                Ok(claim) => {
+                    claims.push(claim);
+                    continue;
+                }
+                // A path that is down leads nobody to the disk.
+                Err(Errno::NXIO | Errno::NOMEDIUM) => continue,
+                Err(errno) => errno,
+            };
+            let why = format!(
+                "/dev/{name}, another path to it, cannot be claimed: {}",
+                reason(errno)
+            );
+            if self.is_root || errno == Errno::BUSY {
+                return Err(refused(found, lasting(why, SEE_PATHS)));
+            }
+            self.notes.insert(why);
+        }
+        Ok(claims)
+    }
+
+    fn look_at_device(&mut self, number: Number) -> Checked {
+        let Some(device) = self.inventory.graph.devices.get(&number) else {
+            return Err(lasting(
+                format!(
+                    "cannot tell whether it is in use: /sys does not show device {}:{}",
+                    number.0, number.1
+                ),
+                "run where /sys shows the device",
+            ));
+        };
+        if let Some(held) = device.holders.first() {
+            let holder = self.inventory.name(Node::Device(*held));
+            return Err(lasting(
+                format!("{holder} stands on it and holds it"),
+                SEE_DEVICES,
+            ));
+        }
+        self.check_known()?;
+        let mut wanted = Wanted::default();
+        let mut chains = BTreeMap::new();
+        // What is known to use the target is said before what is not known.
+        let mut unknown = Ok(());
+        for file in self.files_below(number) {
+            let seen = self.look_at_backing(number, file, &mut wanted);
+            unknown = unknown.and(seen);
+        }
+        if let Some(Use { what, see }) = self.use_of(Node::Device(number)) {
+            return Err(lasting(format!("it is {what}"), see.unwrap_or(SEE_DEVICES)));
+        }
+        let ways = self.ways(number);
+        for way in &ways {
+            for (at, span) in way.iter().enumerate() {
+                chains.insert(span.node, self.chain(way, at, &[]));
+            }
+        }
+        let sharers = self.sharers(number, &ways);
+        let used = sharers.iter().find_map(|sharer| {
+            let Use { what, see } = self.use_of(Node::Device(sharer.number))?;
+            let why = format!("{}, {what}", sharer.chain);
+            Some(lasting(why, see.unwrap_or(sharer.hint())))
+        });
+        if let Some(used) = used {
+            return Err(used);
+        }
+        for sharer in &sharers {
+            self.look_at_sharer(sharer, &ways)?;
+            chains.insert(Node::Device(sharer.number), sharer.chain.clone());
+            wanted.devices.insert(sharer.number);
+        }
+        wanted.devices.insert(number);
+        self.look_at_openers(&wanted, &chains, number)?;
+        unknown?;
+        self.check_exports()?;
+        let below = self.devices_below_files(number);
+        self.check_file_systems(below)
+    }
+
+    /// Refuses where a loop device does not tell what it stands on: it may stand on the target.
+    fn check_known(&mut self) -> Checked {
+        for device in self.inventory.graph.devices.values() {
+            let Below::Unknown(why) = &device.below else {
+                continue;
+            };
+            if self.is_root {
+                return Err(lasting(
+                    format!("cannot tell whether it is in use: {why}"),
+                    "run where the nodes of the loop devices are in /dev, or detach that one (`losetup -d`)",
+                ));
+            }
+            self.notes.insert(format!(
+                "{why}: only root can see whether it uses the target"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses where what the kernel exports cannot be seen: it may be the target.
+    fn check_exports(&mut self) -> Checked {
+        for Unknown { why, hint } in &self.inventory.exports.unknown {
+            if self.is_root {
+                let why = format!("cannot tell whether it is in use: {why}");
+                return Err(lasting(why, hint));
+            }
+            self.notes.insert(why.clone());
+        }
+        Ok(())
+    }
+
+    fn ways(&self, number: Number) -> Vec<Way> {
+        let graph = &self.inventory.graph;
+        graph.ways(graph.whole(number))
+    }
+
+    /// The files that a device stands on.
+    fn files_below(&self, number: Number) -> BTreeSet<FileId> {
+        let ways = self.ways(number);
+        ways.iter()
+            .filter_map(|way| way.last()?.node.file())
+            .collect()
+    }
+
+    /// Whether it is mounted, swapped to, or exported.
+    fn use_of(&self, node: Node) -> Option<Use> {
+        let mounted = match node {
+            Node::Device(number) => self.inventory.mounted(number),
+            Node::File(file) => self.inventory.mounted_file(file),
+            // What uses a disk uses one of its paths.
+            Node::Disk(_) => None,
+        };
+        let swap = || {
+            let swap = self.inventory.is_swap(node);
+            swap.then(|| "used as swap".to_owned())
+        };
+        let local = mounted.or_else(swap).map(|what| Use { what, see: None });
+        local.or_else(|| {
+            let by = self.inventory.exports.by(node)?;
+            Some(Use {
+                what: format!("exported by {by}"),
+                see: Some(SEE_EXPORTS),
+            })
+        })
+    }
+
+    /// Every other device that shares bytes with the target.
+    fn sharers(&self, number: Number, ways: &[Way]) -> Vec<Sharer> {
+        let graph = &self.inventory.graph;
+        let others = graph.devices.keys().filter(|other| **other != number);
+        others
+            .filter_map(|other| {
+                let theirs = graph.ways(graph.whole(*other));
+                let meetings = ways.iter().flat_map(|way| {
+                    theirs.iter().filter_map(move |their| {
+                        let (at, place) = Graph::meeting(way, their)?;
+                        Some((way, at, &their[..place]))
+                    })
+                });
+                // What the target stands on may also meet it further down, as one path to a disk meets the other.
+                let (way, at, upon) = meetings.min_by_key(|(_, _, upon)| upon.len())?;
+                Some(self.sharer(*other, way, at, upon))
+            })
+            .collect()
+    }
+
+    fn sharer(&self, number: Number, way: &Way, at: usize, upon: &[Span]) -> Sharer {
+        let graph = &self.inventory.graph;
+        let above = &way[..at];
+        let device = |span: &Span| span.node.device();
+        Sharer {
+            number,
+            chain: self.chain(way, at, upon),
+            is_below: upon.is_empty(),
+            is_mapped: above.iter().filter_map(device).any(|n| graph.is_stacked(n)),
+            by_partition: above
+                .last()
+                .and_then(device)
+                .is_some_and(|n| graph.is_partition(n)),
+            by_path: matches!(way[at].node, Node::Disk(_)),
+        }
+    }
+
+    /// `/dev/loop2 -> im (bytes 16 MiB to 64 MiB) <- /dev/loop1`.
+    fn chain(&self, way: &Way, at: usize, upon: &[Span]) -> String {
+        let mut text = String::new();
+        for (step, span) in way.iter().take(at + 1).enumerate() {
+            if step > 0 {
+                text.push_str(" -> ");
+            }
+            text.push_str(&self.inventory.name(span.node));
+            if step > 0 && !self.inventory.graph.is_whole(span) {
+                let start = match span.start {
+                    0 => "0".to_owned(),
+                    start => human(start),
+                };
+                let end = human(span.end);
+                text.push_str(&format!(" (bytes {start} to {end})"));
+            }
+        }
+        for span in upon.iter().rev() {
+            text.push_str(" <- ");
+            text.push_str(&self.inventory.name(span.node));
+        }
+        text
+    }
+
+    fn look_at_sharer(&mut self, sharer: &Sharer, ways: &[Way]) -> Checked {
+        let graph = &self.inventory.graph;
+        let Sharer { number, chain, .. } = sharer;
+        if !sharer.is_below && graph.is_loop(*number) {
+            let holds = match self.first_signature(*number) {
+                Some(name) => format!(" and holds {name}"),
+                None => String::new(),
+            };
+            return Err(lasting(
+                format!("{chain}, a loop device that is set up{holds}"),
+                "detach it first (`losetup -d`), or choose another target",
+            ));
+        }
+        if !sharer.is_below && graph.is_stacked(*number) {
+            let why = format!("{chain}, which holds it");
+            return Err(lasting(why, sharer.hint()));
+        }
+        if sharer.is_mapped && !sharer.by_path {
+            return Ok(());
+        }
+        let is_ours = |holder: &Number| {
+            let node = Node::Device(*holder);
+            ways.iter().flatten().any(|span| span.node == node)
+        };
+        let holders = &graph.devices[number].holders;
+        if let Some(holder) = holders.iter().find(|holder| !is_ours(holder)) {
+            let holder = self.inventory.name(Node::Device(*holder));
+            let why = format!("{chain}, held by {holder}");
+            return Err(lasting(why, sharer.hint()));
+        }
+        // A disk is claimed by each of its partitions, and the target's own claim tells whether all of it is.
+        if sharer.by_partition {
+            return Ok(());
+        }
+        match self.is_claimed(*number) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(passing(
+                format!("{chain}, in use: the kernel holds a claim on it (O_EXCL: EBUSY)"),
+                sharer.hint(),
+            )),
+            Err(errno) => self.cannot_look(
+                &format!("{chain}, which cannot be opened: {}", reason(errno)),
+                "run where /dev has all devices and they can be opened",
+            ),
+        }
+    }
+
+    fn cannot_look(&mut self, why: &str, hint: &'static str) -> Checked {
+        if self.is_root {
+            let why = format!("cannot tell whether it is in use: {why}");
+            return Err(lasting(why, hint));
+        }
+        self.notes
+            .insert(format!("only root can see whether anything uses {why}"));
+        Ok(())
+    }
+
+    /// Whether the kernel holds a claim on a device: a mount in any namespace, swap, another device.
+    fn is_claimed(&self, number: Number) -> std::result::Result<bool, Errno> {
+        let claim = |number: Number| {
+            let name = &self.inventory.graph.devices[&number].name;
+            let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK;
+            match inventory::open_node(number, name, flags) {
+                Ok(_) => Ok(false),
+                Err(Errno::BUSY) => Ok(true),
+                Err(Errno::NXIO | Errno::NOMEDIUM) => Ok(false),
+                Err(errno) => Err(errno),
+            }
+        };
+        if !claim(number)? {
+            return Ok(false);
+        }
+        // A claim on a partition keeps others from claiming the disk, and the other way around.
+        let mut partitions = self.inventory.graph.partitions(number);
+        Ok(!partitions.any(|(partition, _)| claim(partition) == Ok(true)))
+    }
+
+    /// Refuses what another process has open for writing, or mapped.
+    fn look_at_openers(
+        &mut self,
+        wanted: &Wanted,
+        chains: &BTreeMap<Node, String>,
+        target: Number,
+    ) -> Checked {
+        let look = openers::look(Path::new("/proc"), Path::new("/sys"), wanted);
+        let user = look.openers.iter().find(|opener| opener.how != How::Reads);
+        if let Some(user) = user {
+            let chain = chains
+                .get(&user.node)
+                .filter(|_| user.node != Node::Device(target));
+            let why = match chain {
+                Some(chain) => format!("{chain}: {user}"),
+                None => user.to_string(),
+            };
+            return Err(passing(why, SEE_OPENERS));
+        }
+        self.check_unseen()?;
+        self.check_seen(&look)
+    }
+
+    /// Refuses to root where some processes are not shown at all, or notes it.
+    fn check_unseen(&mut self) -> Checked {
+        let Some(unseen) = openers::unseen(Path::new("/proc")) else {
+            return Ok(());
+        };
+        let (why, hint) = match unseen {
+            Unseen::Namespaces => (
+                "processes outside this PID namespace cannot be seen",
+                "run in the PID namespace of the host (docker run --pid=host)",
+            ),
+            Unseen::Users => (
+                "/proc hides the processes of other users (hidepid)",
+                "run with the capability CAP_SYS_PTRACE, or mount /proc without hidepid",
+            ),
+        };
+        if self.is_root {
+            let why = format!("cannot tell whether it is in use: {why}");
+            return Err(lasting(why, hint));
+        }
+        self.notes.insert(why.to_owned());
+        Ok(())
+    }
+
+    /// Refuses to root what some processes do not show, or notes it.
+    fn check_seen(&mut self, look: &Look) -> Checked {
+        let several = |count: usize| match count {
+            1 => "1 process does".to_owned(),
+            _ => format!("{count} processes do"),
+        };
+        if look.guarded > 0 {
+            let who = several(look.guarded);
+            self.notes
+                .insert(format!("{who} not show open files, even to root"));
+        }
+        if look.closed == 0 {
+            return Ok(());
+        }
+        if self.is_root {
+            let who = several(look.closed);
+            return Err(passing(
+                format!("cannot tell whether it is in use: {who} not show open files"),
+                "run with the capability CAP_SYS_PTRACE, or stop those processes",
+            ));
+        }
+        self.notes.insert(
+            "only root can see whether processes of other users have the target open".to_owned(),
+        );
+        Ok(())
+    }
+}
+
+/// Whether two block devices are paths to the same bytes of a disk.
+pub(super) fn are_paths_to_same(a: Number, b: Number) -> bool {
+    let inventory = Inventory::read();
+    inventory.is_ok_and(|inventory| inventory.graph.are_paths_to_same(a, b))
+}
+
+fn in_layer(what: &str, overlay: &Path) -> Refusal {
+    lasting(
+        format!(
+            "{what} lies in a layer of the overlay mounted at {}",
+            overlay.display()
+        ),
+        "unmount the overlay first, or choose another target",
+    )
+}
+
+/// Opens what a handle without access stands for.
+fn opened(handle: impl AsFd, flags: OFlags) -> std::result::Result<File, Errno> {
+    super::lookup::open_same(handle, Path::new(""), flags)
+}
+
+fn refused(found: &Found, refusal: Refusal) -> Error {
+    Error::refused(format!(
+        "refusing to write to {}: {}",
+        found.path.display(),
+        refusal.why
+    ))
+    .hint(refusal.hint)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,490 @@
+//! What the kernel says of devices, mounts and swap: `/sys` and `/proc`, of every mount namespace that can be seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use iolab_workload::{Error, Result};
+
+use super::super::device::{Number, number_of};
+use super::super::errno::{of_std, read_kernel_file, reason};
+use super::super::mounts::{self, Mount, unescape};
+use super::super::sysfs;
+use super::aliases::rooted;
+use super::exports::Exports;
+use super::graph::{Below, Device, FileId, Graph, Node, Piece};
+use super::identity;
+use super::loops::{self, Backing};
+use super::mapper::{self, SECTOR};
+
+/// What the kernel says.
+#[derive(Debug, Default)]
+pub(super) struct Inventory {
+    pub(super) graph: Graph,
+    /// This process's own mount namespace first.
+    pub(super) namespaces: Vec<Namespace>,
+    /// Files and devices swapped to.
+    pub(super) swaps: Vec<PathBuf>,
+    /// By what name the files that loop devices stand on were opened.
+    pub(super) names: BTreeMap<FileId, PathBuf>,
+    /// The devices of each btrfs file system that is mounted.
+    pub(super) btrfs: Vec<Vec<Number>>,
+    /// Devices and files that other machines use by way of the kernel.
+    pub(super) exports: Exports,
+}
+
+/// The mounts that some process sees.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    /// Where its root can be reached from here.
+    pub(super) root: PathBuf,
+    /// A process in it, where it is another one than our own.
+    pub(super) process: Option<u32>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+/// Asks a loop device for what it stands on.
+type Ask<'a> = &'a dyn Fn(Number, &str) -> std::result::Result<Backing, Errno>;
+
+impl Inventory {
+    /// Takes stock.
+    ///
+    /// # Errors
+    /// Of kind refused when `/proc` or `/sys` do not tell.
+    pub(super) fn read() -> Result<Self> {
+        let ask = |number, name: &str| {
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+            loops::backing(&open_node(number, name, flags)?)
+        };
+        Self::read_from(Path::new("/proc"), Path::new("/sys"), &ask)
+    }
+
+    pub(super) fn read_from(proc: &Path, sys: &Path, ask: Ask) -> Result<Self> {
+        let mountinfo = read_kernel_file(&proc.join("self/mountinfo"))?.ok_or_else(|| {
+            untold(
+                "there is no mountinfo in /proc",
+                "run where /proc is mounted",
+            )
+        })?;
+        // A kernel built without swap has no such file.
+        let swaps = read_kernel_file(&proc.join("swaps"))?.unwrap_or_default();
+        let own = Namespace {
+            root: PathBuf::from("/"),
+            process: None,
+            mounts: mounts::parse(&mountinfo),
+        };
+        let mut inventory = Self {
+            namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
+            swaps: parse_swaps(&swaps),
+            btrfs: btrfs(sys),
+            ..Self::default()
+        };
+        inventory.read_devices(sys, ask)?;
+        inventory.exports = Exports::read(sys, &inventory.namespaces);
+        Ok(inventory)
+    }
+
+    fn read_devices(&mut self, sys: &Path, ask: Ask) -> Result<()> {
+        let all = sys.join("dev/block");
+        let entries = std::fs::read_dir(&all).map_err(|error| {
+            untold(
+                &format!("{}: {}", all.display(), reason(of_std(&error))),
+                "run where /sys is mounted and can be read",
+            )
+        })?;
+        let mut ids = BTreeMap::new();
+        for entry in entries {
+            let link = entry
+                .map_err(|error| {
+                    untold(
+                        &format!("{}: {}", all.display(), reason(of_std(&error))),
+                        "run where /sys can be read",
+                    )
+                })?
+                .path();
+            let shown = std::fs::canonicalize(&link).ok().and_then(|dir| {
+                let number = sysfs::device_number(&dir)?;
+                Some((number, sysfs::value(&dir.join("size"))?, dir))
+            });
+            let Some((number, sectors, dir)) = shown else {
+                // A device that goes away meanwhile is none; its link goes first.
+                if link.symlink_metadata().is_err() {
+                    continue;
+                }
+                return Err(untold(
+                    &format!("{} leads to a device that is hidden", link.display()),
+                    "run where all of /sys can be read",
+                ));
+            };
+            let bytes = sectors.saturating_mul(SECTOR);
+            let device = self.device(&dir, number, bytes, ask)?;
+            // A disk of its own: what stands on others has no id of the hardware.
+            if device.below == Below::Nothing && bytes > 0 {
+                ids.insert(number, identity::ids(&dir));
+            }
+            self.graph.devices.insert(number, device);
+        }
+        identity::join(&mut self.graph, ids);
+        Ok(())
+    }
+
+    fn device(&mut self, dir: &Path, number: Number, bytes: u64, ask: Ask) -> Result<Device> {
+        let name = sysfs::name_of(dir);
+        let piece = |below, to| Piece {
+            from: 0,
+            length: bytes,
+            below,
+            to,
+        };
+        let slaves = linked(&dir.join("slaves"))?;
+        let below = if dir.join("partition").exists() {
+            let disk = dir.parent().and_then(sysfs::device_number);
+            let disk = disk.ok_or_else(|| {
+                untold(
+                    &format!("the disk of {name} has no device number"),
+                    "choose another target",
+                )
+            })?;
+            let start = sysfs::value(&dir.join("start")).ok_or_else(|| {
+                untold(
+                    &format!("the start of {name} cannot be read"),
+                    "run where all of /sys can be read",
+                )
+            })?;
+            Below::Partition(piece(Node::Device(disk), start.saturating_mul(SECTOR)))
+        } else if dir.join("loop").exists() {
+            self.loop_device(dir, number, &name, bytes, ask)
+        } else if slaves.is_empty() {
+            Below::Nothing
+        } else {
+            match mapper::pieces(dir, number) {
+                Some(pieces) => Below::Mapped(pieces),
+                None => Below::Spread(slaves),
+            }
+        };
+        Ok(Device {
+            name,
+            bytes,
+            below,
+            holders: linked(&dir.join("holders"))?,
+            read_only: sysfs::value(&dir.join("ro")) == Some(1),
+        })
+    }
+
+    /// What a loop device stands on. Its file may have a name that is too long to show, or none.
+    fn loop_device(
+        &mut self,
+        dir: &Path,
+        number: Number,
+        name: &str,
+        bytes: u64,
+        ask: Ask,
+    ) -> Below {
+        let path = sysfs::backing_file(dir);
+        let answer = ask(number, name).or_else(|errno| match &path {
+            // An ordinary user may not ask; what the name leads to is the best guess.
+            Some(path) if !rustix::process::geteuid().is_root() => {
+                named_backing(dir, path).ok_or(errno)
+            }
+            _ => Err(errno),
+        });
+        match answer {
+            Ok(backing) => {
+                if let (Node::File(file), Some(path)) = (backing.node, path) {
+                    self.names.insert(file, path);
+                }
+                Below::Loop(Piece {
+                    from: 0,
+                    length: bytes,
+                    below: backing.node,
+                    to: backing.offset,
+                })
+            }
+            // Detached between the two looks.
+            Err(Errno::NXIO) => Below::Nothing,
+            Err(errno) => {
+                let on = match path {
+                    Some(path) => format!("stands on {}, and", path.display()),
+                    None => "is set up, and".to_owned(),
+                };
+                Below::Unknown(format!(
+                    "/dev/{name} {on} does not tell more: {}",
+                    reason(errno)
+                ))
+            }
+        }
+    }
+
+    /// Where a device is mounted, in words.
+    pub(super) fn mounted(&self, number: Number) -> Option<String> {
+        let of_btrfs = |mount: &Mount| {
+            let source = mount.source_device();
+            mount.fs.kind == "btrfs"
+                && self
+                    .btrfs
+                    .iter()
+                    .any(|all| all.contains(&number) && source.is_some_and(|n| all.contains(&n)))
+        };
+        self.namespaces.iter().find_map(|namespace| {
+            let is_it = |mount: &&Mount| mount.is_of(number) || of_btrfs(mount);
+            namespace.mounted(is_it)
+        })
+    }
+
+    /// Where a file is mounted by itself, without a loop device, in words: erofs and FUSE can do that.
+    pub(super) fn mounted_file(&self, file: FileId) -> Option<String> {
+        self.namespaces.iter().find_map(|namespace| {
+            namespace.mounted(|mount| {
+                let stat = namespace.source(mount);
+                stat.is_some_and(|stat| number_of(&stat).is_none() && FileId::of(&stat) == file)
+            })
+        })
+    }
+
+    /// Whether an image is mounted by itself whose name leads nowhere: it was a relative one, or has changed.
+    pub(super) fn has_lost_image(&self) -> bool {
+        self.namespaces.iter().any(|namespace| {
+            let is_lost = |mount: &Mount| {
+                mount.fs.kind == "erofs" && mount.device.0 == 0 && namespace.source(mount).is_none()
+            };
+            namespace.mounts.iter().any(is_lost)
+        })
+    }
+
+    /// The mount that an open file was reached through, whoever's it is: the kernel numbers all of them alike.
+    pub(super) fn mount_of(&self, file: &File) -> Option<(&Namespace, &Mount)> {
+        let id = mounts::id_of(file)?;
+        self.namespaces.iter().find_map(|namespace| {
+            let mount = namespace.mounts.iter().find(|mount| mount.id == id)?;
+            Some((namespace, mount))
+        })
+    }
+
+    /// The devices that the file system of a file lies on, which was reached through this mount.
+    pub(super) fn devices_of(&self, stat: &Stat, mount: &Mount) -> Vec<Number> {
+        let own = FileId::of(stat).dev;
+        let named = [Some(own), Some(mount.device), mount.source_device()];
+        let known = |number: &Number| self.graph.devices.contains_key(number);
+        let Some(device) = named.into_iter().flatten().find(known) else {
+            return Vec::new();
+        };
+        let together = self.btrfs.iter().find(|all| all.contains(&device));
+        together.cloned().unwrap_or_else(|| vec![device])
+    }
+
+    /// Whether a file can be one of an overlay, as far as the number of its file system tells. With layers on several
+    /// file systems, an overlay has more numbers than the one of its mount; so has btrfs with subvolumes.
+    pub(super) fn may_be_overlaid(&self, file: FileId) -> bool {
+        let mounts = || self.namespaces.iter().flat_map(|space| &space.mounts);
+        let is_overlay = |mount: &Mount| mount.layers.is_some();
+        if let Some(mount) = mounts().find(|mount| mount.device == file.dev) {
+            return is_overlay(mount);
+        }
+        file.dev.0 == 0
+            && (mounts().any(is_overlay) || !mounts().any(|mount| mount.fs.kind == "btrfs"))
+    }
+
+    /// Opens the file that a loop device stands on, without access to its content, in whatever namespace it has the name
+    /// by which it was opened.
+    pub(super) fn reach(&self, file: FileId) -> Option<File> {
+        let name = self.names.get(&file)?;
+        self.namespaces.iter().find_map(|namespace| {
+            let path = rooted(&namespace.root, name);
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+            let stat = rustix::fs::fstat(&opened).ok()?;
+            (FileId::of(&stat) == file).then(|| File::from(opened))
+        })
+    }
+
+    /// Whether a device or file is swapped to.
+    pub(super) fn is_swap(&self, node: Node) -> bool {
+        self.swaps
+            .iter()
+            .filter_map(|path| rustix::fs::stat(path).ok())
+            .any(|stat| match node {
+                Node::Device(number) => number_of(&stat) == Some(number),
+                Node::File(file) => number_of(&stat).is_none() && FileId::of(&stat) == file,
+                Node::Disk(_) => false,
+            })
+    }
+
+    /// A node as a person knows it.
+    pub(super) fn name(&self, node: Node) -> String {
+        match node {
+            Node::Device(number) => match self.graph.devices.get(&number) {
+                Some(device) => format!("/dev/{}", device.name),
+                None => format!("device {}:{}", number.0, number.1),
+            },
+            Node::File(file) => match self.names.get(&file) {
+                Some(path) => path.display().to_string(),
+                None => format!(
+                    "inode {} of device {}:{}",
+                    file.inode, file.dev.0, file.dev.1
+                ),
+            },
+            Node::Disk(disk) => format!("disk {}", self.graph.disks[disk].name),
+        }
+    }
+}
+
+impl Namespace {
+    /// What the source of a mount leads to, where it is a path that means the same to every process.
+    fn source(&self, mount: &Mount) -> Option<Stat> {
+        let source = Path::new(&mount.fs.source);
+        let is_plain = source.is_absolute() && !source.starts_with("/proc");
+        is_plain
+            .then(|| rustix::fs::stat(rooted(&self.root, source)).ok())
+            .flatten()
+    }
+
+    /// Where the first such mount is, in words.
+    fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
+        let mount = self.mounts.iter().find(is_it)?;
+        let at = mount.fs.mount_point.display();
+        Some(match self.process {
+            None => format!("mounted at {at}"),
+            Some(process) => {
+                format!("mounted at {at} in the mount namespace of process {process}")
+            }
+        })
+    }
+}
+
+impl FileId {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            dev: (
+                rustix::fs::major(stat.st_dev),
+                rustix::fs::minor(stat.st_dev),
+            ),
+            inode: stat.st_ino,
+        }
+    }
+}
+
+/// Opens a device by its number, wherever its node is.
+///
+/// # Errors
+/// Those of open(2); `ENOENT` when no node in `/dev` stands for it.
+pub(super) fn open_node(
+    number: Number,
+    name: &str,
+    flags: OFlags,
+) -> std::result::Result<File, Errno> {
+    let by_number = format!("/dev/block/{}:{}", number.0, number.1);
+    let mut last = Errno::NOENT;
+    for path in [format!("/dev/{name}"), by_number] {
+        // Looked at before it is opened: opening something else there could have effects.
+        if mounts::block_device_at(Path::new(&path)) != Some(number) {
+            continue;
+        }
+        match rustix::fs::open(&*path, flags | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(file) if rustix::fs::fstat(&file).is_ok_and(|s| number_of(&s) == Some(number)) => {
+                return Ok(File::from(file));
+            }
+            Ok(_) => {}
+            Err(errno) => last = errno,
+        }
+    }
+    Err(last)
+}
+
+pub(super) fn untold(what: &str, hint: &str) -> Error {
+    Error::refused(format!("cannot tell whether the target is in use: {what}")).hint(hint)
+}
+
+/// The mounts of the other namespaces and roots that processes have. What cannot be seen is left out: the kernel's claims
+/// on devices tell of those mounts, too.
+fn other_namespaces(proc: &Path) -> Vec<Namespace> {
+    let identity = |dir: &Path| {
+        let namespace = std::fs::read_link(dir.join("ns/mnt")).ok()?;
+        let root = rustix::fs::stat(dir.join("root")).ok()?;
+        Some((namespace, root.st_dev, root.st_ino))
+    };
+    let mut known: BTreeSet<_> = identity(&proc.join("self")).into_iter().collect();
+    let mut found = Vec::new();
+    for process in processes(proc) {
+        let dir = proc.join(process.to_string());
+        let Some(key) = identity(&dir) else { continue };
+        if !known.insert(key) {
+            continue;
+        }
+        if let Ok(mountinfo) = std::fs::read(dir.join("mountinfo")) {
+            found.push(Namespace {
+                root: dir.join("root"),
+                process: Some(process),
+                mounts: mounts::parse(&mountinfo),
+            });
+        }
+    }
+    found
+}
+
+/// Numbers of the processes that can be seen.
+pub(super) fn processes(proc: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The numbers of the devices that a directory of sysfs has links to.
+fn linked(dir: &Path) -> Result<Vec<Number>> {
+    sysfs::linked_devices(dir).map_err(|error| {
+        untold(
+            &format!("{}: {}", dir.display(), reason(of_std(&error))),
+            "run where /sys can be read, or choose another target",
+        )
+    })
+}
+
+/// The devices of each mounted btrfs file system.
+fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
+    let entries = std::fs::read_dir(sys.join("fs/btrfs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| sysfs::linked_devices(&entry.path().join("devices")).ok())
+        .filter(|devices| !devices.is_empty())
+        .collect()
+}
+
+/// What the name of a loop device's file leads to.
+fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
+    let stat = rustix::fs::stat(path).ok()?;
+    let node = match number_of(&stat) {
+        Some(number) => Node::Device(number),
+        None => Node::File(FileId::of(&stat)),
+    };
+    let offset = sysfs::value(&dir.join("loop/offset")).unwrap_or(0);
+    Some(Backing { node, offset })
+}
+
+/// Whether any bytes may be shown by two devices that do not know of each other: by a loop device, or by two paths to a disk.
+pub(super) fn may_show_twice(sys: &Path) -> bool {
+    let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
+    let mut ids = BTreeSet::new();
+    entries.flatten().any(|entry| {
+        let dir = entry.path();
+        dir.join("loop").exists() || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
+    })
+}
+
+fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
+    let first_field = |line: &[u8]| {
+        let end = line.iter().position(|byte| b" \t".contains(byte))?;
+        let bytes = unescape(&line[..end]);
+        Some(PathBuf::from(OsString::from_vec(bytes)))
+    };
+    text.split(|byte| *byte == b'\n')
+        .skip(1)
+        .filter_map(first_field)
+        .collect()
+}

@@ -1,0 +1,158 @@
+//! What signatures a target bears, and those of what it shares bytes with.
+
+use std::fs::File;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use iolab_workload::Result;
+
+use super::super::Consent;
+use super::super::size::human;
+use super::graph::{Below, Node, Piece, Span};
+use super::{Error, Found, Number, Site, Users, errno, opened, signature};
+
+/// Signatures that have to be named, and where they are.
+#[derive(Default)]
+pub(in super::super) struct Signatures {
+    names: Vec<String>,
+    places: Vec<String>,
+}
+
+impl Signatures {
+    fn add(&mut self, place: &str, sites: Vec<Site>) {
+        for site in sites {
+            let said = match site.partition {
+                Some(start) => {
+                    let start = human(start);
+                    format!("{place} holds {} on a partition at {start}", site.name)
+                }
+                None => format!("{place} holds {}", site.name),
+            };
+            if !self.places.contains(&said) {
+                self.places.push(said);
+            }
+            self.names.push(site.name);
+        }
+    }
+
+    /// Refuses unless the user named all of them.
+    ///
+    /// # Errors
+    /// Of kind refused: what is there, and the option that names it.
+    pub(in super::super) fn check(mut self, found: &Found, consent: &Consent) -> Result<()> {
+        self.names.sort_unstable();
+        self.names.dedup();
+        if self.names.iter().all(|name| consent.names(name)) {
+            return Ok(());
+        }
+        Err(Error::refused(format!(
+            "refusing to write to {}: {}",
+            found.path.display(),
+            self.places.join("; ")
+        ))
+        .hint(format!(
+            "if that data is no longer needed, add --destroy-data={}",
+            self.names.join(",")
+        )))
+    }
+}
+
+/// What could not be read: the offset, and why.
+type Unreadable = (u64, Errno);
+
+impl Users {
+    /// Signatures on an open target of `length` bytes, on its partitions, and on what it stands on, as far as the target has
+    /// their bytes.
+    ///
+    /// # Errors
+    /// Of kind refused: what cannot be read may hold anything.
+    pub(in super::super) fn signatures(
+        &self,
+        found: &Found,
+        file: &File,
+        length: u64,
+        number: Option<Number>,
+    ) -> Result<Signatures> {
+        let unreadable = |what: &str, (offset, errno): Unreadable| {
+            let why = format!(
+                "refusing to write to {}: cannot see what {what} holds: pread at offset {offset} failed: {}",
+                found.path.display(),
+                errno::reason(errno)
+            );
+            errno::remedied(Error::refused(why), errno)
+        };
+        let mut all = Signatures::default();
+        let own = signature::sites(file, 0, length).map_err(|wrong| unreadable("it", wrong))?;
+        all.add("it", own);
+        let Some(number) = number else {
+            return Ok(all);
+        };
+        let graph = &self.inventory.graph;
+        for (name, piece) in self.pieces_of(number) {
+            let sites = signature::sites(file, piece.to, piece.length)
+                .map_err(|wrong| unreadable(name, wrong))?;
+            all.add(&format!("its partition {name}"), sites);
+        }
+        for way in graph.ways(graph.whole(number)) {
+            for pair in way.windows(2) {
+                let [upper, lower] = pair else { continue };
+                // A partition has its bytes from the disk's table, and a driver keeps its own to itself.
+                let is_loop = matches!(upper.node, Node::Device(number) if graph.is_loop(number));
+                if !is_loop {
+                    break;
+                }
+                let name = self.inventory.name(lower.node);
+                let sites = self.sites_on(lower);
+                let mut sites = sites.map_err(|wrong| unreadable(&name, wrong))?;
+                // What starts where the target does has been seen there.
+                sites.retain(|site| site.start != lower.start || !all.names.contains(&site.name));
+                all.add(&name, sites);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The partitions of a disk as the kernel has them, by name.
+    fn pieces_of(&self, disk: Number) -> impl Iterator<Item = (&str, &Piece)> {
+        let partitions = self.inventory.graph.partitions(disk);
+        partitions.filter_map(|(_, device)| match &device.below {
+            Below::Partition(piece) => Some((device.name.as_str(), piece)),
+            _ => None,
+        })
+    }
+
+    /// The signatures on a node that a span of it may destroy.
+    pub(super) fn sites_on(&self, span: &Span) -> std::result::Result<Vec<Site>, Unreadable> {
+        let wrong = |errno| (span.start, errno);
+        let file = match span.node {
+            // What it holds is seen by each of its paths.
+            Node::Disk(_) => return Ok(Vec::new()),
+            Node::Device(number) => {
+                let name = &self.inventory.graph.devices[&number].name;
+                super::inventory::open_node(number, name, OFlags::RDONLY).map_err(wrong)?
+            }
+            Node::File(file) => match self.inventory.reach(file) {
+                Some(handle) => opened(&handle, OFlags::RDONLY).map_err(wrong)?,
+                // All that a deleted file has can be seen through the device, when that starts where the file does.
+                None if span.start == 0 => return Ok(Vec::new()),
+                None => return Err(wrong(Errno::NOENT)),
+            },
+        };
+        let length = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0)).map_err(wrong)?;
+        let mut sites = signature::sites(&file, 0, length)?;
+        if let Node::Device(number) = span.node {
+            for (_, piece) in self.pieces_of(number) {
+                let found = signature::sites(&file, piece.to, piece.length)?.into_iter();
+                sites.extend(found.map(|site| Site {
+                    start: piece.to + site.start,
+                    end: piece.to.saturating_add(site.end),
+                    partition: Some(piece.to),
+                    ..site
+                }));
+            }
+        }
+        sites.retain(|site| site.start < span.end && span.start < site.end);
+        Ok(sites)
+    }
+}

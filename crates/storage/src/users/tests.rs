@@ -1,0 +1,685 @@
+//! The graph of what stands on what, on made-up kernels.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use super::graph::{Device, Piece};
+use super::*;
+
+/// A made-up kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.
+struct Fake(tempfile::TempDir);
+
+const SDQ: Number = (259, 900);
+const SDQ1: Number = (259, 901);
+const SDQ2: Number = (259, 902);
+const SDR: Number = (259, 910);
+const SDR1: Number = (259, 911);
+const LOOP1: Number = (7, 701);
+const LOOP2: Number = (7, 702);
+const DM: Number = (252, 7);
+const MD: Number = (9, 9);
+const IMAGE: FileId = FileId {
+    dev: (8, 1),
+    inode: 4711,
+};
+
+impl Fake {
+    fn new() -> Self {
+        let fake = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(fake.sys().join("dev/block")).unwrap();
+        fake.device("sdq", SDQ, 8192);
+        fake.partition("sdq/sdq1", SDQ1, 2048, 1024);
+        fake.partition("sdq/sdq2", SDQ2, 4096, 4096);
+        fs::create_dir_all(fake.proc().join("self")).unwrap();
+        fake.mounts("");
+        fake
+    }
+
+    fn sys(&self) -> PathBuf {
+        self.0.path().join("sys")
+    }
+
+    fn proc(&self) -> PathBuf {
+        self.0.path().join("proc")
+    }
+
+    fn folder(&self, device: &str) -> PathBuf {
+        self.sys().join("devices").join(device)
+    }
+
+    fn device(&self, name: &str, (major, minor): Number, sectors: u64) {
+        let dir = self.folder(name);
+        for folder in ["holders", "slaves"] {
+            fs::create_dir_all(dir.join(folder)).unwrap();
+        }
+        let number = format!("{major}:{minor}");
+        fs::write(dir.join("dev"), format!("{number}\n")).unwrap();
+        fs::write(dir.join("size"), format!("{sectors}\n")).unwrap();
+        symlink(&dir, self.sys().join("dev/block").join(number)).unwrap();
+    }
+
+    fn partition(&self, name: &str, number: Number, start: u64, sectors: u64) {
+        self.device(name, number, sectors);
+        fs::write(self.folder(name).join("partition"), "1\n").unwrap();
+        fs::write(self.folder(name).join("start"), format!("{start}\n")).unwrap();
+    }
+
+    fn loop_device(&self, name: &str, number: Number, sectors: u64, file: &str) {
+        self.device(name, number, sectors);
+        let dir = self.folder(name).join("loop");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("backing_file"), format!("{file}\n")).unwrap();
+    }
+
+    fn stack(&self, upper: &str, lower: &str) {
+        let link = |from: &str, kind: &str, to: &str| {
+            let name = Path::new(to).file_name().unwrap();
+            symlink(self.folder(to), self.folder(from).join(kind).join(name)).unwrap();
+        };
+        link(lower, "holders", upper);
+        link(upper, "slaves", lower);
+    }
+
+    fn attribute(&self, device: &str, name: &str, text: &str) {
+        let path = self.folder(device).join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    /// sdr, a second path to sdq, with the partition sdr1.
+    fn second_path(&self) {
+        self.device("sdr", SDR, 8192);
+        self.partition("sdr/sdr1", SDR1, 2048, 1024);
+        for device in ["sdq", "sdr"] {
+            self.attribute(device, "device/wwid", "naa.5000c500a1b2c3d4");
+        }
+    }
+
+    fn refusal(&self, number: Number) -> String {
+        self.users(|_| 0).look_at_device(number).unwrap_err().why
+    }
+
+    fn mounts(&self, text: &str) {
+        fs::write(self.proc().join("self/mountinfo"), text).unwrap();
+    }
+
+    /// Every loop device stands on the image, `offset` bytes from its start.
+    fn users(&self, offset: impl Fn(Number) -> u64) -> Users {
+        let ask = |number, _: &str| {
+            Ok(loops::Backing {
+                node: Node::File(IMAGE),
+                offset: offset(number),
+            })
+        };
+        Users {
+            inventory: Inventory::read_from(&self.proc(), &self.sys(), &ask).unwrap(),
+            is_root: true,
+            notes: BTreeSet::new(),
+        }
+    }
+
+    /// Chains from a device to everything that shares bytes with it.
+    fn chains(&self, number: Number) -> Vec<String> {
+        let users = self.users(|_| 0);
+        let sharers = users.sharers(number, &users.ways(number));
+        sharers.into_iter().map(|sharer| sharer.chain).collect()
+    }
+}
+
+#[test]
+fn a_disk_and_its_partitions_share_bytes_and_partitions_do_not() {
+    let fake = Fake::new();
+    assert_eq!(
+        fake.chains(SDQ),
+        ["/dev/sdq <- /dev/sdq1", "/dev/sdq <- /dev/sdq2"]
+    );
+    assert_eq!(
+        fake.chains(SDQ1),
+        ["/dev/sdq1 -> /dev/sdq (bytes 1 MiB to 1.5 MiB)"]
+    );
+}
+
+#[test]
+fn a_mounted_partition_is_named_with_its_chain() {
+    let fake = Fake::new();
+    fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");
+    let refusal = fake.users(|_| 0).look_at_device(SDQ).unwrap_err();
+    assert_eq!(refusal.why, "/dev/sdq <- /dev/sdq1, mounted at /data");
+    let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
+    assert_eq!(refusal.why, "it is mounted at /data");
+    assert!(!refusal.passing);
+}
+
+#[test]
+fn stacked_devices_hold_what_they_stand_on() {
+    let fake = Fake::new();
+    fake.device("dm-7", DM, 512);
+    fake.device("md9", MD, 512);
+    fake.stack("dm-7", "sdq/sdq1");
+    let refusal = fake.users(|_| 0).look_at_device(SDQ).unwrap_err();
+    assert_eq!(
+        refusal.why,
+        "/dev/sdq <- /dev/sdq1 <- /dev/dm-7, which holds it"
+    );
+    let refusal = fake.users(|_| 0).look_at_device(SDQ1).unwrap_err();
+    assert_eq!(refusal.why, "/dev/dm-7 stands on it and holds it");
+    fake.stack("md9", "dm-7");
+    // A circle must not hang the walk.
+    symlink(fake.folder("dm-7"), fake.folder("md9/holders/dm-7")).unwrap();
+    symlink(fake.folder("md9"), fake.folder("dm-7/slaves/md9")).unwrap();
+    assert!(fake.users(|_| 0).look_at_device(MD).is_err());
+}
+
+#[test]
+fn loop_devices_meet_in_their_file() {
+    let fake = Fake::new();
+    fake.loop_device("loop701", LOOP1, 2048, "/images/im");
+    fake.loop_device("loop702", LOOP2, 1024, "/images/im");
+    let users = fake.users(|number| if number == LOOP2 { 512 << 10 } else { 0 });
+    let sharers = users.sharers(LOOP2, &users.ways(LOOP2));
+    let chains: Vec<&str> = sharers.iter().map(|sharer| sharer.chain.as_str()).collect();
+    assert_eq!(
+        chains,
+        ["/dev/loop702 -> /images/im (bytes 512 KiB to 1 MiB) <- /dev/loop701"]
+    );
+    let apart = fake.users(|number| if number == LOOP2 { 1 << 20 } else { 0 });
+    assert!(apart.sharers(LOOP2, &apart.ways(LOOP2)).is_empty());
+}
+
+#[test]
+fn aliases_of_a_file_are_one() {
+    let fake = Fake::new();
+    fake.loop_device("loop701", LOOP1, 2048, "/merged/im");
+    fake.loop_device("loop702", LOOP2, 2048, "/upper/im");
+    let other = FileId {
+        dev: (0, 50),
+        inode: 1,
+    };
+    let ask = |number, _: &str| {
+        Ok(loops::Backing {
+            node: Node::File(if number == LOOP1 { other } else { IMAGE }),
+            offset: 0,
+        })
+    };
+    let mut inventory = Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap();
+    let meets = |inventory: &Inventory| {
+        let graph = &inventory.graph;
+        let ways = [LOOP1, LOOP2].map(|number| graph.ways(graph.whole(number)));
+        Graph::meeting(&ways[0][0], &ways[1][0])
+    };
+    assert_eq!(meets(&inventory), None);
+    inventory.graph.unify(&[other, IMAGE], IMAGE);
+    assert_eq!(meets(&inventory), Some((1, 1)));
+}
+
+#[test]
+fn a_loop_device_that_tells_nothing_is_a_reason_to_refuse() {
+    let fake = Fake::new();
+    fake.loop_device("loop701", LOOP1, 2048, "/no such folder/im");
+    let ask = |_, _: &str| Err(Errno::NOENT);
+    let mut users = Users {
+        inventory: Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap(),
+        is_root: true,
+        notes: BTreeSet::new(),
+    };
+    let refusal = users.check_known().unwrap_err();
+    assert!(refusal.why.contains("/dev/loop701"), "{}", refusal.why);
+    users.is_root = false;
+    assert!(users.check_known().is_ok());
+    assert_eq!(users.into_notes().count(), 1);
+}
+
+#[test]
+fn without_proc_or_sys_nothing_is_taken_for_free() {
+    let fake = Fake::new();
+    let empty = tempfile::tempdir().unwrap();
+    let ask = |_, _: &str| Err(Errno::NOENT);
+    for (proc, sys) in [(empty.path(), &*fake.sys()), (&*fake.proc(), empty.path())] {
+        let error = Inventory::read_from(proc, sys, &ask).unwrap_err();
+        assert_eq!(error.kind(), iolab_workload::Kind::Refused);
+    }
+}
+
+/// What is hidden may be in use: its folder is there and empty, as under a mount.
+#[test]
+fn a_device_that_sys_hides_is_a_reason_to_refuse() {
+    let ask = |_, _: &str| Err(Errno::NOENT);
+    for (folder, hidden) in [("sdq", "size"), ("sdq/sdq1", "dev"), ("sdq/sdq1", "start")] {
+        let fake = Fake::new();
+        assert!(Inventory::read_from(&fake.proc(), &fake.sys(), &ask).is_ok());
+        fs::remove_file(fake.folder(folder).join(hidden)).unwrap();
+        let error = Inventory::read_from(&fake.proc(), &fake.sys(), &ask).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            iolab_workload::Kind::Refused,
+            "{folder}/{hidden}"
+        );
+    }
+    // A device that is gone has no link either.
+    let fake = Fake::new();
+    let (number, gone) = (format!("{}:{}", SDQ1.0, SDQ1.1), fake.folder("sdq/sdq1"));
+    fs::remove_file(fake.sys().join("dev/block").join(number)).unwrap();
+    fs::remove_dir_all(gone).unwrap();
+    assert!(Inventory::read_from(&fake.proc(), &fake.sys(), &ask).is_ok());
+}
+
+/// Files with numbers of file systems that no mount shows can be those of an overlay.
+#[test]
+fn files_that_may_be_those_of_an_overlay_are_told_apart() {
+    let fake = Fake::new();
+    let may_be = |mounts: &str, dev| {
+        fake.mounts(mounts);
+        let file = FileId { dev, inode: 1 };
+        fake.users(|_| 0).inventory.may_be_overlaid(file)
+    };
+    let overlay = "40 1 0:50 / /m rw - overlay o rw,lowerdir=/l,upperdir=/u,workdir=/w\n";
+    let tmpfs = "41 1 0:60 / /t rw - tmpfs t rw\n";
+    let btrfs = "42 1 0:70 / /b rw - btrfs /dev/sdq rw\n";
+    let all = [overlay, tmpfs, btrfs].concat();
+    assert!(may_be(&all, (0, 50)));
+    assert!(!may_be(&all, (0, 60)) && !may_be(&all, (8, 1)));
+    // Layers on several file systems, and subvolumes, have numbers of their own.
+    assert!(may_be(&all, (0, 99)));
+    assert!(!may_be(btrfs, (0, 99)));
+    // An overlay that is unmounted lazily is shown nowhere.
+    assert!(may_be(tmpfs, (0, 99)));
+}
+
+#[test]
+fn swap_is_known_by_inode() {
+    let fake = Fake::new();
+    let disk = fake.0.path().join("a file");
+    fs::write(&disk, "x").unwrap();
+    let node = Node::File(FileId::of(&rustix::fs::stat(&disk).unwrap()));
+    assert!(!fake.users(|_| 0).inventory.is_swap(node));
+    let escaped = disk.display().to_string().replace(' ', "\\040");
+    let swaps = format!("Filename\tType\tSize\tUsed\tPriority\n{escaped}  file\t8\t0\t-2\n");
+    fs::write(fake.proc().join("swaps"), swaps).unwrap();
+    assert!(fake.users(|_| 0).inventory.is_swap(node));
+}
+
+#[test]
+fn two_paths_to_a_disk_are_one_owner_of_its_bytes() {
+    let fake = Fake::new();
+    fake.second_path();
+    assert_eq!(
+        fake.chains(SDR1),
+        [
+            "/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB) -> disk naa.5000c500a1b2c3d4 (bytes 1 MiB to 1.5 MiB) <- /dev/sdq",
+            "/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB) -> disk naa.5000c500a1b2c3d4 (bytes 1 MiB to 1.5 MiB) <- /dev/sdq <- /dev/sdq1",
+            "/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB)",
+        ]
+    );
+    fake.mounts("1 1 259:900 / /data rw - ext4 /dev/sdq rw\n");
+    let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq, mounted at /data";
+    assert_eq!(fake.refusal(SDR), why);
+    fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");
+    let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq <- /dev/sdq1, mounted at /data";
+    assert_eq!(fake.refusal(SDR), why);
+    assert!(
+        fake.refusal(SDR1)
+            .ends_with("<- /dev/sdq1, mounted at /data")
+    );
+    fake.mounts("");
+    fake.device("md9", MD, 512);
+    fake.stack("md9", "sdq");
+    let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq <- /dev/md9, which holds it";
+    assert_eq!(fake.refusal(SDR), why);
+}
+
+#[test]
+fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
+    let fake = Fake::new();
+    fake.second_path();
+    fake.device("dm-7", DM, 8192);
+    fake.stack("dm-7", "sdq");
+    fake.stack("dm-7", "sdr");
+    let others = |fake: &Fake, number| {
+        let graph = fake.users(|_| 0).inventory.graph;
+        graph.other_paths(number).collect::<Vec<_>>()
+    };
+    assert_eq!(others(&fake, SDQ), [SDR]);
+    assert_eq!(others(&fake, SDR1), [SDQ1]);
+    assert_eq!(others(&fake, SDQ2), []);
+    assert_eq!(others(&fake, DM), []);
+    let users = fake.users(|_| 0);
+    let is_beside = |sharers: Vec<Sharer>, number| {
+        let sharer = sharers.into_iter().find(|sharer| sharer.number == number);
+        let sharer = sharer.expect("it shares the disk");
+        (sharer.by_path, sharer.is_below)
+    };
+    for path in [SDQ, SDR] {
+        let sharers = users.sharers(DM, &users.ways(DM));
+        assert_eq!(is_beside(sharers, path), (false, true));
+    }
+    // A third path that the mapping leaves out.
+    let third = (259, 920);
+    fake.device("sds", third, 8192);
+    fake.attribute("sds", "device/wwid", "naa.5000c500a1b2c3d4");
+    let users = fake.users(|_| 0);
+    let sharers = users.sharers(DM, &users.ways(DM));
+    assert_eq!(is_beside(sharers, third), (true, false));
+    assert_eq!(others(&fake, DM), [third]);
+    fake.mounts("1 1 259:920 / /data rw - ext4 /dev/sds rw\n");
+    assert!(fake.refusal(DM).ends_with("<- /dev/sds, mounted at /data"));
+}
+
+#[test]
+fn an_id_and_the_size_make_a_disk() {
+    let is_one = |sectors, ids: [&[(&str, &str)]; 2]| {
+        let fake = Fake::new();
+        fake.device("sdr", SDR, sectors);
+        for (device, ids) in ["sdq", "sdr"].into_iter().zip(ids) {
+            for (name, text) in ids {
+                fake.attribute(device, name, text);
+            }
+        }
+        let graph = fake.users(|_| 0).inventory.graph;
+        graph.are_paths_to_same(SDQ, SDR)
+    };
+    let naa: &[_] = &[("device/wwid", "naa.5000c500a1b2c3d4")];
+    assert!(is_one(8192, [naa, naa]));
+    assert!(!is_one(8200, [naa, naa]));
+    assert!(!is_one(
+        8192,
+        [naa, &[("device/wwid", "naa.5000c500a1b2c3d5")]]
+    ));
+    let zero: &[_] = &[("device/wwid", "naa.0000000000000000")];
+    assert!(!is_one(8192, [zero, zero]));
+    assert!(!is_one(8192, [&[], &[]]));
+    // Namespaces of NVMe: one id of several is enough.
+    let nguid = ("nguid", "00253858-1234-abcd-0000-000000000001");
+    let serial = ("wwid", "nvme.1b36-616263-51454d55-00000001");
+    assert!(is_one(8192, [&[nguid, serial], &[nguid]]));
+    assert!(is_one(8192, [&[serial], &[serial]]));
+    assert!(is_one(
+        8192,
+        [
+            &[nguid],
+            &[("wwid", "eui.002538581234abcd0000000000000001")]
+        ]
+    ));
+    // Disks without a WWID may have a serial number, which counts with vendor and model.
+    let disk = |model: &'static str| {
+        vec![
+            ("device/vendor", "QEMU"),
+            ("device/model", model),
+            ("device/vpd_pg80", "\0\u{40}\0\u{3}abc"),
+        ]
+    };
+    assert!(is_one(8192, [&disk("A"), &disk("A")]));
+    assert!(!is_one(8192, [&disk("A"), &disk("B")]));
+}
+
+/// Devices of which no two have all ids, but each has one of another's.
+#[test]
+fn paths_that_share_no_id_may_share_a_third() {
+    let fake = Fake::new();
+    fake.device("sdr", SDR, 8192);
+    fake.device("sds", (259, 920), 8192);
+    fake.attribute("sdq", "wwid", "nvme.1b36-616263-51454d55-00000001");
+    fake.attribute("sdr", "eui", "52 54 00 00 00 00 00 01");
+    fake.attribute("sds", "wwid", "nvme.1b36-616263-51454d55-00000001");
+    fake.attribute("sds", "eui", "52 54 00 00 00 00 00 01");
+    let graph = fake.users(|_| 0).inventory.graph;
+    assert!(graph.are_paths_to_same(SDQ, SDR));
+    assert_eq!(graph.disks.len(), 1);
+    assert!(!graph.are_paths_to_same(SDQ, SDQ1));
+}
+
+/// A made-up configfs, mounted.
+struct Configfs<'a>(&'a Fake);
+
+impl Configfs<'_> {
+    fn new(fake: &Fake) -> Configfs<'_> {
+        let root = fake.0.path().join("config");
+        fs::create_dir_all(&root).unwrap();
+        let root = root.display().to_string().replace(' ', "\\040");
+        fake.mounts(&format!("9 1 0:9 / {root} rw - configfs configfs rw\n"));
+        Configfs(fake)
+    }
+
+    fn object(&self, folder: &str, attributes: &[(&str, &str)]) {
+        let folder = self.0.0.path().join("config").join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in attributes {
+            fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+}
+
+fn module(fake: &Fake, name: &str, users: Option<u64>, holders: &[&str]) {
+    let folder = fake.sys().join("module").join(name);
+    fs::create_dir_all(folder.join("holders")).unwrap();
+    for holder in holders {
+        fs::create_dir_all(folder.join("holders").join(holder)).unwrap();
+    }
+    if let Some(users) = users {
+        fs::write(folder.join("refcnt"), format!("{users}\n")).unwrap();
+    }
+}
+
+/// Names of the objects as Linux 6.1 has them; what they lead to is a file, and a device that any machine has.
+#[test]
+fn what_the_kernel_exports_is_in_use() {
+    let fake = Fake::new();
+    let config = Configfs::new(&fake);
+    let image = fake.0.path().join("an image");
+    fs::write(&image, "x").unwrap();
+    let path = image.display().to_string();
+    let node = Node::File(FileId::of(&rustix::fs::stat(&image).unwrap()));
+    let by = || {
+        fake.users(|_| 0)
+            .inventory
+            .exports
+            .by(node)
+            .map(str::to_owned)
+    };
+    assert_eq!(by(), None);
+    let space = "nvmet/subsystems/nqn.x/namespaces/3";
+    config.object(space, &[("enable", "0"), ("device_path", &path)]);
+    assert_eq!(by(), None);
+    config.object(space, &[("enable", "1")]);
+    assert_eq!(
+        by().as_deref(),
+        Some("nvmet (subsystem nqn.x, namespace 3)")
+    );
+    config.object(space, &[("enable", "0")]);
+    let info = format!(
+        "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1  Mode: O_DSYNC Async: 0"
+    );
+    let store = "target/core/fileio_0/im";
+    config.object("target/core/alua", &[]);
+    config.object(
+        store,
+        &[("enable", "1"), ("udev_path", ""), ("info", &info)],
+    );
+    assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
+    config.object(
+        store,
+        &[("info", "Status: ACTIVATED"), ("udev_path", &path)],
+    );
+    assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
+    config.object(store, &[("enable", "0")]);
+    assert_eq!(by(), None);
+}
+
+#[test]
+fn an_exported_device_is_found_by_its_number_up_and_down_and_by_other_paths() {
+    let fake = Fake::new();
+    fake.second_path();
+    let config = Configfs::new(&fake);
+    let info = "iBlock device: sdq1  UDEV PATH: /dev/no such device  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK";
+    config.object(
+        "target/core/iblock_0/d",
+        &[
+            ("enable", "1"),
+            ("udev_path", "/dev/no such device"),
+            ("info", info),
+        ],
+    );
+    let by = "exported by LIO (backstore iblock_0/d)";
+    assert_eq!(fake.refusal(SDQ1), format!("it is {by}"));
+    assert_eq!(fake.refusal(SDQ), format!("/dev/sdq <- /dev/sdq1, {by}"));
+    assert!(fake.refusal(SDR1).ends_with(&format!("<- /dev/sdq1, {by}")));
+}
+
+#[test]
+fn an_export_that_leads_nowhere_may_be_of_any_target() {
+    let fake = Fake::new();
+    let config = Configfs::new(&fake);
+    config.object(
+        "nvmet/subsystems/nqn.x/namespaces/1",
+        &[("enable", "1"), ("device_path", "/dev/no such device")],
+    );
+    let mut users = fake.users(|_| 0);
+    let refusal = users.check_exports().unwrap_err();
+    assert!(
+        refusal.why.contains("/dev/no such device"),
+        "{}",
+        refusal.why
+    );
+    users.is_root = false;
+    assert!(users.check_exports().is_ok());
+    assert_eq!(users.into_notes().count(), 1);
+}
+
+#[test]
+fn exports_that_cannot_be_seen_are_a_reason_to_refuse() {
+    let is_refused = |fake: &Fake| fake.users(|_| 0).check_exports().is_err();
+    let fake = Fake::new();
+    assert!(!is_refused(&fake));
+    // Only other modules use it.
+    module(&fake, "nvmet", Some(1), &["nvmet_tcp"]);
+    assert!(!is_refused(&fake));
+    module(&fake, "nvmet", Some(2), &[]);
+    assert!(is_refused(&fake));
+    // configfs is mounted, and shows that it exports nothing.
+    Configfs::new(&fake).object("nvmet/subsystems", &[]);
+    assert!(!is_refused(&fake));
+    // One that is built in does not say who uses it.
+    module(&fake, "target_core_mod", None, &[]);
+    assert!(is_refused(&fake));
+}
+
+/// The controller is exported as it is, which takes its character device.
+#[test]
+fn all_disks_of_an_exported_controller_are_in_use() {
+    if !rustix::fs::stat("/dev/null").is_ok_and(|s| s.st_rdev == rustix::fs::makedev(1, 3)) {
+        eprintln!("skipped: there is no /dev/null");
+        return;
+    }
+    for is_in_subsystem in [false, true] {
+        let fake = Fake::new();
+        let config = Configfs::new(&fake);
+        config.object("nvmet/subsystems/nqn.x/namespaces", &[]);
+        config.object(
+            "nvmet/subsystems/nqn.x/passthru",
+            &[("enable", "1"), ("device_path", "/dev/null")],
+        );
+        let controller = fake.sys().join("devices/nvme9");
+        fs::create_dir_all(&controller).unwrap();
+        for folder in ["dev/char", "block", "devices/subsystem"] {
+            fs::create_dir_all(fake.sys().join(folder)).unwrap();
+        }
+        symlink(&controller, fake.sys().join("dev/char/1:3")).unwrap();
+        symlink(fake.folder("sdq"), fake.sys().join("block/sdq")).unwrap();
+        let subsystem = fake.sys().join("devices/subsystem");
+        symlink(&controller, subsystem.join("nvme9")).unwrap();
+        let device = if is_in_subsystem {
+            &subsystem
+        } else {
+            &controller
+        };
+        symlink(device, fake.folder("sdq/device")).unwrap();
+        assert_eq!(
+            fake.refusal(SDQ),
+            "it is exported by nvmet (subsystem nqn.x)"
+        );
+    }
+}
+
+/// Random devices, each on ranges of those before it, with a table of which byte of the bottom each byte is.
+fn stacks() -> impl Strategy<Value = (Graph, Vec<Vec<(usize, u64)>>)> {
+    let device = (
+        any::<prop::sample::Index>(),
+        0u64..24,
+        1u64..24,
+        0u8..3,
+        0u64..24,
+    );
+    (1usize..4, prop::collection::vec(device, 0..7)).prop_map(|(bottoms, above)| {
+        let number = |index: usize| (300, index as u32);
+        let mut graph = Graph::default();
+        let mut tables: Vec<Vec<(usize, u64)>> = Vec::new();
+        let mut add = |graph: &mut Graph, below, table: Vec<(usize, u64)>| {
+            let device = Device {
+                name: format!("d{}", tables.len()),
+                bytes: table.len() as u64,
+                below,
+                holders: Vec::new(),
+                read_only: false,
+            };
+            graph.devices.insert(number(tables.len()), device);
+            tables.push(table);
+            tables.clone()
+        };
+        let mut all = Vec::new();
+        for bottom in 0..bottoms {
+            let table = (0..24).map(|byte| (bottom, byte)).collect();
+            all = add(&mut graph, Below::Nothing, table);
+        }
+        for (lower, start, length, kind, second) in above {
+            let lower = lower.index(all.len());
+            let size = all[lower].len() as u64;
+            let start = start % size;
+            let length = length.min(size - start);
+            let piece = |from, to, length| Piece {
+                from,
+                length,
+                below: Node::Device(number(lower)),
+                to,
+            };
+            let bytes = |start: u64, length: u64| {
+                all[lower][start as usize..(start + length) as usize].to_vec()
+            };
+            let (below, table) = match kind {
+                0 => (
+                    Below::Partition(piece(0, start, length)),
+                    bytes(start, length),
+                ),
+                1 => (Below::Loop(piece(0, start, length)), bytes(start, length)),
+                _ => {
+                    let second = second % size;
+                    let pieces = vec![piece(0, start, length), piece(length, second, 1)];
+                    (
+                        Below::Mapped(pieces),
+                        [bytes(start, length), bytes(second, 1)].concat(),
+                    )
+                }
+            };
+            all = add(&mut graph, below, table);
+        }
+        (graph, all)
+    })
+}
+
+proptest! {
+    /// Two devices share a byte of the bottom exactly when their ways meet.
+    #[test]
+    fn ways_meet_where_bytes_are_shared((graph, tables) in stacks()) {
+        let ways = |index: usize| graph.ways(graph.whole((300, index as u32)));
+        for a in 0..tables.len() {
+            for b in 0..tables.len() {
+                let shared = tables[a].iter().any(|byte| tables[b].contains(byte));
+                let met = ways(a).iter().any(|way| {
+                    ways(b).iter().any(|other| Graph::meeting(way, other).is_some())
+                });
+                prop_assert_eq!(met, shared, "{} and {}", a, b);
+            }
+        }
+    }
+}

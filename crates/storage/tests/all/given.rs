@@ -1,0 +1,208 @@
+//! Files that were there before: read as they are, and written with consent alone.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use iolab_storage::{OpenMode, TargetKind};
+
+use super::*;
+
+#[test]
+fn a_file_is_opened_read_only_unless_it_is_to_be_written() {
+    let dir = dir();
+    let path = file(dir.path(), "data", &[5; 8192]);
+    let target = Target::open(&path, &need(8192)).unwrap();
+    assert_eq!((target.kind(), target.size()), (TargetKind::File, 8192));
+    assert!(target.file().write_at(b"x", 0).is_err());
+    let write = OpenMode {
+        write: true,
+        ..OpenMode::default()
+    };
+    let error = target.reopen(write).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused);
+    fill(&target);
+    target.remove().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), [5; 8192]);
+}
+
+#[test]
+fn writing_needs_consent_and_changes_no_length() {
+    let _alone = alone();
+    let dir = dir();
+    let path = file(dir.path(), "data", &[5; 8192]);
+    let error = fails(&path, &writing(8192, Consent::No), Kind::Refused);
+    assert!(error.remedy().unwrap().contains("--destroy-data"));
+
+    let target = Target::open(&path, &writing(4096, Consent::Destroy)).unwrap();
+    // Filling is for scratch files only.
+    fill(&target);
+    let write = OpenMode {
+        write: true,
+        ..OpenMode::default()
+    };
+    target
+        .reopen(write)
+        .unwrap()
+        .write_all_at(&[6; 4096], 0)
+        .unwrap();
+    drop(target);
+    let content = fs::read(&path).unwrap();
+    assert_eq!(content.len(), 8192);
+    assert_eq!(content[..4096], [6; 4096]);
+    assert_eq!(content[4096..], [5; 4096]);
+}
+
+#[test]
+fn a_signature_has_to_be_named() {
+    let _alone = alone();
+    let dir = dir();
+    let path = file(dir.path(), "image", &vec![0; 4 << 20]);
+    let put = |bytes: &[u8], offset| {
+        let image = File::options().write(true).open(&path).unwrap();
+        image.write_all_at(bytes, offset).unwrap();
+    };
+    put(&[0x53, 0xef], 0x438);
+    put(&[4, 0, 0, 0, 0x40], 0x45c);
+
+    let error = fails(&path, &writing(MIB, Consent::Destroy), Kind::Refused);
+    assert!(error.message().contains("ext4"), "{error}");
+    assert!(error.remedy().unwrap().ends_with("--destroy-data=ext4"));
+    fails(&path, &writing(MIB, named("xfs")), Kind::Refused);
+    fails(&path, &writing(MIB, named("")), Kind::Refused);
+    for name in ["ext4", "EXT4", "xfs, ext4"] {
+        Target::open(&path, &writing(MIB, named(name))).unwrap();
+    }
+    // Reading does no harm.
+    Target::open(&path, &need(MIB)).unwrap();
+
+    put(b"EFI PART", (4 << 20) - 512);
+    let error = fails(&path, &writing(MIB, named("ext4")), Kind::Refused);
+    assert!(error.remedy().unwrap().ends_with("=ext4,gpt"), "{error}");
+    Target::open(&path, &writing(MIB, named("gpt,ext4"))).unwrap();
+}
+
+#[test]
+fn what_mkfs_makes_is_known() {
+    let _alone = alone();
+    let dir = dir();
+    let path = file(dir.path(), "image", b"");
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(512 * MIB)
+        .unwrap();
+    for (tool, arguments, name) in [
+        ("mkfs.ext2", &["-q", "-F"][..], "ext2"),
+        ("mkfs.ext3", &["-q", "-F"], "ext3"),
+        ("mkfs.ext4", &["-q", "-F"], "ext4"),
+        ("mkswap", &[], "swap"),
+        ("mkfs.xfs", &["-q", "-f"], "xfs"),
+        ("mkfs.vfat", &[], "vfat"),
+    ] {
+        let made = Command::new(tool).args(arguments).arg(&path).output();
+        if !made.is_ok_and(|output| output.status.success()) {
+            eprintln!("{name} left out: {tool} is not here or fails");
+            continue;
+        }
+        let error = fails(&path, &writing(MIB, Consent::Destroy), Kind::Refused);
+        assert!(
+            error.remedy().unwrap().ends_with(&format!("={name}")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn files_with_two_names_or_in_use_are_not_written() {
+    let _alone = alone();
+    let dir = dir();
+    let path = file(dir.path(), "data", &[5; 8192]);
+    let consent = writing(8192, Consent::Destroy);
+    let other = dir.path().join("other");
+    fs::hard_link(&path, &other).unwrap();
+    let error = fails(&path, &consent, Kind::Refused);
+    assert!(error.message().contains("hard links"), "{error}");
+    fs::remove_file(&other).unwrap();
+
+    // Who uses a file is given a second to go: all of these at once.
+    let consent = &consent;
+    std::thread::scope(|scope| {
+        let held = |name: &str, hold: &dyn Fn(&Path) -> File| {
+            let path = file(dir.path(), name, &[5; 8192]);
+            let held = hold(&path);
+            (path, held)
+        };
+        // A lock says more than a descriptor; without one it is the kernel that knows of it.
+        for (why, (path, held)) in [
+            ("lock", held("locked", &locked)),
+            ("lock", held("image", &record_locked)),
+            ("open", held("read", &|path| File::open(path).unwrap())),
+            ("open", held("written", &|path| opened(path))),
+        ] {
+            scope.spawn(move || {
+                let error = fails(&path, consent, Kind::Refused);
+                assert!(error.message().contains(why), "{error}");
+                Target::open(&path, &need(8192)).unwrap();
+                drop(held);
+                Target::open(&path, consent).unwrap();
+            });
+        }
+        scope.spawn(|| {
+            let first = Target::open(&path, consent).unwrap();
+            fails(&path, consent, Kind::Refused);
+            drop(first);
+            Target::open(&path, consent).unwrap();
+        });
+    });
+}
+
+fn opened(path: &Path) -> File {
+    File::options().read(true).write(true).open(path).unwrap()
+}
+
+fn locked(path: &Path) -> File {
+    let file = File::open(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+/// Locks one byte the way a virtual machine locks its image.
+fn record_locked(path: &Path) -> File {
+    let file = opened(path);
+    let mut lock = libc::flock {
+        l_type: libc::F_RDLCK as _,
+        l_whence: libc::SEEK_SET as _,
+        l_start: 100,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: F_OFD_SETLK reads one `flock` structure, which lives on this stack.
+    let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock) };
+    assert_eq!(answer, 0);
+    file
+}
+
+#[test]
+fn a_file_gives_no_more_than_it_has() {
+    let dir = dir();
+    let path = file(dir.path(), "data", &[5; 8192]);
+    let error = fails(&path, &need(8193), Kind::Usage);
+    assert!(error.message().contains("8193") && error.message().contains("8192"));
+    let default = |most, least| Need {
+        size: Size::AtMost { most, least },
+        ..need(0)
+    };
+    let target = Target::open(&path, &default(MIB, 4096)).unwrap();
+    assert_eq!(target.size(), 8192);
+    assert!(!target.notes().is_empty());
+    fails(&path, &default(MIB, 8193), Kind::Usage);
+    fails(
+        &file(dir.path(), "empty", b""),
+        &default(MIB, 1),
+        Kind::Usage,
+    );
+}

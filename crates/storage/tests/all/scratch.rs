@@ -1,0 +1,381 @@
+//! Scratch files: private, filled, within the room there is, and gone in the end.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+
+use iolab_storage::{Beside, PrivateFiles, TargetKind};
+
+use super::*;
+
+/// Bytes behind the region.
+const FOOTER: u64 = 64 << 10;
+
+#[test]
+fn a_scratch_file_is_private_locked_and_gone_in_the_end() {
+    let dir = dir();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    assert_eq!(target.kind(), TargetKind::Scratch);
+    assert_eq!(target.size(), MIB);
+    let meta = fs::symlink_metadata(target.path()).unwrap();
+    assert_eq!(meta.mode() & 0o7777, 0o600);
+    assert_eq!(meta.len(), MIB + FOOTER);
+    let other = File::open(target.path()).unwrap();
+    assert!(matches!(
+        other.try_lock(),
+        Err(fs::TryLockError::WouldBlock)
+    ));
+    drop(target);
+    assert!(names(dir.path()).is_empty());
+
+    Target::open(dir.path(), &need(MIB))
+        .unwrap()
+        .remove()
+        .unwrap();
+    assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn removal_spares_what_took_its_name() {
+    let dir = dir();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    let path = target.path().to_owned();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "precious").unwrap();
+    assert!(target.remove().is_err());
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+}
+
+/// A left-over, made from a live scratch file: same content, mode and owner, but no lock.
+fn leftover(dir: &Path, digits: &str) -> PathBuf {
+    let target = Target::open(dir, &need(MIB)).unwrap();
+    let path = dir.join(format!(".iolab-scratch-{digits}"));
+    fs::copy(target.path(), &path).unwrap();
+    path
+}
+
+#[test]
+fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
+    let _alone = alone();
+    let dir = dir();
+    let live = Target::open(dir.path(), &need(MIB)).unwrap();
+    let dead = leftover(dir.path(), "00000000000000aa");
+    let empty = file(dir.path(), ".iolab-scratch-00000000000000ab", b"");
+    fs::set_permissions(&empty, Permissions::from_mode(0o600)).unwrap();
+
+    let mine = file(
+        dir.path(),
+        ".iolab-scratch-00000000000000ab.4096.0",
+        b"mine",
+    );
+    fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
+
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    assert!(!dead.exists());
+    // A file appears with its footer: an empty one is somebody's, and so is what bears its name.
+    assert!(empty.exists() && mine.exists());
+    assert!(live.path().exists());
+    let notes = target.notes().join("\n");
+    assert!(notes.contains("00000000000000aa") && notes.contains("00000000000000ab.4096.0"));
+    assert!(!notes.contains(live.path().file_name().unwrap().to_str().unwrap()));
+}
+
+#[test]
+fn what_only_looks_like_a_leftover_is_left_alone() {
+    let _alone = alone();
+    let dir = dir();
+    let outside = tempfile::tempdir().unwrap();
+    let at = |digits: &str| dir.path().join(format!(".iolab-scratch-{digits}"));
+    let private = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+
+    // Made aside: in the directory itself, the next one would clean the former up.
+    let genuine = leftover(outside.path(), "00000000000000a0");
+    let copy = |path: &Path| fs::copy(&genuine, path).unwrap();
+
+    symlink(&genuine, at("0000000000000001")).unwrap();
+    copy(&at("0000000000000002"));
+    fs::set_permissions(at("0000000000000002"), Permissions::from_mode(0o644)).unwrap();
+    fs::write(at("0000000000000003"), vec![7; 8192]).unwrap();
+    private(&at("0000000000000003"));
+    copy(&at("0000000000000004"));
+    fs::hard_link(at("0000000000000004"), dir.path().join("second name")).unwrap();
+    copy(&at("0000000000000005"));
+    let held = File::open(at("0000000000000005")).unwrap();
+    held.lock().unwrap();
+    copy(&dir.path().join(".iolab-scratch-0006"));
+    copy(&dir.path().join("iolab-scratch-0000000000000007"));
+    fs::create_dir(at("0000000000000008")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at("0000000000000009"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    // The footer of another length: a process appended to it, or cut it.
+    copy(&at("000000000000000a"));
+    let longer = OpenOptions::new()
+        .write(true)
+        .open(at("000000000000000a"))
+        .unwrap();
+    longer.set_len(2 * MIB).unwrap();
+
+    let before = names(dir.path()).len();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    assert!(target.notes().iter().all(|note| !note.contains("removed")));
+    drop(target);
+    assert_eq!(names(dir.path()).len(), before);
+    assert!(genuine.exists());
+    assert!(
+        fs::symlink_metadata(at("0000000000000009"))
+            .unwrap()
+            .file_type()
+            .is_fifo()
+    );
+}
+
+/// Not a test of its own: what a test wants to run in a process of its own.
+#[test]
+fn child() {
+    let Ok(job) = std::env::var("IOLAB_TEST_CHILD") else {
+        return;
+    };
+    let dir = PathBuf::from(std::env::var("IOLAB_TEST_DIR").unwrap());
+    match job.as_str() {
+        "hold" => {
+            let target = Target::open(&dir, &with_private_files()).unwrap();
+            fill(&target);
+            eprintln!("holding");
+            std::thread::sleep(std::time::Duration::from_secs(600));
+        }
+        "limit" => {
+            rustix::process::setrlimit(
+                rustix::process::Resource::Fsize,
+                rustix::process::Rlimit {
+                    current: Some(MIB),
+                    maximum: None,
+                },
+            )
+            .unwrap();
+            let error = fails(&dir, &need(MIB), Kind::Usage);
+            assert!(error.remedy().unwrap().contains("ulimit -f"), "{error}");
+            assert!(names(&dir).is_empty());
+        }
+        _ => unreachable!("{job}"),
+    }
+}
+
+/// A scratch file, and one for each of two workers.
+fn with_private_files() -> Need {
+    let private = PrivateFiles {
+        threads: 2,
+        bs: 4096,
+        ranks: 1,
+    };
+    Need {
+        beside: Beside {
+            private: vec![private],
+            fresh: false,
+        },
+        ..need(MIB)
+    }
+}
+
+fn in_child(job: &str, dir: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "scratch::child", "--nocapture"])
+        .env("IOLAB_TEST_CHILD", job)
+        .env("IOLAB_TEST_DIR", dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn the_next_run_cleans_up_after_sigkill() {
+    let _alone = alone();
+    let dir = dir();
+    let mut child = in_child("hold", dir.path()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(
+        lines
+            .map_while(Result::ok)
+            .any(|line| line.contains("holding"))
+    );
+    // Alive: left alone.
+    let others = Target::open(dir.path(), &need(MIB)).unwrap();
+    assert!(
+        others
+            .notes()
+            .iter()
+            .all(|note| !note.contains("left alone"))
+    );
+    drop(others);
+    assert_eq!(names(dir.path()).len(), 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(names(dir.path()).len(), 3);
+    // What takes the name of one of them is not a left-over, though it may have its inode.
+    let mine = names(dir.path())
+        .into_iter()
+        .find(|name| name.ends_with(".1"));
+    let mine = dir.path().join(mine.expect("the second worker's"));
+    fs::remove_file(&mine).unwrap();
+    fs::write(&mine, "mine").unwrap();
+    fs::set_permissions(&mine, Permissions::from_mode(0o600)).unwrap();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    for word in ["was killed", "left alone"] {
+        let mut notes = target.notes().iter();
+        assert!(notes.any(|note| note.contains(word)), "{word}");
+    }
+    drop(target);
+    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(names(dir.path()).len(), 1);
+}
+
+#[test]
+fn the_limit_on_file_sizes_is_an_error_and_no_signal() {
+    let _alone = alone();
+    let dir = dir();
+    let output = in_child("limit", dir.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}", output.status);
+}
+
+#[test]
+fn a_filled_file_has_no_hole_and_does_not_compress() {
+    let dir = dir();
+    // No multiple of anything: the tail goes another way than the rest.
+    let size = 9 * MIB + 12_345;
+    let target = Target::open(dir.path(), &need(size)).unwrap();
+    let mut steps = Vec::new();
+    target
+        .fill(7, &AtomicBool::new(false), &mut |bytes| steps.push(bytes))
+        .unwrap();
+    assert!(steps.is_sorted() && *steps.last().unwrap() == size);
+    assert_complete(target.file(), size);
+
+    let mut data = vec![0; size as usize];
+    target.file().read_exact_at(&mut data, 0).unwrap();
+    let mut counts = [0u64; 256];
+    data.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    // Chi-square with 255 degrees of freedom: 400 is beyond any chance, 120 too good to be true.
+    let expected = size as f64 / 256.0;
+    let chi: f64 = counts
+        .iter()
+        .map(|count| (*count as f64 - expected).powi(2) / expected)
+        .sum();
+    assert!((120.0..400.0).contains(&chi), "chi-square {chi}");
+    let mut blocks: Vec<&[u8]> = data.chunks_exact(512).collect();
+    blocks.sort_unstable();
+    assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]));
+
+    // The footer outlived the fill: this is still a file that the next run knows.
+    assert_eq!(target.file().metadata().unwrap().len(), size + FOOTER);
+    let mut footer = [0; 5];
+    target.file().read_exact_at(&mut footer, size).unwrap();
+    assert_eq!(&footer, b"iolab");
+}
+
+/// No hole (`SEEK_HOLE`) and no unwritten extent (`FIEMAP`) before `size`.
+fn assert_complete(file: &File, size: u64) {
+    let hole = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).unwrap();
+    assert!(hole >= size, "hole at {hole}");
+
+    const EXTENTS: usize = 256;
+    const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+    const UNWRITTEN: u32 = 0x800;
+    // struct fiemap of linux/fiemap.h: 32 bytes of header, then 56 bytes per extent.
+    let mut request = vec![0u64; 4 + 7 * EXTENTS];
+    request[1] = size;
+    request[3] = EXTENTS as u64;
+    // SAFETY: the kernel writes no more extents than the header says there is room for.
+    let answer = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, request.as_mut_ptr()) };
+    if answer != 0 {
+        eprintln!("FIEMAP left out: this file system does not have it");
+        return;
+    }
+    let mapped = (request[2] >> 32) as usize;
+    assert!(mapped > 0 && mapped < EXTENTS, "{mapped} extents");
+    for extent in request[4..].chunks_exact(7).take(mapped) {
+        assert_eq!(extent[5] as u32 & UNWRITTEN, 0, "{extent:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_data_and_another_seed_other_data() {
+    let dir = dir();
+    let content = |seed| {
+        let target = Target::open(dir.path(), &need(MIB)).unwrap();
+        target
+            .fill(seed, &AtomicBool::new(false), &mut |_| {})
+            .unwrap();
+        let mut data = vec![0; MIB as usize];
+        target.file().read_exact_at(&mut data, 0).unwrap();
+        data
+    };
+    assert_eq!(content(1), content(1));
+    assert_ne!(content(1), content(2));
+}
+
+#[test]
+fn an_interrupt_ends_the_filling_and_leaves_nothing() {
+    let dir = dir();
+    let target = Target::open(dir.path(), &need(64 * MIB)).unwrap();
+    let stop = AtomicBool::new(false);
+    let mut last = 0;
+    let error = target
+        .fill(1, &stop, &mut |bytes| {
+            last = bytes;
+            stop.store(true, Ordering::Relaxed);
+        })
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Interrupted);
+    assert!(last < 64 * MIB);
+    drop(target);
+    assert!(names(dir.path()).is_empty());
+}
+
+// ---- free space
+
+#[test]
+fn more_than_there_is_room_for_is_refused_before_anything_is_made() {
+    let dir = dir();
+    let error = fails(dir.path(), &need(1 << 60), Kind::Refused);
+    assert!(error.message().contains("1 EiB"), "{error}");
+    assert!(error.remedy().unwrap().contains("--size"), "{error}");
+    assert!(names(dir.path()).is_empty());
+
+    let greedy = Need {
+        size: Size::AtMost {
+            most: 1 << 60,
+            least: 1 << 59,
+        },
+        ..need(0)
+    };
+    fails(dir.path(), &greedy, Kind::Refused);
+    for absurd in [0, u64::MAX] {
+        fails(dir.path(), &need(absurd), Kind::Usage);
+    }
+    assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn a_default_size_is_cut_with_a_note() {
+    let dir = dir();
+    let modest = Need {
+        size: Size::AtMost {
+            most: 1 << 60,
+            least: MIB,
+        },
+        ..need(0)
+    };
+    let target = Target::open(dir.path(), &modest).unwrap();
+    assert!(target.size() < 1 << 60 && target.size().is_multiple_of(MIB));
+    assert!(target.notes().iter().any(|note| note.contains("1 EiB")));
+}

@@ -1,0 +1,393 @@
+//! Block devices as targets. Needs root and loop devices, which are made here and taken down again;
+//! no other device is ever touched. Skips aloud.
+
+#![allow(clippy::print_stderr)] // a test that skips says so
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use iolab_storage::{Consent, Need, OpenMode, Size, Target, TargetKind};
+use iolab_workload::Kind;
+
+const MIB: u64 = 1 << 20;
+
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "{program}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A loop device over a sparse file, both gone when dropped.
+struct Loop {
+    dir: tempfile::TempDir,
+    device: PathBuf,
+    mounted: Option<PathBuf>,
+    /// One test at a time: a process being started has a copy of every descriptor, claims
+    /// included, until it calls exec.
+    _alone: MutexGuard<'static, ()>,
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+impl Loop {
+    fn new(bytes: u64, options: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: loop devices need root");
+            return None;
+        }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("backing");
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        let mut arguments = vec!["--find", "--show"];
+        arguments.extend(options);
+        arguments.push(path.to_str().unwrap());
+        match run("losetup", &arguments) {
+            Ok(device) => Some(Self {
+                dir,
+                device: device.into(),
+                mounted: None,
+                _alone: alone,
+            }),
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                None
+            }
+        }
+    }
+
+    fn backing(&self) -> PathBuf {
+        self.dir.path().join("backing")
+    }
+
+    fn name(&self) -> &str {
+        self.device.to_str().unwrap()
+    }
+
+    /// Whether the device carries an ext4 now.
+    fn mkfs(&self) -> bool {
+        match run("mkfs.ext4", &["-q", "-F", self.name()]) {
+            Ok(_) => true,
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                false
+            }
+        }
+    }
+
+    fn mount(&mut self, options: &str) -> Option<PathBuf> {
+        let point = self.dir.path().join("mount point");
+        fs::create_dir(&point).unwrap();
+        match run(
+            "mount",
+            &["-o", options, self.name(), point.to_str().unwrap()],
+        ) {
+            Ok(_) => {
+                self.mounted = Some(point.clone());
+                Some(point)
+            }
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Some(point) = &self.mounted {
+            let _ = run("umount", &[point.to_str().unwrap()]);
+        }
+        let _ = run("losetup", &["--detach", self.name()]);
+    }
+}
+
+fn need(bytes: u64, write: bool, consent: Consent) -> Need {
+    Need {
+        size: Size::Exactly(bytes),
+        write,
+        consent,
+        beside: Default::default(),
+        lends: false,
+    }
+}
+
+fn destroying(bytes: u64) -> Need {
+    need(bytes, true, Consent::Destroy)
+}
+
+#[track_caller]
+fn refused(path: &Path, need: &Need, word: &str) {
+    let error = Target::open(path, need).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    assert!(error.message().contains(word), "{error}");
+    assert!(error.remedy().is_some(), "{error}");
+}
+
+#[test]
+fn a_blank_device_is_written_with_consent_and_claimed_meanwhile() {
+    let Some(device) = Loop::new(64 * MIB, &[]) else {
+        return;
+    };
+    let path = &device.device;
+    refused(path, &need(MIB, true, Consent::No), "destroyed");
+    let target = Target::open(path, &destroying(64 * MIB)).unwrap();
+    assert_eq!(target.kind(), TargetKind::BlockDevice);
+    assert_eq!(target.size(), 64 * MIB);
+    let rdev = fs::metadata(path).unwrap().rdev();
+    let number = (libc::major(rdev), libc::minor(rdev));
+    assert_eq!(target.device(), Some(number));
+    assert!(!target.is_memory());
+    let alignment = target.direct_alignment().unwrap();
+    assert!(alignment.offset >= 512);
+    let mode = OpenMode {
+        write: true,
+        direct: true,
+        ..OpenMode::default()
+    };
+    target.reopen(mode).unwrap();
+    // The claim: no other process may take the device.
+    refused(path, &destroying(MIB), "in use");
+    drop(target);
+    Target::open(path, &destroying(MIB)).unwrap();
+    // And its backing file is not to be written behind its back.
+    refused(
+        &device.backing(),
+        &destroying(MIB),
+        "backing file of /dev/loop",
+    );
+
+    let error = Target::open(path, &need(65 * MIB, false, Consent::No)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage, "{error}");
+    let link = device.dir.path().join("link");
+    std::os::unix::fs::symlink(path, &link).unwrap();
+    refused(&link, &destroying(MIB), "symlink");
+}
+
+#[test]
+fn a_read_only_device_is_read_only() {
+    let Some(device) = Loop::new(8 * MIB, &["--read-only"]) else {
+        return;
+    };
+    let error = Target::open(&device.device, &destroying(MIB)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.message().contains("read-only"), "{error}");
+    Target::open(&device.device, &need(MIB, false, Consent::No)).unwrap();
+}
+
+#[test]
+fn a_mounted_device_is_never_written() {
+    let Some(mut device) = Loop::new(64 * MIB, &[]) else {
+        return;
+    };
+    if !device.mkfs() {
+        return;
+    }
+    let ext4 = need(MIB, true, Consent::DestroySignature("ext4".to_owned()));
+    refused(&device.device, &destroying(MIB), "holds ext4");
+    drop(Target::open(&device.device, &ext4).unwrap());
+    let Some(_point) = device.mount("rw") else {
+        return;
+    };
+    refused(&device.device, &ext4, "is mounted at");
+    Target::open(&device.device, &need(MIB, false, Consent::No)).unwrap();
+}
+
+#[test]
+fn partitions_guard_their_disk() {
+    let Some(device) = Loop::new(64 * MIB, &["--partscan"]) else {
+        return;
+    };
+    let disk = File::options().write(true).open(&device.device).unwrap();
+    // One MBR partition from 1 MiB to 33 MiB.
+    let (start, sectors) = (2048u32.to_le_bytes(), 65536u32.to_le_bytes());
+    let mut entry = [0; 16];
+    entry[4] = 0x83;
+    entry[8..12].copy_from_slice(&start);
+    entry[12..].copy_from_slice(&sectors);
+    disk.write_all_at(&entry, 446).unwrap();
+    disk.write_all_at(&[0x55, 0xaa], 510).unwrap();
+    disk.sync_all().unwrap();
+    drop(disk);
+    let part = PathBuf::from(format!("{}p1", device.name()));
+    // Told to the kernel by hand: not every kernel reads this kind of table.
+    let told = run("addpart", &[device.name(), "1", "2048", "65536"]);
+    if !part.exists() {
+        eprintln!("skipped: no partition on a loop device ({told:?})");
+        return;
+    }
+    refused(&device.device, &destroying(MIB), "holds mbr");
+    let mbr = need(MIB, true, Consent::DestroySignature("mbr".to_owned()));
+    drop(Target::open(&device.device, &mbr).unwrap());
+    if run("mkswap", &[part.to_str().unwrap()]).is_err() {
+        eprintln!("rest skipped: no mkswap");
+        return;
+    }
+    // What a partition holds has to be named too.
+    refused(&device.device, &mbr, "p1 holds swap");
+    let both = need(MIB, true, Consent::DestroySignature("mbr,swap".to_owned()));
+    drop(Target::open(&device.device, &both).unwrap());
+    // A claim on the partition is one on the disk.
+    let swap = need(MIB, true, Consent::DestroySignature("swap".to_owned()));
+    let target = Target::open(&part, &swap).unwrap();
+    refused(&device.device, &both, "in use");
+    drop(target);
+
+    if run("mkfs.ext4", &["-q", "-F", part.to_str().unwrap()]).is_err() {
+        return;
+    }
+    let point = device.dir.path().join("p1");
+    fs::create_dir(&point).unwrap();
+    if let Err(why) = run("mount", &[part.to_str().unwrap(), point.to_str().unwrap()]) {
+        eprintln!("rest skipped: {why}");
+        return;
+    }
+    let all = need(
+        MIB,
+        true,
+        Consent::DestroySignature("mbr,ext4,swap".to_owned()),
+    );
+    let result = std::panic::catch_unwind(|| {
+        refused(&device.device, &all, "mounted at");
+        refused(&part, &all, "mounted at");
+    });
+    run("umount", &[point.to_str().unwrap()]).unwrap();
+    result.unwrap();
+}
+
+#[test]
+fn a_full_file_system_is_told_with_offset_and_remedy() {
+    let Some(mut device) = Loop::new(256 * MIB, &[]) else {
+        return;
+    };
+    if !device.mkfs() {
+        return;
+    }
+    let Some(point) = device.mount("rw") else {
+        return;
+    };
+    let default = Need {
+        size: Size::AtMost {
+            most: 1 << 40,
+            least: MIB,
+        },
+        ..need(0, true, Consent::No)
+    };
+    let target = Target::open(&point, &default).unwrap();
+    assert!(target.size() < 192 * MIB, "{}", target.size());
+    assert_eq!(target.filesystem().unwrap().kind, "ext4");
+    assert_eq!(target.filesystem().unwrap().mount_point, point);
+    // Somebody else takes the space in the meantime.
+    let hog = File::create(point.join("hog")).unwrap();
+    let chunk = vec![1; MIB as usize];
+    let mut offset = 0;
+    while hog.write_all_at(&chunk, offset).is_ok() {
+        offset += MIB;
+    }
+    hog.sync_all().unwrap();
+    let error = target
+        .fill(1, &AtomicBool::new(false), &mut |_| {})
+        .unwrap_err();
+    assert_eq!(error.kind(), Kind::Failed);
+    assert!(error.message().contains("ENOSPC") && error.message().contains("offset"));
+    assert!(error.remedy().unwrap().contains("--size"));
+    drop(target);
+    let left = fs::read_dir(&point).unwrap();
+    assert!(left.flatten().all(|entry| entry.file_name() != ".iolab"
+        && !entry.file_name().to_string_lossy().starts_with(".iolab-")));
+}
+
+#[test]
+fn a_read_only_file_system_is_a_clear_error() {
+    let Some(mut device) = Loop::new(64 * MIB, &[]) else {
+        return;
+    };
+    if !device.mkfs() {
+        return;
+    }
+    let Some(point) = device.mount("ro") else {
+        return;
+    };
+    let error = Target::open(&point, &need(MIB, true, Consent::No)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage, "{error}");
+    assert!(
+        error.message().contains("EROFS") || error.message().contains("EACCES"),
+        "{error}"
+    );
+    assert!(error.remedy().is_some());
+}
+
+#[test]
+fn scratch_files_on_one_file_system_share_its_free_space() {
+    let Some(mut device) = Loop::new(400 * MIB, &[]) else {
+        return;
+    };
+    if !device.mkfs() {
+        return;
+    }
+    let Some(point) = device.mount("rw") else {
+        return;
+    };
+    let free = iolab_storage::free(&point).unwrap().unwrap();
+    let part = |of: u64| free / 10 * of / MIB * MIB;
+    let folders = ["a", "b"].map(|name| point.join(name));
+    for folder in &folders {
+        fs::create_dir(folder).unwrap();
+    }
+    let open = |need: &Need| {
+        let wanted: Vec<_> = folders.iter().map(|path| (path.clone(), need)).collect();
+        Target::open_all(&wanted)
+    };
+    let left = || {
+        folders
+            .iter()
+            .flat_map(|path| fs::read_dir(path).unwrap())
+            .count()
+    };
+    assert_eq!(open(&need(part(4), false, Consent::No)).unwrap().len(), 2);
+    // Each of them would fit alone.
+    let error = open(&need(part(7), false, Consent::No)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    assert!(error.message().contains("into one file system"), "{error}");
+    assert_eq!(left(), 0);
+    let default = Need {
+        size: Size::AtMost {
+            most: part(7),
+            least: MIB,
+        },
+        ..Need::reading(MIB)
+    };
+    let cut = open(&default).unwrap();
+    let sizes: Vec<u64> = cut.iter().map(Target::size).collect();
+    assert!(
+        sizes[0] > part(4) && sizes[0] < part(6),
+        "{sizes:?} of {free}"
+    );
+    assert_eq!(sizes[0], sizes[1]);
+    for target in &cut {
+        assert!(
+            target
+                .notes()
+                .iter()
+                .any(|note| note.contains("instead of"))
+        );
+        target
+            .fill(1, &AtomicBool::new(false), &mut |_| {})
+            .unwrap();
+    }
+    drop(cut);
+    assert_eq!(left(), 0);
+}

@@ -1,0 +1,41 @@
+//! iolab-workload: the words. What a trial is asked and what it yields, the settings of experiments, sizes and durations
+//! as users write them, and the one error type. Plain data: no I/O, no clock.
+//!
+//! Files to begin with: `trial.rs` what a trial is asked (`trial/check.rs` what it cannot be asked), `group.rs` groups
+//! of a trial, `stripe.rs` one trial over several targets, `outcome.rs` what it yields, `settings.rs` the one table of
+//! settings (`settings/` its rows by topic), `units.rs` and `quantity.rs` sizes and values as people read and write
+//! them, `named.rs` enums with one name per value.
+
+pub mod access;
+pub mod command;
+pub mod counters;
+pub mod cpus;
+mod error;
+pub mod foreign;
+pub mod group;
+pub mod level;
+pub mod linkage;
+pub mod medium;
+mod named;
+pub mod names;
+pub mod operation;
+pub mod outcome;
+pub mod pattern;
+pub mod plain;
+pub mod quantity;
+pub mod region;
+pub mod request_sizes;
+pub mod response;
+pub mod series;
+pub mod settings;
+pub mod stripe;
+pub mod summary;
+pub mod target;
+pub mod tool;
+pub mod trial;
+pub mod units;
+pub mod verify;
+pub mod workload;
+
+pub use error::{Error, Kind, Result};
+pub use iolab_latency as histogram;

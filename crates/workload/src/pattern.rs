@@ -1,0 +1,467 @@
+//! Offsets: sequential, strided, reverse, random permutation, random with replacement, zipf.
+//!
+//! An [`Offsets`] belongs to one worker and is an endless stream of byte offsets. Its memory
+//! does not depend on the number of blocks. Patterns that visit every block divide the blocks
+//! between the workers: all workers together make one pass. [`RandomBytes`] are the data.
+//!
+//! Files to begin with: `lib.rs` the offsets of a worker (`permutation.rs` a random order without a list), which
+//! requests read, how many fall to a worker; the random data of files and buffers.
+
+mod permutation;
+
+use crate::trial::share;
+use rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, Zipf};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+pub use permutation::Permutation;
+
+use crate::trial::{FirstOffset, Layout, Pattern, TrialSpec, Zone, Zones};
+
+/// The purpose of the key that draws where an ordered pattern begins.
+const FIRST: u64 = 1 << 48;
+
+/// Requests that fall to one worker under the trial's bounds; time may end it earlier, and so may the bytes of requests
+/// whose sizes are drawn.
+pub fn quota(spec: &TrialSpec, worker: u32) -> u64 {
+    let bound = match spec.bs_mix {
+        None => spec.requests_bound(),
+        Some(_) => spec.limit.requests,
+    };
+    let number = spec.number_of(worker);
+    bound.map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
+}
+
+/// One worker's endless stream of offsets.
+#[derive(Debug, Clone)]
+pub struct Offsets {
+    kind: Order,
+    bs: u64,
+    /// Where the worker's share of the region begins, bytes.
+    base: u64,
+    /// Length of what a random order draws from, bytes.
+    length: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Order {
+    Seq {
+        next: u64,
+        step: u64,
+        end: u64,
+    },
+    Reverse {
+        next: u64,
+        step: u64,
+        end: u64,
+    },
+    Strided(Strided),
+    Runs(Box<Runs>),
+    Rand(Shuffled),
+    RandReplace {
+        rng: Xoshiro256PlusPlus,
+        blocks: u64,
+    },
+    Zipf(Box<Popular>),
+    Zoned(Box<Zoned>),
+}
+
+#[derive(Debug, Clone)]
+struct Strided {
+    next: u64,
+    phase: u64,
+    length: u64,
+    stride: u64,
+}
+
+/// Strided runs of several blocks.
+#[derive(Debug, Clone)]
+struct Runs {
+    next: u64,
+    phase: u64,
+    /// Bytes of the run under way that were visited.
+    within: u64,
+    run: u64,
+    skip: u64,
+    length: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Shuffled {
+    permutation: Permutation,
+    next: u64,
+    first: u64,
+    step: u64,
+    seed: u64,
+    pass: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Popular {
+    rng: Xoshiro256PlusPlus,
+    rank: Zipf<f64>,
+    scatter: Permutation,
+}
+
+#[derive(Debug, Clone)]
+struct Zoned {
+    rng: Xoshiro256PlusPlus,
+    zones: Vec<Zone>,
+}
+
+/// A key for one purpose, derived from a seed (SplitMix64's output function, Steele et al. 2014).
+#[inline]
+pub fn derive(seed: u64, purpose: u64) -> u64 {
+    let mut z = seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Random bytes without end, which no device can compress: what files and buffers are filled with.
+#[derive(Debug)]
+pub struct RandomBytes(Xoshiro256PlusPlus);
+
+impl RandomBytes {
+    /// Those of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// Fills a buffer with the next ones.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        self.0.fill_bytes(bytes);
+    }
+}
+
+impl Offsets {
+    /// The stream of worker `worker` of `spec`, which has passed [`TrialSpec::check`].
+    pub fn new(spec: &TrialSpec, worker: u32) -> Self {
+        let worker = spec.number_of(worker);
+        let own = derive(spec.seed, u64::from(worker) + 1);
+        let mut part = Share {
+            blocks: spec.region / spec.bs,
+            bs: spec.bs,
+            worker,
+            workers: spec.workers(),
+            interleaved: spec.layout == Layout::Interleaved,
+            seed: spec.seed,
+            own,
+            turned: spec.first_offset == FirstOffset::Random,
+        };
+        let alone = match spec.layout {
+            // In a file that has the size of a share.
+            Layout::Private => Some(share(part.blocks, worker, spec.workers()).1),
+            Layout::Overlapping => Some(part.blocks),
+            Layout::Shared | Layout::Interleaved => None,
+        };
+        if let Some(blocks) = alone {
+            part = Share {
+                blocks,
+                worker: 0,
+                workers: 1,
+                seed: own,
+                ..part
+            };
+        }
+        let (start, kind) = match spec.pattern {
+            Pattern::Seq => part.seq(),
+            Pattern::Reverse => part.reverse(),
+            Pattern::Strided => match spec.skip_every {
+                None => part.strided(spec.skip),
+                Some(run) => part.runs(run, spec.skip),
+            },
+            Pattern::Rand => (0, Order::Rand(part.shuffled())),
+            Pattern::RandReplace => (0, part.replaced()),
+            Pattern::Zipf(theta) => (0, Order::Zipf(Box::new(part.popular(theta)))),
+            Pattern::Zoned(zones) => (0, Order::Zoned(Box::new(part.zoned(zones)))),
+        };
+        Self {
+            kind,
+            bs: spec.bs,
+            base: spec.offset + start,
+            length: part.blocks * spec.bs,
+        }
+    }
+
+    /// The next offset.
+    #[inline(always)]
+    pub fn next_offset(&mut self) -> u64 {
+        let relative = match &mut self.kind {
+            Order::Seq { next, step, end } => {
+                let at = *next;
+                *next = if at + *step < *end { at + *step } else { 0 };
+                at
+            }
+            Order::Reverse { next, step, end } => {
+                if *next == 0 {
+                    *next = *end;
+                }
+                *next -= *step;
+                *next
+            }
+            Order::Strided(strided) => strided.advance(self.bs),
+            Order::Runs(runs) => runs.advance(self.bs),
+            Order::Rand(shuffled) => shuffled.advance() * self.bs,
+            Order::RandReplace { rng, blocks } => below(rng, *blocks) * self.bs,
+            Order::Zipf(popular) => popular.draw() * self.bs,
+            Order::Zoned(zoned) => zoned.draw() * self.bs,
+        };
+        self.base + relative
+    }
+
+    /// The next offset of a request of `len` bytes, a multiple of the block size. Ordered requests follow each other; a
+    /// random one begins at a block that was drawn, or so far before it that it ends where the region does.
+    pub fn next_offset_of(&mut self, len: u64) -> u64 {
+        let relative = match &mut self.kind {
+            Order::Seq { next, end, .. } => {
+                let at = if *next + len > *end { 0 } else { *next };
+                *next = at + len;
+                at
+            }
+            Order::Reverse { next, end, .. } => {
+                let before = if *next < len { *end } else { *next };
+                *next = before - len;
+                *next
+            }
+            _ => (self.next_offset() - self.base).min(self.length - len),
+        };
+        self.base + relative
+    }
+}
+
+/// A draw from `0..bound`: Lemire's multiplication maps it to a range without division; its bias is below 2^-16.
+#[inline(always)]
+fn below(rng: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+    ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
+}
+
+/// What falls to one worker, and the seeds it draws from.
+struct Share {
+    /// Blocks of the region, or of the worker's own file.
+    blocks: u64,
+    bs: u64,
+    worker: u32,
+    workers: u32,
+    /// Blocks are dealt out in turn.
+    interleaved: bool,
+    /// Common to all workers of a region.
+    seed: u64,
+    /// The worker's own.
+    own: u64,
+    /// Whether an ordered pattern begins at a block that is drawn.
+    turned: bool,
+}
+
+impl Share {
+    /// First byte, distance from block to block, and that distance times the number of blocks, of an ordered pattern.
+    fn ordered(&self) -> (u64, u64, u64) {
+        let (first, count) = share(self.blocks, self.worker, self.workers);
+        if self.interleaved {
+            let step = self.bs * u64::from(self.workers);
+            (u64::from(self.worker) * self.bs, step, count * step)
+        } else {
+            (first * self.bs, self.bs, count * self.bs)
+        }
+    }
+
+    /// Which of so many blocks an ordered pattern begins with. Workers that take blocks in turn begin with neighbours.
+    fn first_of(&self, blocks: u64) -> u64 {
+        match (self.turned, self.interleaved) {
+            (false, _) => 0,
+            (true, false) => derive(self.own, FIRST) % blocks.max(1),
+            (true, true) => {
+                derive(self.seed, FIRST) % (self.blocks / u64::from(self.workers)).max(1)
+            }
+        }
+    }
+
+    fn seq(&self) -> (u64, Order) {
+        let (start, step, end) = self.ordered();
+        let next = self.first_of(end / step) * step;
+        (start, Order::Seq { next, step, end })
+    }
+
+    fn reverse(&self) -> (u64, Order) {
+        let (start, step, end) = self.ordered();
+        let next = end - self.first_of(end / step) * step;
+        (start, Order::Reverse { next, step, end })
+    }
+
+    fn strided(&self, skip: u64) -> (u64, Order) {
+        let (start, _, length) = self.ordered();
+        let stride = self.bs + skip;
+        let first = self.first_of(length / self.bs) * self.bs;
+        let phase = first % stride / self.bs * self.bs;
+        // Not every block can be a phase, nor lie on one.
+        let fits = phase + self.bs <= stride.min(length);
+        let phase = if fits { phase } else { 0 };
+        let next = phase + first / stride * stride;
+        let strided = Strided {
+            next: if next + self.bs <= length {
+                next
+            } else {
+                phase
+            },
+            phase,
+            length,
+            stride,
+        };
+        (start, Order::Strided(strided))
+    }
+
+    fn runs(&self, run: u64, skip: u64) -> (u64, Order) {
+        let (start, _, length) = self.ordered();
+        let stride = run + skip;
+        let first = self.first_of(length.div_ceil(stride)) * stride;
+        let runs = Runs {
+            next: if first + self.bs <= length { first } else { 0 },
+            phase: 0,
+            within: 0,
+            run,
+            skip,
+            length,
+        };
+        (start, Order::Runs(Box::new(runs)))
+    }
+
+    fn shuffled(&self) -> Shuffled {
+        Shuffled {
+            permutation: self.permutation(),
+            next: u64::from(self.worker),
+            first: u64::from(self.worker),
+            step: u64::from(self.workers),
+            seed: self.seed,
+            pass: 0,
+        }
+    }
+
+    fn replaced(&self) -> Order {
+        Order::RandReplace {
+            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
+            blocks: self.blocks,
+        }
+    }
+
+    fn popular(&self, theta: f64) -> Popular {
+        Popular {
+            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
+            rank: Zipf::new(self.blocks as f64, theta).expect("checked with the pattern"),
+            scatter: self.permutation(),
+        }
+    }
+
+    fn zoned(&self, zones: Zones) -> Zoned {
+        Zoned {
+            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
+            zones: zones.of(self.blocks),
+        }
+    }
+
+    fn permutation(&self) -> Permutation {
+        Permutation::new(self.blocks, derive(self.seed, 0))
+    }
+}
+
+impl Strided {
+    #[inline]
+    fn advance(&mut self, bs: u64) -> u64 {
+        let at = self.next;
+        self.next += self.stride;
+        if self.next + bs > self.length {
+            self.phase += bs;
+            // A phase must fit between two blocks of the phase before, and into the share.
+            if self.phase + bs > self.stride.min(self.length) {
+                self.phase = 0;
+            }
+            self.next = self.phase;
+        }
+        at
+    }
+}
+
+impl Runs {
+    fn advance(&mut self, bs: u64) -> u64 {
+        let at = self.next;
+        self.next += bs;
+        self.within += bs;
+        if self.within >= self.run {
+            self.within = 0;
+            self.next += self.skip;
+        }
+        if self.next + bs > self.length {
+            // The next phase is what the run before it has skipped.
+            self.phase += self.run;
+            if self.phase + self.run > (self.run + self.skip).min(self.length) {
+                self.phase = 0;
+            }
+            self.next = self.phase;
+            self.within = 0;
+        }
+        at
+    }
+}
+
+impl Shuffled {
+    #[inline]
+    fn advance(&mut self) -> u64 {
+        if self.next >= self.permutation.blocks {
+            self.pass += 1;
+            self.next = self.first;
+            let key = derive(self.seed, self.pass << 32);
+            self.permutation = Permutation::new(self.permutation.blocks, key);
+        }
+        let block = self.permutation.apply(self.next);
+        self.next += self.step;
+        block
+    }
+}
+
+impl Popular {
+    fn draw(&mut self) -> u64 {
+        let rank = self.rank.sample(&mut self.rng) as u64;
+        self.scatter.apply(rank.clamp(1, self.scatter.blocks) - 1)
+    }
+}
+
+impl Zoned {
+    fn draw(&mut self) -> u64 {
+        let percent = below(&mut self.rng, 100);
+        let is_it = |zone: &&Zone| percent < u64::from(zone.up_to);
+        match self.zones.iter().find(is_it) {
+            Some(zone) => zone.first + below(&mut self.rng, zone.blocks),
+            None => 0,
+        }
+    }
+}
+
+/// Decides which requests read, from a seed, at a fixed share.
+#[derive(Debug, Clone)]
+pub struct Mix {
+    rng: Xoshiro256PlusPlus,
+    read_percent: u8,
+}
+
+impl Mix {
+    /// The mix of worker `worker`.
+    pub fn new(spec: &TrialSpec, worker: u32) -> Self {
+        let key = derive(spec.seed, (u64::from(spec.number_of(worker)) + 1) << 16);
+        Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(key),
+            read_percent: spec.read_percent,
+        }
+    }
+
+    /// Whether the next request reads.
+    #[inline(always)]
+    pub fn next_is_read(&mut self) -> bool {
+        match self.read_percent {
+            100 => true,
+            0 => false,
+            percent => ((self.rng.next_u64() >> 32) * 100) >> 32 < u64::from(percent),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
