@@ -9,9 +9,9 @@ use crate::compare::matching::common_factors;
 use crate::runs::kin::{Kinship, LeftOut, Unlike};
 use crate::runs::matching::{Side, sources};
 use crate::runs::{FiledRun, RunName, in_time};
-use iolab_plan::cells::label;
 use iolab_record::RunStatus;
 use iolab_record::environment;
+use iolab_workload::settings::cell_label;
 
 /// A folder of runs, in lines.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +137,7 @@ impl Line {
 
     /// A cell in words: its levels.
     pub fn label(&self, trajectory: &Trajectory) -> String {
-        label(&self.factors, &trajectory.levels)
+        cell_label(&self.factors, &trajectory.levels)
     }
 
     /// All cells together, then each cell.

@@ -11,6 +11,7 @@ mod dry_run;
 mod exit;
 mod harmless;
 mod launcher;
+mod model_text;
 mod output;
 mod progress;
 mod stop;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_plan::cells::label;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;
+use iolab_workload::settings::cell_label;
 
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
 /// `None` where nothing was measured.
@@ -18,7 +18,7 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
     let value = |cell: &CellAnalysis| {
         let place = match analysis.factors.is_empty() {
             true => String::new(),
-            false => format!(" ({})", label(&analysis.factors, &cell.cell.levels)),
+            false => format!(" ({})", cell_label(&analysis.factors, &cell.cell.levels)),
         };
         format!("{}{place}", response.format(median(cell)))
     };

@@ -4,8 +4,8 @@ use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, Concurrency, Flag, Relief, Response, Shortfall,
 };
-use iolab_plan::cells::label;
 use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::settings::cell_label;
 use iolab_workload::trial::{Backend, Descriptors};
 
 pub(crate) const SERIALISED: Rule = Rule::result(
@@ -70,7 +70,7 @@ pub fn queued(analysis: &Analysis) -> Vec<Finding> {
     QUEUED.one(format!(
         "{asked} requests in flight give {} times the IOPS of one ({}): the storage serves them one after the other, or is at its limit.",
         significant(served),
-        label(&analysis.factors, &cell.cell.levels),
+        cell_label(&analysis.factors, &cell.cell.levels),
     ))
 }
 
@@ -96,7 +96,7 @@ fn too_few(
     let (worst, n, _) = short.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
     let place = match analysis.factors.is_empty() {
         true => String::new(),
-        false => format!(" at {}", label(&analysis.factors, &worst.cell.levels)),
+        false => format!(" at {}", cell_label(&analysis.factors, &worst.cell.levels)),
     };
     let text = format!(
         "Concurrency was lower than requested in {}; lowest{place}: {}",
@@ -192,7 +192,7 @@ pub fn exceeds_ceiling(analysis: &Analysis) -> Vec<Finding> {
             "throughput"
         },
         unit.format(efficiency.ceiling),
-        label(&analysis.factors, &worst.cell.levels),
+        cell_label(&analysis.factors, &worst.cell.levels),
     );
     EXCEEDS_CEILING.one(text)
 }

@@ -3,9 +3,9 @@
 use super::rule::DEVICE_REQUESTS;
 use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Group, Split};
-use iolab_plan::cells::label;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::settings::cell_label;
 use iolab_workload::trial::SyncPolicy;
 
 pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
@@ -68,7 +68,7 @@ fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
     if analysis.factors.is_empty() {
         return String::new();
     }
-    format!(" at {}", label(&analysis.factors, &cell.cell.levels))
+    format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels))
 }
 
 /// Traffic on the device that was not iolab's.

@@ -2,7 +2,7 @@
 
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::Analysis;
-use iolab_plan::cells::label;
+use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
 
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
@@ -24,7 +24,7 @@ pub fn peers(analysis: &Analysis) -> Vec<Finding> {
             continue;
         }
         tools.push(tool);
-        let which = label(&analysis.factors, &cell.cell.levels);
+        let which = cell_label(&analysis.factors, &cell.cell.levels);
         let text = format!(
             "A trial of {tool} ({which}) was {command} - every trial's own command is in the column 'effective' of iolab export."
         );

@@ -1,9 +1,9 @@
 //! Whether the intervals are as narrow as was asked for.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use iolab_plan::cells::label;
 use iolab_record::EndedBy;
 use iolab_workload::quantity::format_percent;
+use iolab_workload::settings::cell_label;
 
 use super::{Finding, Rule, Says, cells_of, has};
 
@@ -41,7 +41,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                     _ => format!("{} missed", cells_of(wide.len(), analysis)),
                 },
                 format_percent(analysis.precision_goal),
-                label(&analysis.factors, &worst.cell.levels),
+                cell_label(&analysis.factors, &worst.cell.levels),
                 format_percent(worst.precision.unwrap_or(0.0)),
                 worst.n,
                 more_trials(&wide),

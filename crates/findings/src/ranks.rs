@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks};
-use iolab_plan::cells::label;
 use iolab_stats::{median, median_interval};
 use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::settings::cell_label;
 use iolab_workload::trial::CacheState;
 
 use super::{Finding, Rule, Says};
@@ -160,7 +160,7 @@ pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
     };
     let place = match analysis.factors.is_empty() {
         true => String::new(),
-        false => format!(" at {}", label(&analysis.factors, &cell.cell.levels)),
+        false => format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels)),
     };
     let throughput = |value: Option<f64>| value.map_or_else(String::new, significant);
     let active = cell.ranks.as_ref().and_then(|ranks| ranks.all_active);

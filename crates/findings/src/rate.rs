@@ -2,8 +2,8 @@
 
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Latency, Response};
-use iolab_plan::cells::label;
 use iolab_workload::quantity::{format_ns, significant};
+use iolab_workload::settings::cell_label;
 
 pub(crate) const RATE_NOT_HELD: Rule = Rule::doubt(
     "rate-not-held",
@@ -37,7 +37,7 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
     let place = if analysis.factors.is_empty() {
         String::new()
     } else {
-        format!(" at {}", label(&analysis.factors, &first.cell.levels))
+        format!(" at {}", cell_label(&analysis.factors, &first.cell.levels))
     };
     let text = format!(
         "{} fell behind the requested rate: in {} of {} trials{place} up to {} requests were due and never issued (median rate {} of {} per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.",

@@ -5,8 +5,8 @@ use iolab_stats::{Steadiness, holm};
 use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::series_tests::SeriesTests;
-use iolab_plan::cells::label;
 use iolab_workload::quantity::{digits, format_percent};
+use iolab_workload::settings::cell_label;
 
 pub(crate) const STEADY_STATE: Rule =
     Rule::result("steady-state", "the last 5 trials of each cell that writes");
@@ -76,7 +76,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
     if let Some((cell, steady)) = not.iter().max_by(by_range) {
         let place = match analysis.factors.is_empty() {
             true => String::new(),
-            false => format!(" at {}", label(&analysis.factors, &cell.cell.levels)),
+            false => format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels)),
         };
         findings.push(Finding {
             rule: NOT_STEADY,
@@ -112,7 +112,7 @@ pub fn drift(analysis: &Analysis) -> Vec<Finding> {
     DRIFT.one(format!(
             "In {} the trials drift with time (Mann-Kendall, Holm), most in {} by {} per trial. Intervals there are too narrow.",
             within(drifting.len(), analysis),
-            label(&analysis.factors, &cell.cell.levels),
+            cell_label(&analysis.factors, &cell.cell.levels),
             signed_percent(slope),
         ),
     )
@@ -155,7 +155,7 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
     TWO_GROUPS.one(format!(
             "In {} the trials form two groups, most clearly in {}: {} of them around {}, the others around {}. The median describes neither group.",
             within(split.len(), analysis),
-            label(&analysis.factors, &cell.cell.levels),
+            cell_label(&analysis.factors, &cell.cell.levels),
             format_percent(modes.low_share),
             analysis.response.format(modes.low_median),
             analysis.response.format(modes.high_median),

@@ -3,8 +3,8 @@
 use super::{Finding, Rule, Says, within};
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::timeline::{RunShift, TrialShift};
-use iolab_plan::cells::label;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
+use iolab_workload::settings::cell_label;
 
 pub(crate) const LEVEL_WITHIN_TRIALS: Rule = Rule::doubt(
     "level-within-trials",
@@ -114,7 +114,7 @@ fn moved(factor: f64) -> String {
 fn levels(cell: i64, before: f64, after: f64, analysis: &Analysis) -> String {
     let name = match analysis.cells.iter().find(|c| c.cell.id == cell) {
         Some(found) if !analysis.factors.is_empty() => {
-            format!("{}: ", label(&analysis.factors, &found.cell.levels))
+            format!("{}: ", cell_label(&analysis.factors, &found.cell.levels))
         }
         _ => String::new(),
     };

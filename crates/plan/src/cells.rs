@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{CacheState, HUGE_PAGE_BYTES, Layout, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -124,7 +125,7 @@ impl Plan {
 
     /// The cell in words: `bs=4KiB, skip=1MiB`.
     pub fn describe(&self, cell: &PlannedCell) -> String {
-        label(&self.factor_names(), &cell.levels)
+        cell_label(&self.factor_names(), &cell.levels)
     }
 
     /// Names of the factors in order.
@@ -352,19 +353,6 @@ fn crossed(
         }
     }
     Ok(cells)
-}
-
-/// How a cell is called in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
-pub fn label(factors: &[String], levels: &[String]) -> String {
-    if factors.is_empty() {
-        return "every trial".to_owned();
-    }
-    let parts: Vec<String> = factors
-        .iter()
-        .zip(levels)
-        .map(|(factor, level)| format!("{factor}={level}"))
-        .collect();
-    parts.join(", ")
 }
 
 impl Experiment {

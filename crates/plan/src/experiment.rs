@@ -17,6 +17,7 @@ mod written;
 
 use std::path::{Component, Path, PathBuf};
 
+use iolab_workload::names::check_file_name;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
@@ -131,7 +132,7 @@ impl Experiment {
         };
         let (group, response) = split_group(document.response.get_ref());
         let mut experiment = Self {
-            name: check_name(document.name.get_ref())
+            name: check_file_name(document.name.get_ref())
                 .map_err(|error| at(document.name.span(), error))?,
             question: check_question(document.question.get_ref())
                 .map_err(|error| at(document.question.span(), error))?,
@@ -415,26 +416,6 @@ pub fn of_text(named: &Path, error: Error) -> Error {
 pub fn read_text(path: &Path) -> Result<String> {
     let hint = "give a TOML file, or a name that 'iolab list' shows";
     named_file::text(path, FILE_MAX, hint)
-}
-
-/// Checks a name, which becomes a file name.
-///
-/// # Errors
-/// Of kind usage: it cannot be one.
-pub fn check_name(name: &str) -> Result<String> {
-    let fits = !name.is_empty()
-        && name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if fits {
-        return Ok(name.to_owned());
-    }
-    Err(
-        Error::usage(format!("{name:?} is not a valid name for a file"))
-            .hint("use 1 to 64 letters, digits, '-', '_' and '.', a letter or digit first"),
-    )
 }
 
 /// Text that is printed on terminals must not steer them.

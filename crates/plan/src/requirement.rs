@@ -17,7 +17,8 @@ use toml::{Spanned, Value};
 use crate::experiment::document::{
     Definition, DesignEntries, DocumentText, Entries, Groups, budget,
 };
-use crate::experiment::{Design, Experiment, TRIALS_MAX, check_name, check_question, read_text};
+use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question, read_text};
+use iolab_workload::names::check_file_name;
 
 /// Name and TOML text of every built-in requirement, in alphabetical order; the build finds them in `requirements/`.
 pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
@@ -93,7 +94,7 @@ impl Requirement {
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
-        let name = check_name(document.name.get_ref())
+        let name = check_file_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
         let question = check_question(document.question.get_ref())
             .map_err(|error| source.at(document.question.span(), error))?;
@@ -254,8 +255,8 @@ fn makes_files(cell: &CellSpec) -> bool {
 
 impl Entry {
     fn resolve(self, source: &DocumentText<'_>, of: &str, question: &str) -> Result<Workload> {
-        let name =
-            check_name(self.name.get_ref()).map_err(|error| source.at(self.name.span(), error))?;
+        let name = check_file_name(self.name.get_ref())
+            .map_err(|error| source.at(self.name.span(), error))?;
         let mut experiment = Experiment {
             name: format!("{of}-{name}"),
             question: question.to_owned(),

@@ -11,9 +11,9 @@ use crate::experiment::document::{
     Definition, DesignEntries, DocumentText, Entries, Groups, budget,
 };
 use crate::experiment::{
-    BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_name, check_question, of_text,
-    read_text,
+    BUDGET_MAX, BUILTIN, CELLS_MAX, Experiment, beside, check_question, of_text, read_text,
 };
+use iolab_workload::names::check_file_name;
 use iolab_workload::names::unknown;
 
 /// Name and TOML text of every built-in suite, in alphabetical order; the build finds them in `suites/`.
@@ -84,7 +84,7 @@ impl Suite {
     pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
-        let name = check_name(document.name.get_ref())
+        let name = check_file_name(document.name.get_ref())
             .map_err(|error| source.at(document.name.span(), error))?;
         let about = check_question(document.about.get_ref())
             .map_err(|error| source.at(document.about.span(), error))?;
@@ -167,7 +167,7 @@ impl Entry {
         let mut experiment = found.clone();
         if let Some(name) = self.name {
             experiment.name =
-                check_name(name.get_ref()).map_err(|error| source.at(name.span(), error))?;
+                check_file_name(name.get_ref()).map_err(|error| source.at(name.span(), error))?;
         }
         common.apply(source, &mut experiment)?;
         Definition {

@@ -25,7 +25,6 @@ pub mod input;
 mod latex;
 pub mod layout;
 mod markdown;
-pub mod model;
 pub mod overview;
 pub mod panels;
 pub mod preparation;

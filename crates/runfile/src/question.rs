@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use iolab_plan::experiment::{Experiment, check_name};
+use iolab_plan::experiment::Experiment;
 use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use iolab_record::tables::{LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 use iolab_workload::Result;
 use iolab_workload::level::{LEVELS_MAX, Need};
+use iolab_workload::names::check_file_name;
 use rusqlite::Connection;
 
 use super::fault::damaged;
@@ -57,7 +58,7 @@ fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
         return Err("has too many workloads or limits");
     }
     let mut names = fit.workloads.iter().chain([&fit.requirement]);
-    if names.any(|name| check_name(name).is_err()) || !fit.workloads.contains(&fit.workload) {
+    if names.any(|name| check_file_name(name).is_err()) || !fit.workloads.contains(&fit.workload) {
         return Err("has names that cannot be");
     }
     Ok(())

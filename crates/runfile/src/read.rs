@@ -10,7 +10,7 @@ use super::fault::{damaged, fault, too_large};
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 use super::{question, series};
-use iolab_plan::experiment::{Experiment, check_name};
+use iolab_plan::experiment::Experiment;
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
@@ -18,6 +18,7 @@ use iolab_record::tables::{
 };
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
 use iolab_workload::group::{GroupSpec, check_group_name};
+use iolab_workload::names::check_file_name;
 use iolab_workload::trial::Rate;
 
 /// Most further targets: levels of a factor.
@@ -45,7 +46,7 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     };
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
     experiment.asked = asked(&tables, &experiment.toml)?;
-    check_name(&experiment.name)
+    check_file_name(&experiment.name)
         .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
     let mut cells = cells(&tables, &experiment)?;
     groups(&tables, &mut cells)?;

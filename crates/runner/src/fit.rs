@@ -9,9 +9,10 @@ use iolab_workload::trial::{Backend, Batch, Layout, TrialSpec};
 
 use super::Place;
 use iolab_doctor::environment::AvailableMemory;
-use iolab_plan::cells::{Plan, PlannedCell, label};
+use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_record::Cell;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::settings::cell_label;
 use iolab_workload::target::TargetName;
 use iolab_workload::units::format_size;
 
@@ -153,7 +154,7 @@ pub fn fit_to(plan: &mut Plan, place: Place<'_>) -> Result<()> {
     for cell in &mut plan.cells {
         place
             .fit(cell)
-            .map_err(|error| error.within(label(&factors, &cell.levels)))?;
+            .map_err(|error| error.within(cell_label(&factors, &cell.levels)))?;
     }
     Ok(())
 }

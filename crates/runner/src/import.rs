@@ -13,7 +13,7 @@ use crate::{cell_record, now_utc};
 use iolab_analysis::analysis::Response;
 use iolab_peers::{Entry, PEERS, Results};
 use iolab_plan::cells::{PlannedCell, cells};
-use iolab_plan::experiment::{Design, Experiment, check_name};
+use iolab_plan::experiment::{Design, Experiment};
 use iolab_plan::named_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
@@ -21,6 +21,7 @@ use iolab_record::{
     RunStatus, Sample, ServedBy, TargetKind, Verdict,
 };
 use iolab_runfile::{NewFile, RunFile};
+use iolab_workload::names::check_file_name;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 
 /// Largest text that is read, bytes.
@@ -109,7 +110,7 @@ impl Import {
     /// A name for the run file, after that of its source.
     pub fn name(source: &Path) -> String {
         let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-        check_name(&stem).unwrap_or_else(|_| "imported".to_owned())
+        check_file_name(&stem).unwrap_or_else(|_| "imported".to_owned())
     }
 
     fn run(&self, source: &Path, now: &str) -> Run {

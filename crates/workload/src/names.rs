@@ -1,6 +1,6 @@
-//! Names that are in no table, and what was probably meant.
+//! Names: those that are in no table, with what was probably meant; those that become file names.
 
-use crate::Error;
+use crate::{Error, Result};
 use strsim::osa_distance;
 
 /// The error for a name that is in no table, with the nearest known names.
@@ -29,6 +29,26 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
         .collect();
     near.sort_by_key(|(far, _)| *far);
     near.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// Checks a name, which becomes a file name.
+///
+/// # Errors
+/// Of kind usage: it cannot be one.
+pub fn check_file_name(name: &str) -> Result<String> {
+    let fits = !name.is_empty()
+        && name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if fits {
+        return Ok(name.to_owned());
+    }
+    Err(
+        Error::usage(format!("{name:?} is not a valid name for a file"))
+            .hint("use 1 to 64 letters, digits, '-', '_' and '.', a letter or digit first"),
+    )
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod setting;
 mod value;
 mod values;
 
-pub use self::cell::CellSpec;
+pub use self::cell::{CellSpec, cell_label};
 use self::order::{count, in_order};
 pub use self::setting::{Setting, Topic, ValueKind};
 pub use self::value::Value;

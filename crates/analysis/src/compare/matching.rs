@@ -8,11 +8,12 @@ use super::{Pair, pressure};
 use crate::analysed::AnalysedRun;
 use crate::analysis::{CellAnalysis, Response};
 use crate::imbalance::between;
-use iolab_plan::cells::{cells, label};
+use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::group::split_group;
+use iolab_workload::settings::cell_label;
 use iolab_workload::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
@@ -75,7 +76,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
     let alone = |all: &[Keyed<'_>], other: &[Keyed<'_>]| -> Vec<String> {
         all.iter()
             .filter(|cell| !other.iter().any(|o| o.levels == cell.levels))
-            .map(|cell| label(&factors, &cell.levels))
+            .map(|cell| cell_label(&factors, &cell.levels))
             .collect()
     };
     let both: Vec<(&Keyed<'_>, &Keyed<'_>)> = base_cells
@@ -219,7 +220,7 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
 
 pub(crate) fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
     let example = |cells: &[Keyed<'_>]| match cells.first() {
-        Some(cell) => format!("has cells such as {}", label(factors, &cell.levels)),
+        Some(cell) => format!("has cells such as {}", cell_label(factors, &cell.levels)),
         None => "has no cell".to_owned(),
     };
     Error::usage(format!(

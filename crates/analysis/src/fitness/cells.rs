@@ -1,10 +1,10 @@
 //! Whether levels hold in the cells of a run.
 
-use iolab_plan::cells::label;
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_workload::Result;
 use iolab_workload::level::{Level, Levels};
+use iolab_workload::settings::cell_label;
 
 use super::{Answer, Evidence, Judged, judge, together};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
@@ -127,7 +127,7 @@ impl Verdicts {
                     .trial()
                     .rate
                     .map_or_else(String::new, |rate| format!("rate={rate}")),
-                factors => label(factors, &cell.levels),
+                factors => cell_label(factors, &cell.levels),
             };
             let environment = record.environment_of(cell);
             CellAnswer::of(name, cell, evidence, &environment, levels.all())

@@ -10,8 +10,8 @@ use crate::compare::matching::{
 };
 use crate::compare::{Difference, RunSide};
 use crate::imbalance::between;
-use iolab_plan::cells::label;
 use iolab_record::ServedBy;
+use iolab_workload::settings::cell_label;
 
 /// Runs with the cells of each.
 pub(crate) struct Side<'a> {
@@ -74,7 +74,7 @@ pub(super) fn compare(
     let (of_base, of_new) = (base.levels(), new.levels());
     let alone = |all: &[&Vec<String>], other: &[&Vec<String>]| -> Vec<String> {
         let alone = all.iter().filter(|levels| !other.contains(levels));
-        alone.map(|levels| label(&factors, levels)).collect()
+        alone.map(|levels| cell_label(&factors, levels)).collect()
     };
     let both: Vec<&Vec<String>> = of_new
         .iter()

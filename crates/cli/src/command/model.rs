@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use crate::model_text;
 use iolab_diskmodel::check::{check, parse_trace};
 use iolab_diskmodel::definition::catalogue;
 use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
-use iolab_report::model as report;
 use iolab_runner::model_definition;
 use iolab_workload::{Error, Result};
 
@@ -41,8 +41,8 @@ fn list(format: ModelFormat) -> Result<String> {
         .map(|entry| Ok((entry.name, model_definition(entry.name)?.1)))
         .collect::<Result<Vec<_>>>()?;
     Ok(match format {
-        ModelFormat::Text => report::list_text(&all, output::style().width),
-        ModelFormat::Json => report::list_json(&all),
+        ModelFormat::Text => model_text::list_text(&all, output::style().width),
+        ModelFormat::Json => model_text::list_json(&all),
     })
 }
 
@@ -67,7 +67,7 @@ fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
         .hint("choose the definition of the traced drive"));
     }
     Ok(match format {
-        ModelFormat::Text => report::check_text(&definition, &found, output::style().width),
-        ModelFormat::Json => report::check_json(&definition, &found),
+        ModelFormat::Text => model_text::check_text(&definition, &found, output::style().width),
+        ModelFormat::Json => model_text::check_json(&definition, &found),
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
-use iolab_plan::cells::label;
+use iolab_workload::settings::cell_label;
 use iolab_workload::{Error, Result};
 
 use super::super::Run;
@@ -143,7 +143,7 @@ fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
         let (Some(value), Some(median)) = (sample.value(quantity), medians[at]) else {
             continue;
         };
-        let name = label(&run.analysis().factors, &cells[at].cell.levels);
+        let name = cell_label(&run.analysis().factors, &cells[at].cell.levels);
         let name = plain(&name);
         let place = if apart { at } else { 0 };
         let point = Mark {

@@ -271,7 +271,7 @@ fn panel(factors: &[String], cell: &CellAnalysis, lines: &[Line], rows: &Rows<'_
     }
     let mut panel = Panel::new(columns.axis, names.axis);
     if !factors.is_empty() {
-        panel.title = iolab_plan::cells::label(factors, &cell.cell.levels);
+        panel.title = iolab_workload::settings::cell_label(factors, &cell.cell.levels);
     }
     panel.heat = Some((fields, rows.scale));
     panel

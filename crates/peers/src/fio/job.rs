@@ -13,8 +13,9 @@ mod told;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, check_name, read_text};
+use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
 use iolab_workload::Result;
+use iolab_workload::names::check_file_name;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::Pattern;
@@ -108,7 +109,7 @@ impl JobFile {
         if several {
             side_by_side::place(&jobs, &mut cells);
         }
-        let name = check_name(name).unwrap_or_else(|_| "fio-job".to_owned());
+        let name = check_file_name(name).unwrap_or_else(|_| "fio-job".to_owned());
         let mut experiment = Experiment {
             question: question(&name, &jobs),
             name,

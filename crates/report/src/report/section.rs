@@ -6,9 +6,9 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
-use iolab_plan::cells::label;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_workload::quantity::format_percent;
+use iolab_workload::settings::cell_label;
 use iolab_workload::units::format_duration;
 
 use super::summary::{moment, readable};
@@ -281,7 +281,7 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
 fn events(record: &RunRecord) -> Vec<Event> {
     let place = |cell: i64| {
         let cell = record.cells.iter().find(|c| c.id == cell)?;
-        let label = label(&record.experiment.factors, &cell.levels);
+        let label = cell_label(&record.experiment.factors, &cell.levels);
         (!label.is_empty()).then(|| format!("{}: ", clean(&label)))
     };
     record

@@ -2,10 +2,11 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::refine::finer_sizes;
-use iolab_plan::cells::{PlannedCell, cells, factor_names, label};
+use iolab_plan::cells::{PlannedCell, cells, factor_names};
 use iolab_plan::experiment::{Experiment, Refined};
 use iolab_record::EventKind;
 use iolab_workload::Result;
+use iolab_workload::settings::cell_label;
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_size;
 
@@ -73,9 +74,9 @@ impl Session<'_> {
     ) -> Result<()> {
         let mut rows = Vec::with_capacity(added.len());
         for (number, cell) in added.iter_mut().enumerate() {
-            executor
-                .fit(cell)
-                .map_err(|error| error.within(label(&factor_names(&experiment), &cell.levels)))?;
+            executor.fit(cell).map_err(|error| {
+                error.within(cell_label(&factor_names(&experiment), &cell.levels))
+            })?;
             rows.push(fit::record(self.plan.cells.len() + number, cell));
         }
         self.file

@@ -68,3 +68,16 @@ impl Default for CellSpec {
         }
     }
 }
+
+/// How a cell is called in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
+pub fn cell_label(factors: &[String], levels: &[String]) -> String {
+    if factors.is_empty() {
+        return "every trial".to_owned();
+    }
+    let parts: Vec<String> = factors
+        .iter()
+        .zip(levels)
+        .map(|(factor, level)| format!("{factor}={level}"))
+        .collect();
+    parts.join(", ")
+}

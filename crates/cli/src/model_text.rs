@@ -5,11 +5,11 @@ use iolab_diskmodel::definition::Definition;
 use iolab_workload::quantity::significant;
 use serde_json::{Value, json};
 
-use crate::layout::{self, Column, paragraph, wrap};
+use iolab_report::layout::{self, Column, paragraph, wrap};
 use iolab_workload::plain::plain;
 
 /// Names, titles and sources, for a terminal of `width` columns.
-pub fn list_text(models: &[(&str, Definition)], width: u16) -> String {
+pub(crate) fn list_text(models: &[(&str, Definition)], width: u16) -> String {
     let longest = models.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let width = width.max(layout::WIDTH_MIN);
     let mut text = String::new();
@@ -23,7 +23,7 @@ pub fn list_text(models: &[(&str, Definition)], width: u16) -> String {
 }
 
 /// An array with one object per model.
-pub fn list_json(models: &[(&str, Definition)]) -> String {
+pub(crate) fn list_json(models: &[(&str, Definition)]) -> String {
     let all: Vec<Value> = models
         .iter()
         .map(|(name, definition)| {
@@ -34,7 +34,7 @@ pub fn list_json(models: &[(&str, Definition)]) -> String {
 }
 
 /// The errors of each group of requests, for a terminal of `width` columns.
-pub fn check_text(definition: &Definition, check: &Check, width: u16) -> String {
+pub(crate) fn check_text(definition: &Definition, check: &Check, width: u16) -> String {
     let of = |heading: &str, dispensable: u8, value: &dyn Fn(&Errors) -> String| {
         Column::new(heading, dispensable, check.groups.iter().map(value))
     };
@@ -67,7 +67,7 @@ pub fn check_text(definition: &Definition, check: &Check, width: u16) -> String 
 }
 
 /// One object at full precision.
-pub fn check_json(definition: &Definition, check: &Check) -> String {
+pub(crate) fn check_json(definition: &Definition, check: &Check) -> String {
     let groups: Vec<Value> = check.groups.iter().map(group).collect();
     let value = json!({
         "title": definition.title,
