@@ -15,6 +15,7 @@ pub mod doubt;
 pub mod durable;
 pub mod equivalence;
 pub mod export;
+pub mod findings;
 pub mod fio;
 pub mod fitness;
 pub mod forecast;

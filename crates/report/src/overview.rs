@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::findings::capitalised;
+use crate::findings::digest::{Digest, Headline, Told};
+use crate::findings::trust::{Reason, Trust};
 use iolab_analysis::glance::{Rate, Row};
 use iolab_analysis::outline::Outline;
-use iolab_findings::capitalised;
-use iolab_findings::digest::{Digest, Headline, Told};
-use iolab_findings::trust::{Reason, Trust};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_workload::Result;

@@ -18,8 +18,8 @@ mod small;
 mod statement;
 mod summary;
 
+use crate::findings::{Finding, FindingKind, agreement, choices, limits, random_across_runs};
 use iolab_analysis::analysis::Analysis;
-use iolab_findings::{Finding, FindingKind, agreement, choices, limits, random_across_runs};
 use iolab_workload::Result;
 
 use crate::answer::Answers;

@@ -1,8 +1,8 @@
 //! Groups at once against each alone, from records made up for it.
 
 use iolab_analysis::analysis::analyse;
-use iolab_findings::{one_place, shared_limit};
 use iolab_record::RunRecord;
+use iolab_report::findings::{one_place, shared_limit};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
 

@@ -1,11 +1,11 @@
 //! What went on around the trials: every rule once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
-use iolab_findings::{
+use iolab_record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
+use iolab_report::findings::{
     Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed,
 };
-use iolab_record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use iolab_workload::trial::CacheState;
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! What is said of cells with a rate.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
-use iolab_findings::{load, rate_not_held};
 use iolab_record::RunRecord;
+use iolab_report::findings::{load, rate_not_held};
 use iolab_workload::response::Response;
 
 use iolab_synthetic::{add_cell, around, rate_report, record};

@@ -2,11 +2,11 @@
 
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::glance::{Glance, Operation, Order};
-use iolab_findings::digest::{Digest, HEADLINES_MAX, Told};
-use iolab_findings::interpretation::Interpretation;
-use iolab_findings::trust::{Level, Trust};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
+use iolab_report::findings::digest::{Digest, HEADLINES_MAX, Told};
+use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::findings::trust::{Level, Trust};
 
 use iolab_synthetic::{add_cell, around, record, serve};
 

@@ -3,9 +3,9 @@
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::compare::with_peers;
-use iolab_findings::{agreement, gaps, peers};
 use iolab_record::EventKind;
 use iolab_record::{Event, RunRecord};
+use iolab_report::findings::{agreement, gaps, peers};
 
 use iolab_synthetic::{add_cell, around, record, size_curve};
 

@@ -1,6 +1,6 @@
 //! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
 
-use crate::{Finding, findings};
+use crate::findings::{Finding, findings};
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};

@@ -11,7 +11,7 @@ use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 use iolab_workload::trial::Pattern;
 use iolab_workload::units::format_size;
 
-use crate::{Finding, FindingKind, Rule, capitalised, origin};
+use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of the sentence together in 95 %";
 const BEST: &str = "each size against all others within their blocks, together in 95 % (multiple comparisons with the best)";

@@ -2,7 +2,7 @@
 
 use iolab_workload::trial::CacheState;
 
-use crate::{dependent_cells, drifting_cells};
+use crate::findings::{dependent_cells, drifting_cells};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;

@@ -1,8 +1,8 @@
 //! What reading back has shown, in flags and findings.
 
 use iolab_analysis::analysis::{Flag, analyse};
-use iolab_findings::verified;
 use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Verified};
+use iolab_report::findings::verified;
 
 use iolab_synthetic::{add_cell, add_trial, around, record};
 

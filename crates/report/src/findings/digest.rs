@@ -2,16 +2,16 @@
 
 mod caveat;
 
-use crate::agreement::AGREEMENT;
-use crate::concurrency::SERIALISED;
-use crate::interpretation::Interpretation;
-use crate::preparation::PREPARATION;
-use crate::programs::{PROGRAMS_DIFFER, PROGRAMS_EQUIVALENT};
-use crate::rate::LOAD;
-use crate::timeline::{LEVEL_IN_WARM_UP, LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS};
-use crate::trust::Trust;
-use crate::verified::VERIFIED;
-use crate::{Finding, Rule, agreement, words};
+use crate::findings::agreement::AGREEMENT;
+use crate::findings::concurrency::SERIALISED;
+use crate::findings::interpretation::Interpretation;
+use crate::findings::preparation::PREPARATION;
+use crate::findings::programs::{PROGRAMS_DIFFER, PROGRAMS_EQUIVALENT};
+use crate::findings::rate::LOAD;
+use crate::findings::timeline::{LEVEL_IN_WARM_UP, LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS};
+use crate::findings::trust::Trust;
+use crate::findings::verified::VERIFIED;
+use crate::findings::{Finding, Rule, agreement, words};
 use iolab_analysis::analysed::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, HEADLINES_MAX, Role};

@@ -17,11 +17,11 @@ mod verified;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::bends::Bends;
-use iolab_findings::Finding;
+use iolab_report::findings::Finding;
 
 /// All that is said of one run.
 fn all_findings(analysis: &Analysis) -> Vec<Finding> {
-    iolab_findings::findings(analysis, &Bends::of(analysis))
+    iolab_report::findings::findings(analysis, &Bends::of(analysis))
 }
 
 /// What findings say, each of which must rest on something.

@@ -1,11 +1,11 @@
 //! Every rule, once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
-use iolab_findings::{
+use iolab_record::{RunRecord, RunStatus, ServedBy};
+use iolab_report::findings::{
     Finding, below_precision, best_size, cost_of_skipping, cross_findings, dependence, drift,
     failed_trials, not_the_device, plateau, steady, two_groups, unfinished, writes_against_reads,
 };
-use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_workload::response::Response;
 use iolab_workload::trial::{CacheState, Pattern};
 

@@ -4,8 +4,8 @@ use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::{self, Bend, Bends};
 use iolab_analysis::curve::by_size;
 use iolab_analysis::optimum::optimum;
-use iolab_findings::{Finding, bends, best_sizes, fixed_costs};
 use iolab_record::RunRecord;
+use iolab_report::findings::{Finding, bends, best_sizes, fixed_costs};
 use iolab_workload::units::format_size;
 use proptest::prelude::*;
 

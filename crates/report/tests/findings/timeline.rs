@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::timeline::{moments, profile};
-use iolab_findings::{Finding, level_over_run, level_within_trials};
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
+use iolab_report::findings::{Finding, level_over_run, level_within_trials};
 use iolab_workload::trial::Rate;
 
 use iolab_synthetic::{add_cell, add_trial, record};

@@ -1,11 +1,11 @@
 //! Rules about what to choose and what not to conclude, each once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_findings::{
+use iolab_record::{RunRecord, ServedBy};
+use iolab_report::findings::{
     cost_of_sync, limits, no_given_load, one_cache_state, one_place, optimal_pattern, scaling,
     tail, tail_unknown, untouched,
 };
-use iolab_record::{RunRecord, ServedBy};
 use iolab_workload::response::Response;
 use iolab_workload::trial::CacheState;
 

@@ -1,8 +1,8 @@
 //! Requests at once, and ceilings, from records made up for it.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
-use iolab_findings::{concurrency, exceeds_ceiling, queued};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
+use iolab_report::findings::{concurrency, exceeds_ceiling, queued};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
