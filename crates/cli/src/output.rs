@@ -152,9 +152,6 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     for pair in program_pairs(analysis) {
         writeln!(to, "\n{}", equivalence::text(&pair, style.width))?;
     }
-    for comparison in comparison_table::tabled(analysis) {
-        write!(to, "\n{}", comparison_table::text(&comparison, style.width))?;
-    }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
         write!(to, "\n{}", prepare::text(&prepared, style.width))?;

@@ -9,11 +9,10 @@ use crate::layout::{self, Column, none, wrapped};
 /// Settings that a sentence can describe; more make a table.
 const SENTENCE_MAX: usize = 3;
 
-/// The comparisons of a run that have more settings than a sentence can describe.
+/// The comparisons of a run that show a difference, and have more settings than a sentence can describe.
 pub fn tabled(analysis: &Analysis) -> Vec<Comparison> {
     let mut all = comparisons(analysis, 0);
-    let has_interval = |one: &Effect| one.estimate.interval.is_some();
-    all.retain(|one| one.effects.len() > SENTENCE_MAX && one.effects.iter().any(has_interval));
+    all.retain(|one| one.effects.len() > SENTENCE_MAX && one.shown().next().is_some());
     all
 }
 

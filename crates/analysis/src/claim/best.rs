@@ -111,8 +111,8 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let points = &curve.points;
     let top = curve.best(response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
-    // Multiple comparisons with the best (Hsu): each size against all others; the true best one is the same in all of them.
-    let confidence = confidence(points.len() - 1);
+    // All pairs: the size with the best median is chosen by the trials that judge it, and several may be equally good.
+    let confidence = confidence(points.len() * (points.len() - 1) / 2);
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;

@@ -93,7 +93,7 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {
     let best = candidates
         .iter()
         .max_by(|a, b| median(a).total_cmp(&median(b)))?;
-    let confidence = confidence(candidates.len() - 1);
+    let confidence = confidence(candidates.len() * (candidates.len() - 1) / 2);
     let near = |one: &Candidate<'_>| {
         let estimate = match one.run == best.run {
             true => within_run(best.cell, one.cell, confidence)?,

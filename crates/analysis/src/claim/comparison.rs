@@ -86,39 +86,28 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
     let is_random = |cell: Cell<'_>| cell.cell.trial().pattern == Pattern::Rand;
     let reads: BTreeSet<u8> = measured().map(|c| c.cell.trial().read_percent).collect();
-    let by_pattern = reads.into_iter().rev().filter_map(|read_percent| {
+    let by_pattern = reads.into_iter().rev().map(|read_percent| {
         let of = |random: bool| {
             let own = measured().filter(move |c| c.cell.trial().read_percent == read_percent);
             own.filter(move |c| is_random(c) == random)
         };
         let pairs = pairs(analysis, of(false), of(true), |name| name == "workload");
-        comparison(
-            analysis,
-            run,
-            factor,
-            Contrast::Pattern { read_percent },
-            pairs,
-        )
+        (Contrast::Pattern { read_percent }, pairs)
     });
-    let by_direction = [Pattern::Seq, Pattern::Rand]
-        .into_iter()
-        .filter_map(|pattern| {
-            let of = |reads: u8| {
-                let own = measured().filter(move |c| c.cell.trial().read_percent == reads);
-                own.filter(move |c| is_random(c) == (pattern == Pattern::Rand))
-            };
-            // Reads do not heed the sync policy: they are measured with one of several.
-            let free = |name: &str| name == "workload" || name == "sync";
-            let pairs = pairs(analysis, of(100), of(0), free);
-            comparison(
-                analysis,
-                run,
-                factor,
-                Contrast::Direction { pattern },
-                pairs,
-            )
-        });
-    by_pattern.chain(by_direction).collect()
+    let by_direction = [Pattern::Seq, Pattern::Rand].into_iter().map(|pattern| {
+        let of = |reads: u8| {
+            let own = measured().filter(move |c| c.cell.trial().read_percent == reads);
+            own.filter(move |c| is_random(c) == (pattern == Pattern::Rand))
+        };
+        // Reads do not heed the sync policy: they are measured with one of several.
+        let free = |name: &str| name == "workload" || name == "sync";
+        let pairs = pairs(analysis, of(100), of(0), free);
+        (Contrast::Direction { pattern }, pairs)
+    });
+    let (by_pattern, by_direction) = (by_pattern.collect(), by_direction.collect());
+    let mut all = family(analysis, run, factor, by_pattern);
+    all.extend(family(analysis, run, factor, by_direction));
+    all
 }
 
 fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
@@ -132,7 +121,7 @@ fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison>
     let contrast = Contrast::Ordered {
         factor: name.clone(),
     };
-    comparison(analysis, run, factor, contrast, pairs)
+    family(analysis, run, factor, vec![(contrast, pairs)]).pop()
 }
 
 /// The level of a factor whose levels are ordered, as a number.
@@ -185,9 +174,9 @@ fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
             other: (*other).clone(),
         };
         let pairs = pairs(analysis, of(base), of(other), |own| own == name);
-        comparison(analysis, run, factor, contrast, pairs)
+        (contrast, pairs)
     };
-    others.iter().filter_map(compare).collect()
+    family(analysis, run, factor, others.iter().map(compare).collect())
 }
 
 /// Each of `others` with the cell of `base` that has the same levels of all factors but those that are `free`.
@@ -196,7 +185,7 @@ fn pairs<'a>(
     base: impl Iterator<Item = Cell<'a>>,
     others: impl Iterator<Item = Cell<'a>>,
     free: impl Fn(&str) -> bool,
-) -> Vec<(Cell<'a>, Cell<'a>)> {
+) -> Pairs<'a> {
     let key = |cell: Cell<'a>| -> Vec<&'a str> {
         let levels = analysis.factors.iter().zip(&cell.cell.levels);
         let bound = levels.filter(|(factor, _)| !free(factor));
@@ -211,15 +200,30 @@ fn pairs<'a>(
     others.filter_map(partner).collect()
 }
 
-/// `None` where there is no pair.
-fn comparison(
+/// Pairs of cells: base and other.
+type Pairs<'a> = Vec<(Cell<'a>, Cell<'a>)>;
+
+/// Comparisons of one kind, whose intervals hold together. Those without a pair are left out.
+fn family(
     analysis: &Analysis,
     run: usize,
     factor: usize,
+    all: Vec<(Contrast, Pairs<'_>)>,
+) -> Vec<Comparison> {
+    let confidence = confidence(all.iter().map(|(_, pairs)| pairs.len()).sum());
+    let compare =
+        |(contrast, pairs)| comparison(analysis, (run, factor), contrast, pairs, confidence);
+    all.into_iter().filter_map(compare).collect()
+}
+
+/// `None` where there is no pair.
+fn comparison(
+    analysis: &Analysis,
+    (run, factor): (usize, usize),
     contrast: Contrast,
-    pairs: Vec<(Cell<'_>, Cell<'_>)>,
+    pairs: Pairs<'_>,
+    confidence: f64,
 ) -> Option<Comparison> {
-    let confidence = confidence(pairs.len());
     let level = |cell: Cell<'_>| cell.cell.levels.get(factor).cloned().unwrap_or_default();
     let others = analysis
         .factors
@@ -316,6 +320,7 @@ pub fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         .iter()
         .map(|(_, (.., c))| c.cell.trial().read_percent)
         .collect();
+    let confidence = confidence(all.len());
     let of = |read_percent: u8| {
         let own = all
             .iter()
@@ -323,6 +328,7 @@ pub fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         of_pairs(
             Contrast::Pattern { read_percent },
             &own.copied().collect::<Vec<_>>(),
+            confidence,
         )
     };
     reads.into_iter().rev().filter_map(of).collect()
@@ -333,9 +339,8 @@ type OfRun<'a> = (usize, &'a Analysis, Cell<'a>);
 /// The base and the other.
 type Found<'a> = (OfRun<'a>, OfRun<'a>);
 
-fn of_pairs(contrast: Contrast, pairs: &[Found<'_>]) -> Option<Comparison> {
+fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<Comparison> {
     let response = pairs.first()?.0.1.response;
-    let confidence = confidence(pairs.len());
     // What tells the pairs apart, in the order of the settings.
     let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();
     let varying: Vec<_> = SETTINGS

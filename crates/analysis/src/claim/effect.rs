@@ -6,15 +6,13 @@ use iolab_record::ServedBy;
 use iolab_stats::{mean, mean_interval, median, welch};
 use iolab_workload::response::Response;
 
-use crate::analysis::CellAnalysis;
+use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::imbalance::Disturber;
 
 /// The greatest difference that is none to speak of: 5 %, in either direction.
 pub const MARGIN: f64 = 0.05;
 /// Share of runs in which a kind of claim may be false.
 const ALPHA: f64 = 0.05;
-/// Fewest blocks that two cells share in which their ratio has an interval.
-const BLOCKS_MIN: usize = 3;
 /// A worker that is preempted waits for about one time slice of the others (`base_slice_ns` of the kernel's scheduler).
 const SLICE_S: f64 = 3e-3;
 
@@ -107,7 +105,7 @@ pub(super) fn within_run(
     confidence: f64,
 ) -> Option<Estimate> {
     let logs = log_ratios(base, other);
-    if logs.len() < BLOCKS_MIN {
+    if logs.len() < TRIALS_MIN {
         return across_runs(base, other, confidence);
     }
     // Too few blocks for ranks: a t interval that holds the ratio of every block, too, so that one odd block decides nothing.
@@ -132,7 +130,7 @@ pub(super) fn across_runs(
     };
     let (base, other) = (logs(base), logs(other));
     let ratio = median(&other)? - median(&base)?;
-    let interval = (base.len().min(other.len()) >= BLOCKS_MIN)
+    let interval = (base.len().min(other.len()) >= TRIALS_MIN)
         .then(|| welch(&base, &other, confidence))
         .flatten()
         .map(|test| {

@@ -66,7 +66,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: NOT_WRITTEN_OVER,
             text: format!(
-                "No steady state is shown in {}: their last 5 trials are alike, but at least one had written only {} of its region before them. --precondition writes the region first.",
+                "No steady state is shown in {}: the last 5 trials are alike, but before them the run had written only {} of the region. --precondition writes the region first.",
                 within(early.len(), analysis),
                 format_percent(least)
             ),

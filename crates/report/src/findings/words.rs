@@ -13,8 +13,8 @@ use iolab_workload::units::format_size;
 
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
-const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of the sentence together in 95 %";
-const BEST: &str = "each size against all others within their blocks, together in 95 % (multiple comparisons with the best)";
+const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
+const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
@@ -149,6 +149,11 @@ fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> String {
         .filter_map(greatest)
         .collect();
     both.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    // Beside a large effect a small one of the other sign is no news; the tally has it.
+    let matters = |effect: &Effect| effect.estimate.ratio.ln().abs() > MARGIN.ln_1p();
+    if both.len() > 1 && !matters(both[1]) {
+        both.truncate(1);
+    }
     let sentences: Vec<String> = both
         .iter()
         .map(|effect| ratio(comparison, effect, runs) + ".")
