@@ -29,7 +29,7 @@ use crate::analysis::Analysis;
 pub enum Claim {
     /// What changes from one level of a factor to another.
     Comparison(Comparison),
-    /// Where the curves of a run over I/O sizes are best.
+    /// Where curves over I/O sizes are best: all curves of one run, or the only curve of each of several.
     Best(Vec<Best>),
     /// Slow requests far from the median one.
     LongTail(LongTail),
@@ -61,19 +61,20 @@ impl Claim {
 /// All that runs show, run by run, and last what several of them show together. The same runs give the same claims, always.
 pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let mut all = Vec::new();
+    let mut of_accesses = Vec::new();
     for (place, run) in runs.iter().enumerate() {
-        all.extend(of_run(run, place));
+        let mut curves = best_of_curves(run, place);
+        match curves.len() {
+            0 => {}
+            1 => of_accesses.append(&mut curves),
+            _ => all.push(Claim::Best(curves)),
+        }
+        all.extend(comparisons(run, place).into_iter().map(Claim::Comparison));
+        all.extend(long_tail(run, place).map(Claim::LongTail));
+    }
+    if !of_accesses.is_empty() {
+        all.push(Claim::Best(of_accesses));
     }
     all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
     all
-}
-
-fn of_run(run: &Analysis, place: usize) -> impl Iterator<Item = Claim> {
-    let curves = best_of_curves(run, place);
-    let best = (!curves.is_empty())
-        .then_some(Claim::Best(curves))
-        .into_iter();
-    let compared = comparisons(run, place).into_iter().map(Claim::Comparison);
-    best.chain(compared)
-        .chain(long_tail(run, place).map(Claim::LongTail))
 }

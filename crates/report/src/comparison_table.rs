@@ -2,7 +2,9 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
-use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::quantity::significant;
+
+use crate::findings::words::margin;
 
 use crate::layout::{self, Column, none, wrapped};
 
@@ -114,10 +116,7 @@ fn shown(comparison: &Comparison, effect: &Effect) -> String {
         Difference::Lower if is_time => "shorter".to_owned(),
         Difference::Higher => "higher".to_owned(),
         Difference::Lower => "lower".to_owned(),
-        Difference::Equivalent => format!(
-            "equal within {}",
-            format_percent(iolab_analysis::claim::MARGIN)
-        ),
+        Difference::Equivalent => format!("equal within {}", margin()),
         Difference::NotFound => "no difference found".to_owned(),
         Difference::CannotTell if effect.doubts.is_empty() => "too few trials".to_owned(),
         Difference::CannotTell => "cannot tell".to_owned(),

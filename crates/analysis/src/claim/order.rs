@@ -53,7 +53,7 @@ impl Comparison {
     }
 
     /// Effects of one kind.
-    pub fn of(&self, difference: Difference) -> impl Iterator<Item = &Effect> {
+    pub fn of(&self, difference: Difference) -> impl DoubleEndedIterator<Item = &Effect> {
         self.effects
             .iter()
             .filter(move |one| one.difference == difference)

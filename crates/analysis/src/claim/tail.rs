@@ -5,7 +5,7 @@ use iolab_stats::mean_interval;
 use super::effect::{CellId, confidence};
 use crate::analysis::{Analysis, CellAnalysis};
 
-/// The 99th percentile over the median from which a tail is long.
+/// The 99th percentile over the median above which a tail is long, but for rounding.
 const LONG: f64 = 3.0;
 
 /// The longest tail of a run that is shown to be long.
@@ -36,7 +36,7 @@ pub fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         let logs: Vec<f64> = cell.tail_ratios.iter().map(|ratio| ratio.ln()).collect();
         let interval = mean_interval(&logs, confidence(measured))?;
         let (low, high) = (interval.low.exp(), interval.high.exp());
-        (low >= LONG).then_some((low, high))
+        (low > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((low, high))
     };
     let all = analysis
         .cells

@@ -7,7 +7,7 @@ use iolab_analysis::claim::{
 };
 use iolab_record::ServedBy;
 use iolab_workload::access;
-use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
+use iolab_workload::quantity::{counted, format_ns, significant};
 use iolab_workload::trial::Pattern;
 use iolab_workload::units::format_size;
 
@@ -142,7 +142,8 @@ fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
 fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let greatest = |difference| {
         let of = comparison.of(difference);
-        of.max_by(|a, b| a.size().total_cmp(&b.size()))
+        // Of equals the first.
+        of.rev().max_by(|a, b| a.size().total_cmp(&b.size()))
     };
     let mut both: Vec<&Effect> = [Difference::Higher, Difference::Lower]
         .into_iter()
@@ -163,14 +164,13 @@ fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> String {
 
 /// ` Of 8 comparisons: 6 higher, 1 lower, 1 equivalent within 5 %.`
 fn tally(comparison: &Comparison) -> String {
-    let margin = format_percent(MARGIN);
     let (higher, lower) = words(comparison.response);
     let parts: Vec<String> = [
         (Difference::Higher, higher.to_owned()),
         (Difference::Lower, lower.to_owned()),
         (
             Difference::Equivalent,
-            format!("equivalent within {margin}"),
+            format!("equivalent within {}", margin()),
         ),
         (
             Difference::NotFound,
@@ -225,6 +225,19 @@ fn at_level(comparison: &Comparison, effect: &Effect) -> String {
     }
 }
 
+/// Levels above the least one.
+fn more(factor: &str) -> String {
+    match factor {
+        "threads" | "ranks" | "hosts" => format!("more {factor}"),
+        _ => format!("a larger {factor}"),
+    }
+}
+
+/// `5 %`.
+pub(crate) fn margin() -> String {
+    format!("{} %", 100.0 * MARGIN)
+}
+
 /// A reason for doubt, in words.
 fn doubt(doubt: &Doubt) -> String {
     match doubt {
@@ -248,7 +261,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     };
     let (base, other) = sides(&comparison.contrast, first);
     let (base, other) = match &comparison.contrast {
-        Contrast::Ordered { factor } => (base, format!("a larger {factor}")),
+        Contrast::Ordered { factor } => (base, more(factor)),
         _ => (base, other),
     };
     let response = comparison.response;
@@ -262,7 +275,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
         return format!(
             "{} and {base} are equivalent in {response} within {}{all}.",
             capitalised(&other),
-            format_percent(MARGIN)
+            margin()
         );
     }
     let found = comparison.of(Difference::NotFound).count();
@@ -327,11 +340,63 @@ fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     let Some(told) = told else {
         return String::new();
     };
+    let run = |best: &Best| best.candidates.first().map(|one| one.cell.run);
+    if curves.iter().any(|best| run(best) != run(told)) {
+        return of_runs(curves, runs);
+    }
     let mut text = of_best(told, runs);
     if curves.len() > 1 {
         text.push_str(&others(curves, told));
     }
     text
+}
+
+/// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not distinguishable: 16MiB); ...`
+fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
+    let part = |best: &Best| {
+        let top = best.candidates.get(best.best)?;
+        let run = runs.get(top.cell.run)?;
+        let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
+        let how = match others.iter().all(|one| one.standing == Standing::Near) {
+            true => format!("within {}", margin()),
+            false => "not distinguishable".to_owned(),
+        };
+        let others = match (best.shows(), others.is_empty()) {
+            (false, _) => " (no size is shown to be best)".to_owned(),
+            (true, true) => String::new(),
+            (true, false) => format!(" ({how}: {})", ranges(best, &others)),
+        };
+        let cell = cell(runs, top.cell)?;
+        Some((
+            best.response,
+            format!(
+                "{} ({}) {} at bs={}{}{others}",
+                access::in_words(cell.cell.trial()),
+                run.experiment,
+                best.response.format(top.median),
+                format_size(top.bs),
+                origin(cell)
+            ),
+        ))
+    };
+    let parts: Vec<(Response, String)> = curves.iter().filter_map(part).collect();
+    let mut responses: Vec<Response> = Vec::new();
+    for (response, _) in &parts {
+        if !responses.contains(response) {
+            responses.push(*response);
+        }
+    }
+    let sentences = responses.into_iter().map(|response| {
+        let word = if response.more_is_better() {
+            "Highest"
+        } else {
+            "Lowest"
+        };
+        let own = parts.iter().filter(|(other, _)| *other == response);
+        let own: Vec<&str> = own.map(|(_, part)| part.as_str()).collect();
+        format!("{word} {response}: {}.", own.join("; "))
+    });
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 /// ` Best size in the 7 other settings: 64KiB in 5, 64KiB to 1MiB in 1, not shown in 1.`
@@ -399,7 +464,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
     if !others.is_empty() {
         let how = match others.iter().all(|one| one.standing == Standing::Near) {
-            true => format!("within {} of it", format_percent(MARGIN)),
+            true => format!("within {} of it", margin()),
             false => "not distinguishable from it".to_owned(),
         };
         text.push_str(&format!(
@@ -517,13 +582,13 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
     match &choice.simplest {
         Some((id, estimate)) => text.push_str(&format!(
             " Simplest setting within {} of it: {}, {} that throughput.",
-            format_percent(MARGIN),
+            margin(),
             setting(cell(runs, *id)?),
             times(estimate),
         )),
         None => text.push_str(&format!(
             " No simpler setting is shown to be within {} of it.",
-            format_percent(MARGIN)
+            margin()
         )),
     }
     Some(Finding {

@@ -1,6 +1,7 @@
 //! What the laboratory concludes from made-up records. One program, so that it is linked once.
 
 mod choices;
+mod claims;
 mod concurrency;
 mod digest;
 mod disturbance;
@@ -16,12 +17,11 @@ mod together;
 mod verified;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::bends::Bends;
 use iolab_report::findings::Finding;
 
 /// All that is said of one run.
 fn all_findings(analysis: &Analysis) -> Vec<Finding> {
-    iolab_report::findings::findings(analysis, &Bends::of(analysis))
+    iolab_report::findings::findings(analysis)
 }
 
 /// What findings say, each of which must rest on something.
