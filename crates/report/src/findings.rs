@@ -105,7 +105,13 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let (results, others): (Vec<Finding>, Vec<Finding>) = rules
         .flat_map(|says| says(analysis))
         .partition(|finding| finding.rule.kind == FindingKind::Result);
-    [results, said(shown), others, said(not)].concat()
+    [
+        results,
+        said(shown),
+        others,
+        words::nothings(&not, &[analysis]),
+    ]
+    .concat()
 }
 
 /// What several runs show together.

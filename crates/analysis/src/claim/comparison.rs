@@ -71,6 +71,14 @@ type Cell<'a> = &'a CellAnalysis;
 
 /// The comparisons of one run, factor by factor. `run` is its place among several.
 pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
+    // Programs are compared size by size; see `equivalence.rs`.
+    if analysis
+        .cells
+        .iter()
+        .any(|cell| cell.cell.spec.runs_program())
+    {
+        return Vec::new();
+    }
     let factors = analysis.factors.iter().enumerate();
     let of_factor = |(place, factor): (usize, &String)| match factor.as_str() {
         name if OTHERWISE.contains(&name) => Vec::new(),

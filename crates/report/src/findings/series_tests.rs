@@ -66,8 +66,8 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: NOT_WRITTEN_OVER,
             text: format!(
-                "No steady state is shown in {}: the last 5 trials are alike, but before them the run had written only {} of the region. --precondition writes the region first.",
-                within(early.len(), analysis),
+                "{}: no steady state is shown. The last 5 trials are alike, but before them the run had written only {} of the region; --precondition writes the region first.",
+                cells_of(early.len(), analysis),
                 format_percent(least)
             ),
         });
@@ -81,8 +81,8 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: NOT_STEADY,
             text: format!(
-                "No steady state in {}: the last 5 trials{place} spread over {} (SNIA allows 20 %) with a slope of {} (10 %). More trials, --settle or --precondition may reach it.",
-                within(not.len(), analysis),
+                "{}: no steady state. The last 5 trials{place} spread over {} (SNIA allows 20 %) with a slope of {} (10 %). More trials, --settle or --precondition may reach it.",
+                cells_of(not.len(), analysis),
                 format_percent(steady.range),
                 format_percent(steady.slope)
             ),

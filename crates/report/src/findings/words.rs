@@ -34,6 +34,76 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
+/// Claims that show nothing, one sentence for all levels of a factor.
+pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
+    for claim in claims {
+        let Claim::Comparison(Comparison {
+            contrast: Contrast::Levels { factor, base, .. },
+            response,
+            ..
+        }) = claim
+        else {
+            found.push(finding(claim, runs));
+            continue;
+        };
+        let alike: Vec<&Comparison> = claims
+            .iter()
+            .filter_map(|other| match other {
+                Claim::Comparison(other) => Some(other),
+                _ => None,
+            })
+            .filter(|other| matches!(&other.contrast, Contrast::Levels { factor: its, .. } if its == factor))
+            .collect();
+        if alike.len() == 1 {
+            found.push(finding(claim, runs));
+        } else if !told.contains(&factor.as_str()) {
+            told.push(factor);
+            found.push(Finding {
+                text: levels_alike(factor, base, *response, &alike),
+                ..finding(claim, runs)
+            });
+        }
+    }
+    found
+}
+
+/// `No difference in throughput was found between buffer_init=untouched and 5 other levels ...`
+fn levels_alike(factor: &str, base: &str, response: Response, all: &[&Comparison]) -> String {
+    let levels: Vec<&str> = all
+        .iter()
+        .filter_map(|one| match &one.contrast {
+            Contrast::Levels { other, .. } => Some(other.as_str()),
+            _ => None,
+        })
+        .collect();
+    let effects = || all.iter().flat_map(|one| &one.effects);
+    let widest = effects()
+        .filter(|one| one.difference == Difference::NotFound)
+        .max_by(|a, b| width(a).total_cmp(&width(b)));
+    let detectable = widest.map_or_else(String::new, |effect| {
+        let (low, high) = effect.estimate.interval.unwrap_or_default();
+        format!(
+            " A ratio outside {} to {} would have been found in all of them.",
+            significant(low),
+            significant(high)
+        )
+    });
+    let open = effects()
+        .filter(|one| one.difference == Difference::CannotTell)
+        .count();
+    let open = match open {
+        0 => String::new(),
+        n => format!(" Cannot tell in {}.", counted(n, "comparison")),
+    };
+    format!(
+        "No difference in {response} was found between {factor}={base} and {} in {}.{detectable}{open}",
+        levels.join(", "),
+        counted(effects().count(), "comparison"),
+    )
+}
+
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {
     let run = runs.get(id.run)?;
     run.cells.iter().find(|cell| cell.cell.id == id.cell)

@@ -218,7 +218,7 @@ fn a_steady_state_needs_a_region_that_was_written_over() {
     );
     let short = said(&of(1 << 30));
     assert!(
-        short.contains("No steady state is shown in the only cell: the last 5 trials are alike"),
+        short.contains("The only cell: no steady state is shown. The last 5 trials are alike"),
         "{short}"
     );
     let mut restless = of(4 << 20);
