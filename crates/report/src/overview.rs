@@ -22,7 +22,7 @@ use iolab_figure::card;
 use iolab_workload::plain::plain;
 
 /// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
-const LINES_MAX: usize = 45;
+const LINES_MAX: usize = 40;
 /// Lines that a command adds below: where the report and the run files are.
 const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
@@ -49,7 +49,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// As text that leaves room for a few lines in at most 45 lines.
+    /// As text that leaves room for a few lines in at most 40 lines.
     pub fn text(&self, style: &Style) -> String {
         let mut head = String::new();
         for text in [self.subject(), trust(&self.digest.trust)] {
@@ -240,14 +240,16 @@ impl<'a> Overview<'a> {
         let heading = "\nWhat matters\n";
         let mut text = heading.to_owned();
         let mut left = lines.saturating_sub(2);
-        for (i, headline) in self.digest.headlines.iter().enumerate() {
+        let mut number = 1;
+        for headline in &self.digest.headlines {
             let sentence = format!("{}{}", self.about(headline), headline.text);
-            let block = paragraph(&plain(&sentence), &format!("{}. ", i + 1), width);
+            let block = paragraph(&plain(&sentence), &format!("{number}. "), width);
             let needed = block.lines().count();
             if needed > left {
-                break;
+                continue;
             }
             left -= needed;
+            number += 1;
             text.push_str(&block);
         }
         if text == heading { String::new() } else { text }

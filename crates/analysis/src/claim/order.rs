@@ -2,7 +2,7 @@
 
 use super::best::Best;
 use super::comparison::{Comparison, Contrast};
-use super::effect::{Difference, Effect};
+use super::effect::{Difference, Effect, MARGIN};
 use super::{Claim, Standing};
 
 /// Most claims that a page begins with.
@@ -11,8 +11,10 @@ pub const HEADLINES_MAX: usize = 5;
 /// What a claim is to the reader; the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// A difference, or a best size: it decides what to choose.
+    /// A difference, or the best size of an access: it decides what to choose.
     Effect,
+    /// The best size in each of several settings, in which the question was another one.
+    BestInSettings,
     /// A limit that changes a decision.
     Limit,
     /// Levels that are equivalent.
@@ -26,7 +28,10 @@ impl Claim {
     pub fn role(&self) -> Role {
         match self {
             Self::Comparison(comparison) => comparison.role(),
-            Self::Best(curves) if curves.iter().any(Best::shows) => Role::Effect,
+            Self::Best(curves) if curves.iter().any(Best::shows) => match self.runs().len() {
+                1 if curves.len() > 1 => Role::BestInSettings,
+                _ => Role::Effect,
+            },
             Self::Best(_) => Role::Nothing,
             Self::LongTail(_) => Role::Limit,
         }
@@ -107,11 +112,12 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     (news, nothing)
 }
 
-/// The claims that a page begins with, the weightiest first: at most five, none that shows nothing, and of one kind about the same
-/// runs one.
+/// The claims that a page begins with, the weightiest first: at most five, none that shows nothing, no effect within the margin, and
+/// of one kind about the same runs one.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
-    for claim in ordered(claims).0 {
+    let decides = |claim: &Claim| claim.role() != Role::Effect || claim.size() > MARGIN.ln_1p();
+    for claim in ordered(claims).0.into_iter().filter(|claim| decides(claim)) {
         let is_alike =
             |other: &&Claim| other.kind() == claim.kind() && other.runs() == claim.runs();
         if !chosen.iter().any(is_alike) {

@@ -89,9 +89,9 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
             text: words::finding(one, analyses).text,
         })
     };
-    all.extend(of_claims(|role| role == Role::Effect));
+    all.extend(of_claims(|role| role <= Role::BestInSettings));
     all.extend(of_rules(runs, &CHANGES));
-    all.extend(of_claims(|role| role != Role::Effect));
+    all.extend(of_claims(|role| role > Role::BestInSettings));
     all.truncate(HEADLINES_MAX);
     all
 }

@@ -423,6 +423,29 @@ fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
 
 /// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not distinguishable: 16MiB); ...`
 fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
+    // What the accesses themselves do not tell apart.
+    let first = |best: &Best| {
+        let id = best.candidates.first()?.cell;
+        Some((
+            access::in_words(cell(runs, id)?.cell.trial()),
+            *runs.get(id.run)?,
+        ))
+    };
+    let all: Vec<(String, &Analysis)> = curves.iter().filter_map(first).collect();
+    let apart = |words: &str, run: &Analysis| {
+        let alike: Vec<&Analysis> = all
+            .iter()
+            .filter(|(other, _)| other == words)
+            .map(|(_, run)| *run)
+            .collect();
+        if alike.len() < 2 {
+            String::new()
+        } else if alike.iter().any(|other| other.target != run.target) {
+            format!(" on {}", run.target)
+        } else {
+            format!(" ({})", run.experiment)
+        }
+    };
     let part = |best: &Best| {
         let top = best.candidates.get(best.best)?;
         let run = runs.get(top.cell.run)?;
@@ -440,9 +463,9 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
         Some((
             best.response,
             format!(
-                "{} ({}) {} at bs={}{}{others}",
+                "{}{} {} at bs={}{}{others}",
                 access::in_words(cell.cell.trial()),
-                run.experiment,
+                apart(&access::in_words(cell.cell.trial()), run),
                 best.response.format(top.median),
                 format_size(top.bs),
                 origin(cell)

@@ -64,14 +64,21 @@ impl Event {
 
 /// The sections of all run files, in their order.
 pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
-    let experiments = || inputs.iter().map(|i| &i.run.record().experiment.name);
     let runs = inputs.iter().enumerate();
     runs.map(|(i, input)| {
         let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
-        // Two runs of one experiment are distinguished by their files.
-        let name = match experiments().filter(|other| *other == name).count() {
-            1 => name.clone(),
+        // Runs of one experiment are told apart by their targets, and those on one target by their files.
+        let target = input.run.record().target_text();
+        let alike = inputs
+            .iter()
+            .filter(|other| other.run.record().experiment.name == *name);
+        let on_target = alike
+            .clone()
+            .filter(|other| other.run.record().target_text() == target);
+        let name = match (alike.count(), on_target.count()) {
+            (1, _) => name.clone(),
+            (_, 1) => format!("{name} on {target}"),
             _ => format!("{name} ({})", stem.to_string_lossy()),
         };
         Section::new(format!("e{}", i + 1), clean(&name), input)
