@@ -8,6 +8,7 @@ use crate::findings::interpretation::Interpretation;
 use crate::findings::preparation::PREPARATION;
 use crate::findings::programs::{PROGRAMS_DIFFER, PROGRAMS_EQUIVALENT};
 use crate::findings::rate::LOAD;
+use crate::findings::series_tests::{NOT_STEADY, NOT_WRITTEN_OVER};
 use crate::findings::timeline::{LEVEL_IN_WARM_UP, LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS};
 use crate::findings::trust::Trust;
 use crate::findings::verified::VERIFIED;
@@ -31,6 +32,9 @@ const ANSWERS: [Rule; 5] = [
 const EXPLANATIONS: [Rule; 2] = [SERIALISED, PREPARATION];
 /// Rules of changes over time.
 const CHANGES: [Rule; 3] = [LEVEL_OVER_RUN, LEVEL_WITHIN_TRIALS, LEVEL_IN_WARM_UP];
+
+/// Rules of limits that change a decision.
+const LIMITS: [Rule; 2] = [NOT_STEADY, NOT_WRITTEN_OVER];
 
 /// A run with what it says.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +95,7 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
     };
     all.extend(of_claims(|role| role <= Role::BestInSettings));
     all.extend(of_rules(runs, &CHANGES));
+    all.extend(of_rules(runs, &LIMITS));
     all.extend(of_claims(|role| role > Role::BestInSettings));
     all.truncate(HEADLINES_MAX);
     all
