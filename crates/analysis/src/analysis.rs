@@ -13,14 +13,14 @@ mod verified;
 
 pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, Relief, Shortfall};
-pub use disturbance::{CellDisturbance, Group, Split};
+pub use disturbance::{CellDisturbance, Split, TrialGroup};
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_workload::response::Response;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
-pub use served::Served;
+pub use served::CellServed;
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ pub struct CellAnalysis {
     /// Median over the trials of the page faults that took no I/O.
     pub minor_faults: Option<f64>,
     /// Where the bytes came from; `None` without trials.
-    pub served: Option<Served>,
+    pub served: Option<CellServed>,
     /// What reading back has shown; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
     /// What went on around its trials.
@@ -151,19 +151,19 @@ impl CellAnalysis {
 
     /// Whether every measured trial was served by the device.
     pub fn is_device(&self) -> bool {
-        self.served.as_ref().is_some_and(Served::is_device)
+        self.served.as_ref().is_some_and(CellServed::is_device)
     }
 
     /// Whether every measured trial was served by what was measured, the device or the model.
     pub fn is_target(&self) -> bool {
-        self.served.as_ref().is_some_and(Served::is_target)
+        self.served.as_ref().is_some_and(CellServed::is_target)
     }
 
     /// Whether every measured trial was served by what the cell asks for: the page cache where it was filled on purpose,
     /// nothing where there is no I/O, else the device or the model in its place.
     pub fn is_as_asked(&self) -> bool {
         let trial = self.cell.trial();
-        let verdict = self.served.as_ref().and_then(Served::unanimous);
+        let verdict = self.served.as_ref().and_then(CellServed::unanimous);
         verdict.is_some_and(|verdict| match (trial.backend, trial.cache) {
             (Backend::Null, _) => verdict == ServedBy::NotStorage,
             (_, CacheState::Hot) => verdict == ServedBy::PageCache,

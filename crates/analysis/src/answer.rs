@@ -3,7 +3,7 @@
 use iolab_record::question::Asked;
 use iolab_record::{RunRecord, RunStatus, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::level::Levels;
+use iolab_workload::service_level::ServiceLevels;
 
 use crate::fitness::{Answer, CellAnswer, Evidence, Verdicts};
 use crate::slo::SearchAnswer;
@@ -12,14 +12,14 @@ use crate::slo::SearchAnswer;
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunAnswer {
     /// What was found.
-    pub found: Found,
+    pub found: AnswerBasis,
     /// How the run stands: unless it is done, nothing is answered.
     pub status: RunStatus,
 }
 
 /// What the trials of a run say of the levels of its question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum AnswerBasis {
     /// Whether they hold in every cell.
     Cells(Verdicts),
     /// Up to which rate they hold.
@@ -42,9 +42,11 @@ impl RunAnswer {
         };
         let levels = question.levels();
         let found = match &question.of {
-            Asked::Cells => Found::Cells(Verdicts::of(&levels, record, latencies)?),
-            Asked::Limit => Found::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?)),
-            Asked::Fit(_) => Found::Workload(of_workload(&levels, record, latencies)?),
+            Asked::Cells => AnswerBasis::Cells(Verdicts::of(&levels, record, latencies)?),
+            Asked::Limit => {
+                AnswerBasis::Limit(Box::new(SearchAnswer::of(&levels, record, latencies)?))
+            }
+            Asked::Fit(_) => AnswerBasis::Workload(of_workload(&levels, record, latencies)?),
         };
         Ok(Some(Self {
             found,
@@ -61,16 +63,16 @@ impl RunAnswer {
     pub fn answer(&self) -> Answer {
         match &self.found {
             _ if !self.is_complete() => Answer::CannotTell,
-            Found::Cells(verdicts) => verdicts.answer,
-            Found::Limit(found) => found.answer(),
-            Found::Workload(found) => found.answer(),
+            AnswerBasis::Cells(verdicts) => verdicts.answer,
+            AnswerBasis::Limit(found) => found.answer(),
+            AnswerBasis::Workload(found) => found.answer(),
         }
     }
 }
 
 /// What the run of a workload found; a workload has one cell. Nothing where nothing was measured.
 fn of_workload(
-    levels: &Levels,
+    levels: &ServiceLevels,
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
 ) -> Result<CellAnswer> {

@@ -16,7 +16,7 @@ pub use peers::{PEER_MARGIN, with_peers};
 use iolab_record::TargetKind;
 use iolab_workload::Result;
 
-use crate::analysed::AnalysedRun;
+use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
 use crate::imbalance::Imbalance;
 
@@ -40,12 +40,12 @@ pub enum Better {
 
 impl Better {
     /// What a shown change says, by its direction.
-    pub(crate) fn verdict(self, is_higher: bool) -> Verdict {
+    pub(crate) fn verdict(self, is_higher: bool) -> CellVerdict {
         match (self, is_higher) {
-            (Better::Higher, true) | (Better::Lower, false) => Verdict::Faster,
-            (Better::Higher, false) | (Better::Lower, true) => Verdict::Slower,
-            (Better::Unstated, true) => Verdict::Higher,
-            (Better::Unstated, false) => Verdict::Lower,
+            (Better::Higher, true) | (Better::Lower, false) => CellVerdict::Faster,
+            (Better::Higher, false) | (Better::Lower, true) => CellVerdict::Slower,
+            (Better::Unstated, true) => CellVerdict::Higher,
+            (Better::Unstated, false) => CellVerdict::Lower,
         }
     }
 }
@@ -62,7 +62,7 @@ impl From<Response> for Better {
 
 /// A test for a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Test {
+pub enum HypothesisTest {
     /// Welch's t test: means, variances may differ.
     Welch,
     /// Student's t test: means, equal variances.
@@ -71,12 +71,12 @@ pub enum Test {
     MannWhitney,
 }
 
-impl fmt::Display for Test {
+impl fmt::Display for HypothesisTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Test::Welch => "Welch",
-            Test::Student => "Student",
-            Test::MannWhitney => "Mann-Whitney",
+            HypothesisTest::Welch => "Welch",
+            HypothesisTest::Student => "Student",
+            HypothesisTest::MannWhitney => "Mann-Whitney",
         })
     }
 }
@@ -87,7 +87,7 @@ pub struct Criteria {
     /// The smallest change that matters, a share: with 0.05 ratios from 1/1.05 to 1.05 are equal for all purposes.
     pub margin: f64,
     /// The tests whose p values are wanted; the first one decides.
-    pub tests: Vec<Test>,
+    pub tests: Vec<HypothesisTest>,
     /// Which value is the better, where the values do not say it themselves.
     pub better: Better,
     /// Numbers of trials for which the p values are wanted too, the first ones of each side.
@@ -98,7 +98,7 @@ pub struct Criteria {
 
 /// What the verdicts of a comparison rest on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ReplicationUnit {
     /// Bare numbers, taken for independent.
     Numbers,
     /// The ratios within the blocks that both sides went through in one run.
@@ -115,8 +115,8 @@ pub enum Unit {
 
 impl Criteria {
     /// The test that decides.
-    pub fn deciding(&self) -> Test {
-        self.tests.first().copied().unwrap_or(Test::Welch)
+    pub fn deciding(&self) -> HypothesisTest {
+        self.tests.first().copied().unwrap_or(HypothesisTest::Welch)
     }
 }
 
@@ -139,7 +139,7 @@ pub struct Pair {
 
 /// What can be said of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CellVerdict {
     /// The new side is better by more than the margin.
     Faster,
     /// The new side is worse by more than the margin.
@@ -165,30 +165,33 @@ pub enum Verdict {
     CannotTell,
 }
 
-impl Verdict {
+impl CellVerdict {
     /// Whether it leaves the question open.
     pub fn is_open(self) -> bool {
         matches!(
             self,
-            Verdict::CannotTell | Verdict::Drifting | Verdict::OneRunEach | Verdict::Disturbed
+            CellVerdict::CannotTell
+                | CellVerdict::Drifting
+                | CellVerdict::OneRunEach
+                | CellVerdict::Disturbed
         )
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CellVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Higher => "higher",
-            Verdict::Lower => "lower",
-            Verdict::Equivalent => "equivalent",
-            Verdict::Identical => "identical",
-            Verdict::NoChange => "no change shown",
-            Verdict::Drifting => "cannot tell (drift)",
-            Verdict::OneRunEach => "cannot tell (one run each)",
-            Verdict::Disturbed => "cannot tell (disturbed)",
-            Verdict::CannotTell => "cannot tell",
+            CellVerdict::Faster => "faster",
+            CellVerdict::Slower => "slower",
+            CellVerdict::Higher => "higher",
+            CellVerdict::Lower => "lower",
+            CellVerdict::Equivalent => "equivalent",
+            CellVerdict::Identical => "identical",
+            CellVerdict::NoChange => "no change shown",
+            CellVerdict::Drifting => "cannot tell (drift)",
+            CellVerdict::OneRunEach => "cannot tell (one run each)",
+            CellVerdict::Disturbed => "cannot tell (disturbed)",
+            CellVerdict::CannotTell => "cannot tell",
         })
     }
 }
@@ -226,11 +229,11 @@ pub struct Repeats {
 
 impl Repeats {
     /// The p value of one test.
-    pub fn p(&self, test: Test) -> Option<f64> {
+    pub fn p(&self, test: HypothesisTest) -> Option<f64> {
         match test {
-            Test::Welch => self.welch_p,
-            Test::Student => self.student_p,
-            Test::MannWhitney => self.mann_whitney_p,
+            HypothesisTest::Welch => self.welch_p,
+            HypothesisTest::Student => self.student_p,
+            HypothesisTest::MannWhitney => self.mann_whitney_p,
         }
     }
 }
@@ -275,7 +278,7 @@ pub struct CellComparison {
     /// `dependent_p` adjusted likewise.
     pub dependent_p_adjusted: Option<f64>,
     /// What can be said.
-    pub verdict: Verdict,
+    pub verdict: CellVerdict,
     /// How many trials would settle it, where nothing can be said.
     pub further: Option<Further>,
     /// p values of the first trials.
@@ -284,11 +287,11 @@ pub struct CellComparison {
 
 impl CellComparison {
     /// The p value of one test, not adjusted.
-    pub fn p(&self, test: Test) -> Option<f64> {
+    pub fn p(&self, test: HypothesisTest) -> Option<f64> {
         match test {
-            Test::Welch => self.welch.map(|t| t.p),
-            Test::Student => self.student.map(|t| t.p),
-            Test::MannWhitney => self.mann_whitney.map(|t| t.p),
+            HypothesisTest::Welch => self.welch.map(|t| t.p),
+            HypothesisTest::Student => self.student.map(|t| t.p),
+            HypothesisTest::MannWhitney => self.mann_whitney.map(|t| t.p),
         }
     }
 
@@ -337,7 +340,7 @@ pub struct Comparison {
     /// In what the sides differ besides.
     pub differences: Vec<Difference>,
     /// What the verdicts rest on.
-    pub unit: Unit,
+    pub unit: ReplicationUnit,
     /// What was asked.
     pub terms: Criteria,
     /// The values, in the order of the base's cells.
@@ -370,15 +373,15 @@ impl Comparison {
             ..terms
         };
         let unit = if std::ptr::eq(base.run, new.run) {
-            Unit::Blocks
+            ReplicationUnit::Blocks
         } else if base.run.record().is_same_run(new.run.record()) {
-            Unit::SameRun
+            ReplicationUnit::SameRun
         } else if computed(base.run) && computed(new.run) {
-            Unit::ComputedRuns
+            ReplicationUnit::ComputedRuns
         } else if terms.within_run {
-            Unit::TrialsWithinRuns
+            ReplicationUnit::TrialsWithinRuns
         } else {
-            Unit::Runs
+            ReplicationUnit::Runs
         };
         let [base, new] = names;
         Ok(Self {
@@ -416,8 +419,8 @@ impl Comparison {
             only_base: Vec::new(),
             only_new: Vec::new(),
             differences: Vec::new(),
-            cells: judge::compare(&pairs, &terms, Unit::Numbers),
-            unit: Unit::Numbers,
+            cells: judge::compare(&pairs, &terms, ReplicationUnit::Numbers),
+            unit: ReplicationUnit::Numbers,
             overall: None,
             pairs,
             terms,
@@ -431,7 +434,7 @@ impl Comparison {
     }
 
     /// How many cells have this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub fn count(&self, verdict: CellVerdict) -> usize {
         self.cells
             .iter()
             .filter(|cell| cell.verdict == verdict)
@@ -440,7 +443,7 @@ impl Comparison {
 
     /// The conclusion over all cells.
     pub fn conclusion(&self) -> Conclusion {
-        if self.count(Verdict::Slower) > 0 {
+        if self.count(CellVerdict::Slower) > 0 {
             Conclusion::Regression
         } else if self.cells.iter().any(|cell| cell.verdict.is_open()) {
             Conclusion::CannotTell

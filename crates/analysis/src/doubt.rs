@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::{Cell, RunRecord, Sample, ServedBy, Verdict};
+use iolab_record::{Cell, RunRecord, Sample, ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceStat, FlushCounter, Traffic};
 use iolab_workload::response::Response;
 use iolab_workload::trial::{CacheState, SyncPolicy};
@@ -284,7 +284,7 @@ fn not_synced(cell: &Cell) -> Option<Reason> {
 }
 
 /// Whether a trial's bytes may not have been carried by the storage.
-fn is_open(cell: &Cell, verdict: &Verdict) -> bool {
+fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
     let trial = cell.trial();
     match verdict.served_by {
         ServedBy::Device | ServedBy::Model => false,
@@ -294,7 +294,7 @@ fn is_open(cell: &Cell, verdict: &Verdict) -> bool {
     }
 }
 
-fn served(verdict: &Verdict) -> Reason {
+fn served(verdict: &ServedVerdict) -> Reason {
     Reason::ServedBy {
         served_by: verdict.served_by,
         reason: verdict.reason.clone(),

@@ -5,7 +5,7 @@ mod judge;
 
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
-pub use judge::{Change, Evidence, Judged, Times, counted, judge, keeps, together};
+pub use judge::{Change, Evidence, Judged, Times, counted, judge, keeps, merge_answers};
 
 use iolab_workload::named;
 

@@ -4,7 +4,7 @@
 use iolab_workload::{Error, Result};
 
 use crate::compare::Conclusion;
-use crate::runs::kin::{Kinship, LeftOut};
+use crate::runs::comparable_runs::{Comparability, ExcludedRun};
 use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
 use iolab_record::RunStatus;
 
@@ -14,7 +14,7 @@ pub struct GateTerms {
     /// How changes are judged.
     pub runs: RunCriteria,
     /// Which runs are of one line.
-    pub kinship: Kinship,
+    pub kinship: Comparability,
     /// Most earlier runs that are used: the last ones.
     pub last: usize,
     /// The change, as a share, that the gate must be able to find in each cell; `None` where any will do.
@@ -31,7 +31,7 @@ pub struct Gate {
     /// How many earlier runs there are.
     pub history: usize,
     /// Why other runs are left out: a reason for each file.
-    pub unused: Vec<LeftOut>,
+    pub unused: Vec<ExcludedRun>,
     /// The change that it must be able to find.
     pub must_find: Option<f64>,
 }

@@ -6,7 +6,7 @@ use iolab_workload::{Error, Result};
 use crate::analysis::{CellAnalysis, Response};
 use crate::compare::ALPHA;
 use crate::compare::matching::common_factors;
-use crate::runs::kin::{Kinship, LeftOut, Unlike};
+use crate::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
 use crate::runs::matching::{Side, sources};
 use crate::runs::{FiledRun, RunName, in_time};
 use iolab_record::RunStatus;
@@ -17,14 +17,14 @@ use iolab_workload::settings::cell_label;
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     /// Runs that belong together, the longest line first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ExperimentLine>,
     /// Runs that are in no line, and why.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ExcludedRun>,
 }
 
 /// One experiment on one machine and target, in the order of time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct ExperimentLine {
     /// Name of the experiment.
     pub experiment: String,
     /// What is shown.
@@ -70,7 +70,7 @@ pub struct RunPoint {
 /// A shift of the level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// The first run of the new level, a place in [`Line::runs`].
+    /// The first run of the new level, a place in [`ExperimentLine::runs`].
     pub at: usize,
     /// The last run of the old level.
     pub after: usize,
@@ -81,7 +81,7 @@ pub struct Shift {
 /// Something that changed in the environment from a run to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The first run with the new value, a place in [`Line::runs`].
+    /// The first run with the new value, a place in [`ExperimentLine::runs`].
     pub at: usize,
     /// What: a key of the environment, or the version of iolab.
     pub what: String,
@@ -96,18 +96,18 @@ impl History {
     ///
     /// # Errors
     /// Of kind usage where the definition in a run file is needed and cannot be read.
-    pub fn of(runs: &[FiledRun<'_>], kinship: Kinship) -> Result<Self> {
+    pub fn of(runs: &[FiledRun<'_>], kinship: Comparability) -> Result<Self> {
         let mut lines: Vec<Vec<FiledRun<'_>>> = Vec::new();
         let mut left_out = Vec::new();
         for run in in_time(runs) {
             if run.run.record().run.status != RunStatus::Done {
-                left_out.push((run.file.to_owned(), Unlike::Unfinished));
+                left_out.push((run.file.to_owned(), ExclusionReason::Unfinished));
                 continue;
             }
             let mut home = None;
             for (place, line) in lines.iter().enumerate() {
                 let last = line[line.len() - 1];
-                if kinship.strange(&last, &run)?.is_none() {
+                if kinship.incompatibility(&last, &run)?.is_none() {
                     home = Some(place);
                     break;
                 }
@@ -117,13 +117,14 @@ impl History {
                 None => lines.push(vec![run]),
             }
         }
-        let mut lines: Vec<Line> = lines.iter().map(|runs| line(runs)).collect::<Result<_>>()?;
+        let mut lines: Vec<ExperimentLine> =
+            lines.iter().map(|runs| line(runs)).collect::<Result<_>>()?;
         lines.sort_by_key(|line| std::cmp::Reverse(line.runs.len()));
         Ok(Self { lines, left_out })
     }
 }
 
-impl Line {
+impl ExperimentLine {
     /// A line of runs of one experiment, which are given in the order of time.
     ///
     /// # Errors
@@ -157,7 +158,7 @@ impl Line {
     }
 }
 
-fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
+fn line(runs: &[FiledRun<'_>]) -> Result<ExperimentLine> {
     let last = runs[runs.len() - 1].run.record();
     let factors = common_factors(&sources(runs));
     let side = Side::new(runs, &factors)?;
@@ -167,9 +168,9 @@ fn line(runs: &[FiledRun<'_>]) -> Result<Line> {
     };
     let all: Vec<(Vec<String>, Vec<Option<RunPoint>>)> =
         side.levels().into_iter().map(of_cell).collect();
-    let together = together(&all);
+    let together = merge_cells(&all);
     let series = all.len() + usize::from(together.is_some());
-    Ok(Line {
+    Ok(ExperimentLine {
         experiment: last.experiment.name.clone(),
         response: last.experiment.response,
         target: last.target_text(),
@@ -194,7 +195,7 @@ fn point(cell: &CellAnalysis) -> Option<RunPoint> {
 }
 
 /// The geometric mean over the cells that every run has, relative to that over all runs.
-fn together(cells: &[(Vec<String>, Vec<Option<RunPoint>>)]) -> Option<Vec<Option<RunPoint>>> {
+fn merge_cells(cells: &[(Vec<String>, Vec<Option<RunPoint>>)]) -> Option<Vec<Option<RunPoint>>> {
     let logs: Vec<Vec<f64>> = cells
         .iter()
         .filter_map(|(_, points)| points.iter().map(|point| log(point.as_ref()?)).collect())

@@ -1,13 +1,13 @@
 //! iolab-analysis: cells, curves, time and comparisons: numbers, pure functions of a record.
 //!
 //! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each, `gate.rs` a new
-//! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `glance.rs` the numbers that
-//! are compared most, `outline.rs` a run as one small curve, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
+//! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `headline_numbers.rs` the numbers that
+//! are compared most, `sparkline.rs` a run as one small curve, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
 //! answer, `fitness.rs`
 //! whether service levels hold, `slo.rs` the search for the greatest rate at which they do, `answer.rs` what a run answers to its
 //! question.
 
-pub mod analysed;
+pub mod analysed_run;
 pub mod analysis;
 pub mod answer;
 pub mod bends;
@@ -18,16 +18,16 @@ pub mod doubt;
 pub mod equivalence;
 pub mod fitness;
 pub mod gate;
-pub mod glance;
+pub mod headline_numbers;
 pub mod history;
 pub mod imbalance;
 pub mod latencies;
 pub mod optimum;
-pub mod outline;
 pub mod preparation;
 pub mod refine;
 pub mod runs;
 pub mod series_tests;
 pub mod slo;
+pub mod sparkline;
 pub mod thresholds;
 pub mod timeline;

@@ -1,8 +1,8 @@
 //! Several runs of a side against several of the other, or a new run against earlier ones: the run is the unit, and what
 //! differs from run to run is the yardstick.
 
+pub mod comparable_runs;
 mod judge;
-pub mod kin;
 pub(crate) mod matching;
 
 use iolab_record::{RunRecord, ServedBy};
@@ -11,9 +11,9 @@ use iolab_workload::{Error, Result};
 
 pub use judge::{Judged, RunCell, judge};
 
-use crate::analysed::AnalysedRun;
+use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
-use crate::compare::{ALPHA, Conclusion, Difference, Verdict};
+use crate::compare::{ALPHA, CellVerdict, Conclusion, Difference};
 use crate::imbalance::Imbalance;
 
 /// Chance with which the change that is reported as detectable would have been found.
@@ -162,13 +162,13 @@ impl RunsComparison {
     }
 
     /// How many cells have this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub fn count(&self, verdict: CellVerdict) -> usize {
         let of = |cell: &&RunsCell| cell.judged.verdict == verdict;
         self.cells.iter().filter(of).count()
     }
 
     /// Whether the cells or all of them together have this verdict.
-    pub fn any(&self, verdict: Verdict) -> bool {
+    pub fn any(&self, verdict: CellVerdict) -> bool {
         let overall = self.overall.is_some_and(|all| all.verdict == verdict);
         overall || self.count(verdict) > 0
     }
@@ -176,7 +176,7 @@ impl RunsComparison {
     /// The conclusion over all cells. Cells that only the base has leave the question open.
     pub fn conclusion(&self) -> Conclusion {
         let open = |cell: &RunsCell| cell.judged.verdict.is_open();
-        if self.any(Verdict::Slower) {
+        if self.any(CellVerdict::Slower) {
             Conclusion::Regression
         } else if self.cells.iter().any(open) || !self.only_base.is_empty() {
             Conclusion::CannotTell

@@ -12,6 +12,6 @@ mod values;
 mod visits;
 
 pub use answer::{RateAnswer, SearchAnswer};
-pub use search::{Limit, RatePoint, Search, Step};
+pub use search::{RateLimit, RatePoint, Search, Step};
 pub use values::{LevelValues, level_values};
 pub use visits::{Shown, Visits};

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use iolab_workload::plain::steers;
+use iolab_workload::escape_control::steers;
 
 /// Whether a character is replaced: it steers a terminal, and is no line break or tab of iolab's own.
 fn is_replaced(c: char) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use iolab_cluster::launch::Launch;
 #[cfg(feature = "mpi")]
 use iolab_cluster::mpi::Wait;
-use iolab_runner::ranks::{Ranks, own};
+use iolab_runner::ranks::{Ranks, per_rank_paths};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
@@ -46,8 +46,8 @@ fn is_launched() -> bool {
 /// Of kind usage: it is one for several processes, or not UTF-8.
 pub(crate) fn place(named: &Path) -> Result<PathBuf> {
     match cfg!(feature = "mpi") && is_launched() {
-        true => own::of_one(named),
-        false => own::alone(named),
+        true => per_rank_paths::of_one(named),
+        false => per_rank_paths::alone(named),
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
 #[cfg(feature = "mpi")]
 fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
-    use iolab_cluster::mpi::{Limits, Mpi};
+    use iolab_cluster::mpi::{Mpi, MpiTimeouts};
     use iolab_host::clock::Clock;
 
     if !is_launched() {
@@ -92,7 +92,7 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     let rank = launch().and_then(|launch| launch.rank).unwrap_or(0);
     let turn = Duration::from_secs(rank.min(8).into());
     let clock_ns = move || own.ns_between(0, own.now()) as i64;
-    let limits = Limits {
+    let limits = MpiTimeouts {
         start: START + turn,
         end: turn + if rank == 0 { END } else { REPORT },
     };
@@ -106,7 +106,7 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
             Some(launch) => Err(launch.unconnected().into()),
         };
     }
-    let ranks = Ranks::new(Box::new(link), clock, iolab_runner::words);
+    let ranks = Ranks::new(Box::new(link), clock, iolab_runner::describe_failure);
     Ok(Some(Rc::new(ranks)))
 }
 

@@ -6,7 +6,7 @@ use iolab_workload::quantity::significant;
 use serde_json::{Value, json};
 
 use iolab_report::layout::{self, Column, paragraph, wrap};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Names, titles and sources, for a terminal of `width` columns.
 pub(crate) fn list_text(models: &[(&str, Definition)], width: u16) -> String {
@@ -14,9 +14,12 @@ pub(crate) fn list_text(models: &[(&str, Definition)], width: u16) -> String {
     let width = width.max(layout::WIDTH_MIN);
     let mut text = String::new();
     for (name, definition) in models {
-        text.push_str(&format!("{name:longest$}  {}\n", plain(&definition.title)));
+        text.push_str(&format!(
+            "{name:longest$}  {}\n",
+            escape_control(&definition.title)
+        ));
         for source in &definition.source {
-            text.push_str(&paragraph(&plain(source), "    - ", width));
+            text.push_str(&paragraph(&escape_control(source), "    - ", width));
         }
     }
     text
@@ -49,7 +52,7 @@ pub(crate) fn check_text(definition: &Definition, check: &Check, width: u16) -> 
     ];
     let mut text = format!(
         "{}\n{}",
-        plain(&definition.title),
+        escape_control(&definition.title),
         layout::text(columns, width)
     );
     let notes = "measured, modelled: mean service time. rms: distance of the two distributions. median, p95: \

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
@@ -14,7 +14,7 @@ use iolab_plan::named_file;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::comparison_table;
-use iolab_report::durable;
+use iolab_report::durable_write;
 use iolab_report::equivalence;
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::findings::{Finding, conclusion};
@@ -24,7 +24,7 @@ use iolab_report::overview::Overview;
 use iolab_report::panels;
 use iolab_report::preparation as prepare;
 use iolab_report::table;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::exit::Outcome;
@@ -119,13 +119,13 @@ fn heading(analysis: &Analysis, style: Style, to: &mut dyn Write) -> Outcome {
         writeln!(
             to,
             "{}\n",
-            paragraph(&plain(&line), "", style.width).trim_end()
+            paragraph(&escape_control(&line), "", style.width).trim_end()
         )?;
     }
     Ok(writeln!(
         to,
         "{}",
-        wrapped(&plain(&analysis.question), style.width)
+        wrapped(&escape_control(&analysis.question), style.width)
     )?)
 }
 
@@ -140,8 +140,8 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
 /// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
 fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
-    if durable::asks(input) {
-        return Ok(write!(to, "{}", durable::text(input, &style))?);
+    if durable_write::asks(input) {
+        return Ok(write!(to, "{}", durable_write::text(input, &style))?);
     }
     heading(analysis, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
@@ -175,7 +175,7 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
         write!(
             to,
             "{}",
-            paragraph(&plain(text.as_ref()), "- ", style.width)
+            paragraph(&escape_control(text.as_ref()), "- ", style.width)
         )?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use iolab_runner::{Observer, Progress};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::units::rough_duration;
 
 use crate::output;
@@ -145,7 +145,7 @@ impl Observer for Display {
             return;
         }
         self.told.push(message.to_owned());
-        let line = format!("note: {}", plain(message));
+        let line = format!("note: {}", escape_control(message));
         match &self.bar {
             Some(bar) => bar.suspend(|| output::note(line)),
             None => output::note(line),

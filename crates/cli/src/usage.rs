@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
-use iolab_workload::foreign::unknown_option;
+use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
 use crate::arguments::Arguments;

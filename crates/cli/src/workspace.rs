@@ -25,7 +25,7 @@ use crate::progress::Display;
 use crate::stop;
 
 /// What is measured on.
-enum Place {
+enum OpenedSystem {
     Targets(Targets),
     Programs(Box<Programs>),
     Model(Box<Disk>),
@@ -33,7 +33,7 @@ enum Place {
 
 /// An opened target with what it takes to measure on it. Dropping it removes what was made for that.
 pub(crate) struct Workspace {
-    place: Place,
+    place: OpenedSystem,
     clock: Clock,
     stop: Arc<AtomicBool>,
     preflight: Vec<Preflight>,
@@ -55,7 +55,7 @@ impl Workspace {
             None => launcher::place(named),
         };
         let targets = Targets::open_at(named, needs, &place)?;
-        Ok(Self::at(Place::Targets(targets), stop))
+        Ok(Self::at(OpenedSystem::Targets(targets), stop))
     }
 
     /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
@@ -69,7 +69,7 @@ impl Workspace {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
-        Ok(Self::at(Place::Programs(Box::new(programs?)), stop))
+        Ok(Self::at(OpenedSystem::Programs(Box::new(programs?)), stop))
     }
 
     /// Catches signals; there is nothing to open.
@@ -78,10 +78,10 @@ impl Workspace {
     /// When signals cannot be caught.
     pub(crate) fn for_model(disk: Disk) -> Result<Self> {
         let stop = stop::on_signals()?;
-        Ok(Self::at(Place::Model(Box::new(disk)), stop))
+        Ok(Self::at(OpenedSystem::Model(Box::new(disk)), stop))
     }
 
-    fn at(place: Place, stop: Arc<AtomicBool>) -> Self {
+    fn at(place: OpenedSystem, stop: Arc<AtomicBool>) -> Self {
         let workspace = Self {
             place,
             clock: Clock::calibrate(),
@@ -101,7 +101,7 @@ impl Workspace {
     /// # Errors
     /// What keeps one of them from that.
     pub(crate) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
-        if let Place::Targets(targets) = &mut self.place {
+        if let OpenedSystem::Targets(targets) = &mut self.place {
             targets.divide(&ranks);
             // The clocks of the ranks are compared by the one that each of them reads.
             self.clock = ranks.clock();
@@ -112,17 +112,17 @@ impl Workspace {
     }
 
     /// What is measured on.
-    pub(crate) fn place(&self) -> iolab_runner::Place<'_> {
+    pub(crate) fn place(&self) -> iolab_runner::SystemUnderTest<'_> {
         match &self.place {
-            Place::Targets(targets) => iolab_runner::Place::Targets(targets),
-            Place::Programs(programs) => iolab_runner::Place::Programs(programs),
-            Place::Model(disk) => iolab_runner::Place::Model(disk),
+            OpenedSystem::Targets(targets) => iolab_runner::SystemUnderTest::Targets(targets),
+            OpenedSystem::Programs(programs) => iolab_runner::SystemUnderTest::Programs(programs),
+            OpenedSystem::Model(disk) => iolab_runner::SystemUnderTest::Model(disk),
         }
     }
 
     /// Whether time is that of a model.
     pub(crate) fn is_virtual(&self) -> bool {
-        matches!(self.place, Place::Model(_))
+        matches!(self.place, OpenedSystem::Model(_))
     }
 
     /// Lets experiments go through the page cache where a target cannot do direct I/O and
@@ -161,8 +161,8 @@ impl Workspace {
     /// When a write fails, or the user interrupts.
     pub(crate) fn fill(&self, seed: u64) -> Result<()> {
         match &self.place {
-            Place::Model(_) => Ok(()),
-            Place::Targets(targets) => {
+            OpenedSystem::Model(_) => Ok(()),
+            OpenedSystem::Targets(targets) => {
                 let is_scratch =
                     |(_, target): (&Path, &Target)| target.kind() == TargetKind::Scratch;
                 let scratch = targets.iter().filter(|target| is_scratch(*target)).count();
@@ -180,7 +180,7 @@ impl Workspace {
                     None => own(),
                 }
             }
-            Place::Programs(programs) => {
+            OpenedSystem::Programs(programs) => {
                 let total = programs.bytes();
                 let mut display = Display::new("filling the scratch files");
                 programs.fill(seed, &self.stop, &mut |done| display.filled(done, total))
@@ -190,7 +190,7 @@ impl Workspace {
 
     /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
     /// called once the target is filled.
-    pub(crate) fn look_around(&mut self, plans: &[Plan]) {
+    pub(crate) fn check_before_run(&mut self, plans: &[Plan]) {
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
@@ -205,15 +205,15 @@ impl Workspace {
     ///
     /// # Errors
     /// Of kind usage: what is no ceiling; else what a probe meets.
-    pub(crate) fn find_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
-        if matches!(self.place, Place::Programs(_)) {
+    pub(crate) fn determine_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
+        if matches!(self.place, OpenedSystem::Programs(_)) {
             return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
         }
         if asked != "measure" {
             self.peaks = Peaks::parse(asked)?.environment(PeakSource::Stated);
             return Ok(());
         }
-        let Place::Targets(targets) = &self.place else {
+        let OpenedSystem::Targets(targets) = &self.place else {
             return Err(Error::usage("the ceilings of a model are not measured")
                 .hint("state them: --peak read=200MB/s,iops=100"));
         };
@@ -258,9 +258,9 @@ impl Workspace {
     pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
         let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
         let own = match self.place {
-            Place::Targets(targets) => targets.remove(),
-            Place::Programs(programs) => programs.close(),
-            Place::Model(_) => Ok(()),
+            OpenedSystem::Targets(targets) => targets.remove(),
+            OpenedSystem::Programs(programs) => programs.close(),
+            OpenedSystem::Model(_) => Ok(()),
         };
         let closed = match (theirs, own) {
             (Err(left), Err(more)) => Err(left.also(more.message())),

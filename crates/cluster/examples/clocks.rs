@@ -12,16 +12,16 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock};
+use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::Link;
-use iolab_cluster::mpi::{Limits, Mpi};
-use iolab_cluster::span::{Activity, CumulativeBytes};
-use iolab_cluster::team::{Gathered, Team};
+use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Contribution, Habits, Halt, Whole};
+use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts, Whole};
 use iolab_cluster::wire::{Reader, Writer};
 
-const HABITS: Habits = Habits {
+const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,
     timeout: Duration::from_secs(10),
     trial: Duration::from_secs(60),
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let trials = std::env::args().nth(1).and_then(|count| count.parse().ok());
     let zero = Instant::now();
     let limit = Duration::from_secs(300);
-    let limits = Limits {
+    let limits = MpiTimeouts {
         start: limit,
         end: limit,
     };

@@ -9,15 +9,15 @@
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use iolab_cluster::accounts::Shares;
+use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
+use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::Link;
-use iolab_cluster::outcome::{Deed, RankPart};
-use iolab_cluster::span::{Activity, CumulativeBytes};
-use iolab_cluster::team::{Gathered, Team};
+use iolab_cluster::outcome::{RankPart, TrialContribution};
+use iolab_cluster::shared_counters::Shares;
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Contribution, Habits, Whole};
-use iolab_cluster::virtual_network::{Costs, Seat, Skew, Traffic, network};
+use iolab_cluster::trial::{Contribution, TrialTimeouts, Whole};
+use iolab_cluster::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_cluster::wire::{Reader, Writer};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse, SharedAccounts,
@@ -27,10 +27,10 @@ use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Ended, Outcome, Tally};
-use iolab_workload::region::{Extents, Region, Residency};
+use iolab_workload::region_state::{Extents, Region, Residency};
 use iolab_workload::series::{INTERVAL_NS, Interval, Series};
 
-const HABITS: Habits = Habits {
+const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,
     timeout: Duration::from_secs(10),
     trial: Duration::from_secs(100),
@@ -88,11 +88,11 @@ struct Yield {
     rank: u64,
     /// By the rank's own clock, ns.
     active: (i64, i64),
-    deed: Option<Deed>,
+    deed: Option<TrialContribution>,
 }
 
 impl Yield {
-    fn of(deed: Deed) -> Self {
+    fn of(deed: TrialContribution) -> Self {
         Self {
             rank: 0,
             active: (0, 0),
@@ -100,7 +100,7 @@ impl Yield {
         }
     }
 
-    fn into_deed(self) -> Deed {
+    fn into_deed(self) -> TrialContribution {
         let made = || deed(self.rank, self.active);
         self.deed.unwrap_or_else(made)
     }
@@ -115,7 +115,7 @@ impl Gathered for Yield {
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Deed::read(from).map(Self::of)
+        TrialContribution::read(from).map(Self::of)
     }
 
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
@@ -128,7 +128,7 @@ impl Gathered for Yield {
 }
 
 /// A trial of 10,000 reads, without a rate: every counter and all that is seen of the region has a value.
-fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
+fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
     const REQUESTS: u64 = 10_000;
     let seen = Residency {
         looked_bytes: BYTES,
@@ -208,7 +208,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> Deed {
         cpus_used: Cpus::new([(rank % 64) as u32]),
         ..Outcome::default()
     };
-    let mut deed = Deed {
+    let mut deed = TrialContribution {
         outcome,
         shares: Shares::ALONE,
         apart: true,
@@ -253,7 +253,7 @@ struct Cost {
     message: usize,
 }
 
-fn rank(seat: Seat) -> Option<Cost> {
+fn rank(seat: VirtualLink) -> Option<Cost> {
     let number = seat.rank();
     let mut team = Team::new(seat, FANOUT);
     let start = team.start(HABITS, Ok(())).expect("no rank is lost");

@@ -3,8 +3,8 @@
 use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::PerOperation;
-use iolab_workload::region::Region;
-use iolab_workload::summary::{LatencySummary, OperationSummary};
+use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
+use iolab_workload::region_state::Region;
 
 use crate::wire::{Reader, Wire, Writer, wired};
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::link::{Link, Lost, Why};
+use crate::link::{Link, LossReason, LostRank};
 
 /// A message, and the rank that sent it.
 type Parcel = (usize, Vec<u8>);
 
 /// One thread's place among the others.
-pub struct Thread {
+pub struct ThreadLink {
     rank: usize,
     inboxes: Arc<[Sender<Parcel>]>,
     inbox: Receiver<Parcel>,
@@ -20,11 +20,11 @@ pub struct Thread {
 }
 
 /// Places for so many threads, which read the same clock, ns.
-pub fn threads(count: usize, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Vec<Thread> {
+pub fn threads(count: usize, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Vec<ThreadLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| channel()).unzip();
     let inboxes: Arc<[_]> = inboxes.into();
     let clock: Arc<dyn Fn() -> i64 + Send + Sync> = Arc::new(clock);
-    let place = |(rank, inbox)| Thread {
+    let place = |(rank, inbox)| ThreadLink {
         rank,
         inboxes: inboxes.clone(),
         inbox,
@@ -34,7 +34,7 @@ pub fn threads(count: usize, clock: impl Fn() -> i64 + Send + Sync + 'static) ->
     receivers.into_iter().enumerate().map(place).collect()
 }
 
-impl Link for Thread {
+impl Link for ThreadLink {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -47,13 +47,13 @@ impl Link for Thread {
         (self.clock)()
     }
 
-    fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), LostRank> {
         // A thread that has ended is noticed by those who wait for its answer.
         let _ = self.inboxes[to].send((self.rank, message.to_vec()));
         Ok(())
     }
 
-    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
         let until = Instant::now() + timeout;
         loop {
             let earlier = self.waiting.get_mut(&from);
@@ -62,9 +62,9 @@ impl Link for Thread {
             }
             let left = until.saturating_duration_since(Instant::now());
             let Ok((sender, message)) = self.inbox.recv_timeout(left) else {
-                return Err(Lost {
+                return Err(LostRank {
                     rank: from,
-                    why: Why::Silent(timeout),
+                    why: LossReason::Silent(timeout),
                 });
             };
             self.waiting.entry(sender).or_default().push_back(message);

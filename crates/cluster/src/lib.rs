@@ -4,30 +4,30 @@
 //! Nothing here does I/O or starts trials. [`link::Link`] is what a transport offers; [`virtual_network`] is one whose
 //! time is computed, for tests and for estimates of cost.
 //!
-//! Files to begin with: `link.rs` what a transport offers, `tree.rs`, `greeting.rs` which ranks there are, and of which
-//! build, `team.rs` what goes down and up, `clock.rs` the clock of another rank, `span.rs` activity and throughput
-//! within bounds, `trial.rs` one trial by all ranks, `order.rs` what the root has the others do, `timeouts.rs` when a
+//! Files to begin with: `link.rs` what a transport offers, `tree.rs`, `handshake.rs` which ranks there are, and of which
+//! build, `collectives.rs` what goes down and up, `clock.rs` the clock of another rank, `activity.rs` activity and throughput
+//! within bounds, `trial.rs` one trial by all ranks, `root_order.rs` what the root has the others do, `timeouts.rs` when a
 //! rank counts as lost, `outcome.rs` outcomes on their way to the root, `client.rs` what ranks that share a page cache
-//! did together, `accounts.rs` which ranks read the same account of a device, `shift.rs` whose part a rank reads,
+//! did together, `shared_counters.rs` which ranks read the same account of a device, `read_shift.rs` whose part a rank reads,
 //! `launch.rs` whether mpirun or srun started several processes, `mpi.rs` the transport that ships, `in_process.rs` one
 //! between threads, `virtual_network.rs` one in virtual time.
 
-pub mod accounts;
+pub mod activity;
 pub mod client;
 pub mod clock;
-pub mod greeting;
+pub mod collectives;
+pub mod handshake;
 pub mod histogram;
 pub mod in_process;
 pub mod launch;
 pub mod link;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-pub mod order;
 pub mod outcome;
+pub mod read_shift;
+pub mod root_order;
 pub mod roster;
-pub mod shift;
-pub mod span;
-pub mod team;
+pub mod shared_counters;
 pub mod timeouts;
 pub mod tree;
 pub mod trial;

@@ -22,13 +22,13 @@ pub trait Link {
     ///
     /// # Errors
     /// When the rank took nothing for so much time.
-    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), Lost>;
+    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), LostRank>;
 
     /// The next message of a rank, waited for without taking the CPU from trials of other processes.
     ///
     /// # Errors
     /// When none came in so much time.
-    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost>;
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank>;
 
     /// Ends all ranks at once with this exit code, where the transport can: to be called where one cannot be reached any
     /// more.
@@ -48,11 +48,11 @@ impl<L: Link + ?Sized> Link for Box<L> {
         (**self).now_ns()
     }
 
-    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), LostRank> {
         (**self).send(to, message, timeout)
     }
 
-    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
         (**self).receive(from, timeout)
     }
 
@@ -63,16 +63,16 @@ impl<L: Link + ?Sized> Link for Box<L> {
 
 /// A rank that cannot be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostRank {
     /// Its number.
     pub rank: usize,
     /// What is wrong with it.
-    pub why: Why,
+    pub why: LossReason,
 }
 
 /// What is wrong with a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum LossReason {
     /// It sent nothing for so long.
     Silent(Duration),
     /// It sent what cannot be read: its memory is damaged, or the network.
@@ -83,36 +83,38 @@ pub enum Why {
     Stranger,
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for LostRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.rank;
         match self.why {
-            Why::Silent(time) => {
+            LossReason::Silent(time) => {
                 write!(
                     f,
                     "rank {rank} has not answered for {:.1} s",
                     time.as_secs_f64()
                 )
             }
-            Why::Garbled => write!(f, "rank {rank} sent a message that cannot be read"),
-            Why::ClockJumped => write!(f, "the clock of rank {rank} jumped"),
-            Why::Stranger => write!(f, "rank {rank} was built from another version of iolab"),
+            LossReason::Garbled => write!(f, "rank {rank} sent a message that cannot be read"),
+            LossReason::ClockJumped => write!(f, "the clock of rank {rank} jumped"),
+            LossReason::Stranger => {
+                write!(f, "rank {rank} was built from another version of iolab")
+            }
         }
     }
 }
 
-impl Lost {
+impl LostRank {
     /// Writes it into a message.
     pub(crate) fn write(&self, to: &mut Writer) {
         to.number(self.rank as u64);
         match self.why {
-            Why::Silent(time) => {
+            LossReason::Silent(time) => {
                 to.number(0);
                 to.number(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
             }
-            Why::Garbled => to.number(1),
-            Why::ClockJumped => to.number(2),
-            Why::Stranger => to.number(3),
+            LossReason::Garbled => to.number(1),
+            LossReason::ClockJumped => to.number(2),
+            LossReason::Stranger => to.number(3),
         }
     }
 
@@ -120,10 +122,10 @@ impl Lost {
     pub(crate) fn read(from: &mut Reader<'_>) -> Option<Self> {
         let rank = usize::try_from(from.number()?).ok()?;
         let why = match from.number()? {
-            0 => Why::Silent(Duration::from_nanos(from.number()?)),
-            1 => Why::Garbled,
-            2 => Why::ClockJumped,
-            3 => Why::Stranger,
+            0 => LossReason::Silent(Duration::from_nanos(from.number()?)),
+            1 => LossReason::Garbled,
+            2 => LossReason::ClockJumped,
+            3 => LossReason::Stranger,
             _ => return None,
         };
         Some(Self { rank, why })

@@ -12,7 +12,7 @@ use mpi::traits::{Communicator, Destination, Source};
 use mpi::{Tag, Threading};
 use rustix::io::ioctl_fionread;
 
-use crate::link::{Link, Lost, Why};
+use crate::link::{Link, LossReason, LostRank};
 
 /// How long an answer is waited for on the CPU, which others are let to meanwhile.
 const AWAKE: Duration = Duration::from_micros(200);
@@ -40,7 +40,7 @@ pub enum Wait {
 
 /// How long a process lets MPI wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct MpiTimeouts {
     /// Until all processes have started.
     pub start: Duration,
     /// Until all processes have ended, counted from the end of this one.
@@ -63,7 +63,7 @@ mod tag {
 pub struct Mpi<C> {
     world: SimpleCommunicator,
     clock: C,
-    limits: Limits,
+    limits: MpiTimeouts,
     late: fn(Wait),
     // MPI is finalised when it is dropped, which has to come after all other calls.
     _universe: Universe,
@@ -78,7 +78,7 @@ impl<C: Fn() -> i64> Mpi<C> {
     /// then ends all of them.
     ///
     /// `None` where MPI was started before.
-    pub fn join(clock: C, limits: Limits, late: fn(Wait)) -> Option<Self> {
+    pub fn join(clock: C, limits: MpiTimeouts, late: fn(Wait)) -> Option<Self> {
         let started = watch(Wait::Start, limits.start, late);
         // Other threads than this one measure meanwhile, but do not call MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
@@ -127,7 +127,7 @@ fn await_launcher() {
 
 impl<C> Mpi<C> {
     /// Waits for a message of a rank, with this tag where one is given.
-    fn wait(&self, from: usize, tag: Option<Tag>, timeout: Duration) -> Result<(), Lost> {
+    fn wait(&self, from: usize, tag: Option<Tag>, timeout: Duration) -> Result<(), LostRank> {
         let sender = self.world.process_at_rank(from as i32);
         let is_there = || match tag {
             Some(tag) => sender.immediate_probe_with_tag(tag).is_some(),
@@ -138,9 +138,9 @@ impl<C> Mpi<C> {
         while !is_there() {
             let waited = began.elapsed();
             if waited > timeout {
-                return Err(Lost {
+                return Err(LostRank {
                     rank: from,
-                    why: Why::Silent(waited),
+                    why: LossReason::Silent(waited),
                 });
             }
             if waited < AWAKE {
@@ -167,7 +167,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
         (self.clock)()
     }
 
-    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], timeout: Duration) -> Result<(), LostRank> {
         let receiver = self.world.process_at_rank(to as i32);
         let mut rest = message;
         let mut under_way = 0;
@@ -186,7 +186,7 @@ impl<C: Fn() -> i64> Link for Mpi<C> {
         Ok(())
     }
 
-    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
         let sender = self.world.process_at_rank(from as i32);
         let mut message = Vec::new();
         let mut under_way = 0;

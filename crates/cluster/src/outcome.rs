@@ -13,18 +13,18 @@ use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{
     Effective, Ended, FailedRank, Failure, Outcome, RateReport, Tally, Waits,
 };
-use iolab_workload::region::{Extents, Region, Residency};
+use iolab_workload::region_state::{Extents, Region, Residency};
 use iolab_workload::request_sizes::RequestSizes;
 use iolab_workload::series::{Interval, Series};
 use iolab_workload::verify::{FaultKind, Faults, Verified};
 
 use iolab_workload::medium::Medium;
 
-use crate::accounts::{self, Adds, Shares};
 use crate::client::Client;
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
+use crate::collectives::Gathered;
 use crate::histogram;
-use crate::team::Gathered;
+use crate::shared_counters::{self, Adds, Shares};
 use crate::wire::{Reader, Wire, Writer, wired};
 
 /// What one rank did in a trial.
@@ -44,7 +44,7 @@ pub struct RankPart {
 
 /// What some ranks did in a trial.
 #[derive(Debug, Clone)]
-pub struct Deed {
+pub struct TrialContribution {
     /// All of it together. Settings in force and the clock's drift are those of the first rank.
     pub outcome: Outcome,
     /// Which accounts of the kernel are in it.
@@ -59,7 +59,7 @@ pub struct Deed {
     pub clients: Vec<Client>,
 }
 
-impl Deed {
+impl TrialContribution {
     /// What a client did, all ranks of which this is; the first of them is `rank`.
     pub fn client(&self, rank: usize, medium: Medium, shared: SharedAccounts) -> Client {
         let outcome = &self.outcome;
@@ -76,7 +76,7 @@ impl Deed {
     }
 }
 
-impl Gathered for Deed {
+impl Gathered for TrialContribution {
     fn write(&self, to: &mut Writer) {
         write_outcome(&self.outcome, to);
         self.shares.write(to);
@@ -211,14 +211,14 @@ fn tally(a: Tally, b: Tally) -> Tally {
 fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) -> Counters {
     Counters {
         process_io: both(a.process_io, b.process_io, ProcessIo::plus),
-        nfs: accounts::sum((a.nfs, a_adds.nfs), (b.nfs, b_adds.nfs), NfsIo::plus),
+        nfs: shared_counters::sum((a.nfs, a_adds.nfs), (b.nfs, b_adds.nfs), NfsIo::plus),
         usage: a.usage.plus(b.usage),
-        device: accounts::sum(
+        device: shared_counters::sum(
             (a.device, a_adds.device),
             (b.device, b_adds.device),
             DeviceStat::plus,
         ),
-        bottom: accounts::sum_of_disks((a.bottom, a_adds.disks), (b.bottom, b_adds.disks)),
+        bottom: shared_counters::sum_of_disks((a.bottom, a_adds.disks), (b.bottom, b_adds.disks)),
         hardware: a.hardware.plus(b.hardware),
         pressure: match (a_adds.host, b_adds.host) {
             (_, Adds::Nothing) => a.pressure,

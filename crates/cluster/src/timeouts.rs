@@ -78,7 +78,7 @@ fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use iolab_workload::trial::{Limit, Rate, SyncPolicy};
+    use iolab_workload::trial::{Rate, SyncPolicy, TrialLimit};
 
     use super::*;
 
@@ -95,9 +95,9 @@ mod tests {
             region: 200 * GB,
             read_percent: 100,
             cache: CacheState::Direct,
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(seconds(10)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..TrialSpec::default()
         }
@@ -159,9 +159,9 @@ mod tests {
         let of = |bs: u64| {
             let trial = TrialSpec {
                 bs,
-                limit: Limit {
+                limit: TrialLimit {
                     bytes: Some(1 << 30),
-                    ..Limit::default()
+                    ..TrialLimit::default()
                 },
                 ..timed()
             };
@@ -176,9 +176,9 @@ mod tests {
         let of = |rate: u64, requests: u64| {
             let trial = TrialSpec {
                 rate: Some(Rate::Requests(rate)),
-                limit: Limit {
+                limit: TrialLimit {
                     requests: Some(requests),
-                    ..Limit::default()
+                    ..TrialLimit::default()
                 },
                 ..timed()
             };
@@ -194,9 +194,9 @@ mod tests {
             thinktime: Some(seconds(3)),
             thinktime_every: 2,
             threads: 5,
-            limit: Limit {
+            limit: TrialLimit {
                 requests: Some(1000),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..timed()
         };

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::activity::{Activity, Bounded, CumulativeBytes};
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
-use crate::link::{Link, Lost, Why};
-use crate::span::{Activity, Bounded, CumulativeBytes};
-use crate::team::{Gathered, Team};
+use crate::collectives::{Gathered, Team};
+use crate::link::{Link, LossReason, LostRank};
 use crate::wire::{Reader, Writer};
 
 /// How clocks are compared, and how long ranks wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Habits {
+pub struct TrialTimeouts {
     /// Exchanges per session and pair of ranks.
     pub rounds: u32,
     /// How long a rank waits for an answer.
@@ -62,7 +62,7 @@ impl<T> Whole<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
     /// A rank is lost.
-    Lost(Lost),
+    Lost(LostRank),
     /// A rank cannot take part, and says why.
     Unready(Trouble),
 }
@@ -85,8 +85,8 @@ impl fmt::Display for Halt {
     }
 }
 
-impl From<Lost> for Halt {
-    fn from(lost: Lost) -> Self {
+impl From<LostRank> for Halt {
+    fn from(lost: LostRank) -> Self {
         Halt::Lost(lost)
     }
 }
@@ -97,21 +97,21 @@ impl<L: Link> Team<L> {
     ///
     /// # Errors
     /// The rank that is lost, or the first one that is not ready.
-    pub fn agree(&mut self, habits: Habits, ready: Result<(), String>) -> Result<(), Halt> {
+    pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), String>) -> Result<(), Halt> {
         let rank = self.link().rank();
         let trouble = ready.err().map(|message| Trouble { rank, message });
-        let own = Verdict(trouble.map(Halt::Unready));
+        let own = GoAhead(trouble.map(Halt::Unready));
         let gathered = self.gather(own, habits.trial);
         let mut verdict = Writer::default();
         match gathered {
             Ok(Some(all)) => all.write(&mut verdict),
-            Err(lost) if self.is_root() => Verdict(Some(lost.into())).write(&mut verdict),
+            Err(lost) if self.is_root() => GoAhead(Some(lost.into())).write(&mut verdict),
             // The root learns of a lost rank too, and answers.
             Ok(None) | Err(_) => {}
         }
         let timeout = self.timeout_in_all(habits.trial);
         let verdict = self.broadcast(&verdict.into_bytes(), timeout)?;
-        let verdict = Verdict::read(&mut Reader::new(&verdict)).ok_or(GARBLED)?;
+        let verdict = GoAhead::read(&mut Reader::new(&verdict)).ok_or(GARBLED)?;
         verdict.0.map_or(Ok(()), Err)
     }
 
@@ -120,7 +120,7 @@ impl<L: Link> Team<L> {
     ///
     /// # Errors
     /// As [`Team::agree`].
-    pub fn start(&mut self, habits: Habits, ready: Result<(), String>) -> Result<i64, Halt> {
+    pub fn start(&mut self, habits: TrialTimeouts, ready: Result<(), String>) -> Result<i64, Halt> {
         self.agree(habits, ready)?;
         let in_all = self.timeout_in_all(habits.timeout);
         let before = self.link().now_ns();
@@ -145,7 +145,7 @@ impl<L: Link> Team<L> {
     /// As [`Team::agree`].
     pub fn conclude<T: Gathered>(
         &mut self,
-        habits: Habits,
+        habits: TrialTimeouts,
         part: Option<Contribution<T>>,
     ) -> Result<Option<Whole<T>>, Halt> {
         let in_all = self.timeout_in_all(habits.timeout);
@@ -153,7 +153,7 @@ impl<L: Link> Team<L> {
         self.synchronise(habits.rounds, habits.timeout)?;
         let (own, cumulative) = part
             .map(|part| {
-                let report = Report {
+                let report = RankSummary {
                     activity: part.activity,
                     bytes: part.bytes,
                     rest: part.rest,
@@ -182,17 +182,17 @@ impl<L: Link> Team<L> {
 }
 
 /// The root sent what cannot be read.
-const GARBLED: Lost = Lost {
+const GARBLED: LostRank = LostRank {
     rank: 0,
-    why: Why::Garbled,
+    why: LossReason::Garbled,
 };
 
 /// Whether all ranks go on: what keeps the first one of those that do not. A rank that is lost comes before all that can end by
 /// themselves.
 #[derive(Debug)]
-pub(crate) struct Verdict(pub(crate) Option<Halt>);
+pub(crate) struct GoAhead(pub(crate) Option<Halt>);
 
-impl Gathered for Verdict {
+impl Gathered for GoAhead {
     fn write(&self, to: &mut Writer) {
         match &self.0 {
             None => to.number(0),
@@ -215,7 +215,7 @@ impl Gathered for Verdict {
                 rank: usize::try_from(from.number()?).ok()?,
                 message: from.text()?.to_owned(),
             })),
-            2 => Some(Halt::Lost(Lost::read(from)?)),
+            2 => Some(Halt::Lost(LostRank::read(from)?)),
             _ => return None,
         }))
     }
@@ -234,13 +234,13 @@ impl Gathered for Verdict {
 }
 
 /// What goes up after a trial.
-struct Report<T> {
+struct RankSummary<T> {
     activity: Activity,
     bytes: u64,
     rest: T,
 }
 
-impl<T: Gathered> Gathered for Report<T> {
+impl<T: Gathered> Gathered for RankSummary<T> {
     fn write(&self, to: &mut Writer) {
         self.activity.write(to);
         to.number(self.bytes);

@@ -1,5 +1,5 @@
 //! A transport within one process, whose time is computed: each rank is a thread, and its time advances only by messages
-//! and by [`Seat::work`]. Clocks and delays are made up, so that what the ranks find can be held against the truth.
+//! and by [`VirtualLink::work`]. Clocks and delays are made up, so that what the ranks find can be held against the truth.
 //!
 //! A receive names its sender, so that the outcome does not depend on how the threads are scheduled (Kahn, Information
 //! Processing 74 (1974) 471-475).
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::link::{Link, Lost, Why};
+use crate::link::{Link, LossReason, LostRank};
 
 /// A clock as it is made up: its reading at a moment of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -66,7 +66,7 @@ struct Parcel {
 }
 
 /// One rank's place in the network.
-pub struct Seat {
+pub struct VirtualLink {
     shared: Arc<Shared>,
     rank: usize,
     clock: Skew,
@@ -79,7 +79,7 @@ pub struct Seat {
 }
 
 /// The seats of a network with these clocks, one for each rank.
-pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<Seat> {
+pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink> {
     let (inboxes, receivers): (Vec<_>, Vec<_>) = clocks.iter().map(|_| channel()).unzip();
     let shared = Arc::new(Shared {
         inboxes,
@@ -87,7 +87,7 @@ pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<Seat> {
         messages: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
     });
-    let seat = |(rank, (clock, inbox)): (usize, (&Skew, Receiver<Parcel>))| Seat {
+    let seat = |(rank, (clock, inbox)): (usize, (&Skew, Receiver<Parcel>))| VirtualLink {
         shared: shared.clone(),
         rank,
         clock: *clock,
@@ -100,7 +100,7 @@ pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<Seat> {
     clocks.iter().zip(receivers).enumerate().map(seat).collect()
 }
 
-impl Seat {
+impl VirtualLink {
     /// Lets true time pass at this rank.
     pub fn work(&mut self, ns: i64) {
         self.now += ns;
@@ -149,7 +149,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for VirtualLink {
     /// A test that fails in one rank must not leave the others waiting.
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -158,7 +158,7 @@ impl Drop for Seat {
     }
 }
 
-impl Link for Seat {
+impl Link for VirtualLink {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -171,7 +171,7 @@ impl Link for Seat {
         self.clock.reading(self.now)
     }
 
-    fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), Lost> {
+    fn send(&mut self, to: usize, message: &[u8], _patience: Duration) -> Result<(), LostRank> {
         let shared = &self.shared;
         let count = self.sent.entry(to).or_default();
         self.now += shared.costs.overhead_ns() as i64;
@@ -191,7 +191,7 @@ impl Link for Seat {
         Ok(())
     }
 
-    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, Lost> {
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
         let latest = self.now + timeout.as_nanos() as i64;
         loop {
             let queue = self.waiting.entry(from).or_default();
@@ -219,9 +219,9 @@ impl Link for Seat {
             }
         }
         self.now = latest;
-        Err(Lost {
+        Err(LostRank {
             rank: from,
-            why: Why::Silent(timeout),
+            why: LossReason::Silent(timeout),
         })
     }
 }

@@ -14,12 +14,12 @@ use std::process::{Command, ExitCode, Output};
 use std::thread;
 use std::time::Duration;
 
+use iolab_cluster::activity::{Activity, Bounded, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
+use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::Link;
-use iolab_cluster::mpi::{Limits, Mpi};
-use iolab_cluster::span::{Activity, Bounded, CumulativeBytes};
-use iolab_cluster::team::{Gathered, List, Team};
-use iolab_cluster::trial::{Contribution, Habits, Halt};
+use iolab_cluster::mpi::{Mpi, MpiTimeouts};
+use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,7 +30,7 @@ use rustix::time::{ClockId, clock_gettime};
 const ROLE: &str = "IOLAB_CLUSTER_TEST";
 /// Exit code of a root that gave up on a rank.
 const GAVE_UP: i32 = 7;
-const HABITS: Habits = Habits {
+const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,
     timeout: Duration::from_secs(5),
     trial: Duration::from_secs(20),
@@ -246,7 +246,7 @@ fn rank(role: &str) -> ExitCode {
     }
     let late = |wait| println!("late: {wait:?}");
     let limit = |is_short| Duration::from_secs(if is_short { 2 } else { 300 });
-    let limits = Limits {
+    let limits = MpiTimeouts {
         start: limit(role == ABSENT),
         end: limit(role == LEAVING),
     };
@@ -258,7 +258,7 @@ fn rank(role: &str) -> ExitCode {
     let fault = words.next();
     let moment: Vec<u64> = words.map(|word| word.parse().expect("a number")).collect();
     let habits = match fault {
-        Some("stop") => Habits {
+        Some("stop") => TrialTimeouts {
             timeout: Duration::from_millis(500),
             trial: Duration::from_millis(1_500),
             ..HABITS
@@ -335,7 +335,7 @@ fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
 }
 
 /// A trial of 20 ms and more, without I/O; the root holds it against the truth.
-fn measure(team: &mut Team<impl Link>, habits: Habits) -> Result<(), Halt> {
+fn measure(team: &mut Team<impl Link>, habits: TrialTimeouts) -> Result<(), Halt> {
     let start = team.start(habits, Ok(()))?;
     let link = team.link();
     let left = start.saturating_sub(link.now_ns()).max(0);

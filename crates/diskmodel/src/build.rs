@@ -4,7 +4,7 @@ use crate::definition::{Definition, PartDefinition};
 
 use crate::disk::Drive;
 use crate::model::Model;
-use crate::parts::{Cache, Latency, Limit, Memory, Raid, Server};
+use crate::parts::{Cache, Latency, Memory, Raid, RateLimit, Server};
 use crate::ssd::Ssd;
 
 /// The model of a definition. `seed` decides what the definition leaves to chance.
@@ -24,7 +24,7 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
         PartDefinition::Latency(latency) => {
             Box::new(Latency::new(latency, part(&latency.inner, seed)?))
         }
-        PartDefinition::Limit(limit) => Box::new(Limit::new(limit, part(&limit.inner, seed)?)?),
+        PartDefinition::Limit(limit) => Box::new(RateLimit::new(limit, part(&limit.inner, seed)?)?),
         PartDefinition::Server(server) => {
             Box::new(Server::new(server.slots, part(&server.inner, seed)?)?)
         }

@@ -5,7 +5,7 @@
 use crate::definition::Definition;
 
 use crate::build::build;
-use crate::model::{Model, Ns, Op, Request, Served, serve};
+use crate::model::{Model, Ns, Op, Request, ServedFrom, serve};
 
 /// One request of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ pub struct Replayed {
     /// What the model took, in ns.
     pub modelled: Ns,
     /// How the model served it.
-    pub served: Served,
+    pub served: ServedFrom,
 }
 
 /// Replays a trace on a model whose blocks have `block` bytes.
@@ -152,7 +152,7 @@ pub fn compare(replayed: &[Replayed]) -> Check {
     let inside: Vec<Replayed> = replayed
         .iter()
         .copied()
-        .filter(|one| one.served != Served::Refused)
+        .filter(|one| one.served != ServedFrom::Refused)
         .collect();
     if inside.is_empty() {
         return Check {
@@ -169,19 +169,19 @@ pub fn compare(replayed: &[Replayed]) -> Check {
     add("reads", &|one| one.op == Op::Read);
     add("writes", &|one| one.op == Op::Write);
     add("read hits", &|one| {
-        one.op == Op::Read && one.served == Served::Hit
+        one.op == Op::Read && one.served == ServedFrom::Hit
     });
     add("partial hits", &|one| {
-        one.op == Op::Read && one.served == Served::Partial
+        one.op == Op::Read && one.served == ServedFrom::Partial
     });
     add("read misses", &|one| {
-        one.op == Op::Read && one.served == Served::Miss
+        one.op == Op::Read && one.served == ServedFrom::Miss
     });
     add("buffered writes", &|one| {
-        one.op == Op::Write && one.served == Served::Buffered
+        one.op == Op::Write && one.served == ServedFrom::Buffered
     });
     add("written through", &|one| {
-        one.op == Op::Write && one.served == Served::Miss
+        one.op == Op::Write && one.served == ServedFrom::Miss
     });
     Check {
         outside: replayed.len() - inside.len(),

@@ -15,4 +15,4 @@ pub mod parts;
 pub mod ssd;
 
 pub use build::build;
-pub use model::{Completion, MILLISECOND, Model, Ns, Op, Request, Served, serve};
+pub use model::{Completion, MILLISECOND, Model, Ns, Op, Request, ServedFrom, serve};

@@ -91,7 +91,7 @@ impl Request {
 
 /// How a model served a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Served {
+pub enum ServedFrom {
     /// All data came from a buffer.
     Hit,
     /// A part came from a buffer, or the medium was already delivering it.
@@ -106,7 +106,7 @@ pub enum Served {
     Refused,
 }
 
-impl Served {
+impl ServedFrom {
     /// Its name in files and tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ pub struct Completion {
     /// When it completed.
     pub finished: Ns,
     /// How it was served.
-    pub served: Served,
+    pub served: ServedFrom,
 }
 
 /// A disk computed in virtual time.
@@ -145,7 +145,7 @@ pub trait Model: Send {
     /// Bytes that requests can address.
     fn capacity(&self) -> u64;
 
-    /// Takes a request at `now`. A range outside the capacity completes at once as [`Served::Refused`].
+    /// Takes a request at `now`. A range outside the capacity completes at once as [`ServedFrom::Refused`].
     fn submit(&mut self, now: Ns, tag: u64, request: &Request);
 
     /// When the model next changes its state; `None` when no request is under way.
@@ -198,12 +198,12 @@ pub fn serve(model: &mut dyn Model, now: Ns, request: &Request) -> Completion {
 /// Completions whose time is known, in the order of their time; those of equal time in the order they were added.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Done {
-    heap: std::collections::BinaryHeap<std::cmp::Reverse<(Ns, u64, u64, Served)>>,
+    heap: std::collections::BinaryHeap<std::cmp::Reverse<(Ns, u64, u64, ServedFrom)>>,
     added: u64,
 }
 
 impl Done {
-    pub(crate) fn add(&mut self, tag: u64, finished: Ns, served: Served) {
+    pub(crate) fn add(&mut self, tag: u64, finished: Ns, served: ServedFrom) {
         self.added += 1;
         self.heap
             .push(std::cmp::Reverse((finished, self.added, tag, served)));

@@ -136,7 +136,7 @@ impl AvailableMemory {
     /// Reads it; `None` where the system does not say.
     pub fn read() -> Option<Self> {
         let machine = memory_available_bytes();
-        let group = cgroup::Limits::read(Path::new("/proc"), &[]).memory_left_bytes;
+        let group = cgroup::CgroupLimits::read(Path::new("/proc"), &[]).memory_left_bytes;
         let of_group = group.is_some_and(|group| machine.is_none_or(|machine| group < machine));
         let bytes = if of_group { group } else { machine };
         bytes.map(|bytes| Self { bytes, of_group })
@@ -243,7 +243,7 @@ fn put_device(list: &mut Environment, device: &Device) {
 
 /// What control groups allow this process of the traffic with the device.
 fn put_limits(list: &mut Environment, device: &Device) {
-    let limits = cgroup::Limits::of_device(Path::new("/proc"), Some(device));
+    let limits = cgroup::CgroupLimits::of_device(Path::new("/proc"), Some(device));
     for limit in limits.io {
         list.put(KEYS.device_limit(limit.what), limit.per_second);
     }

@@ -3,7 +3,7 @@
 use iolab_storage::{FileSystem, Layering, TargetKind};
 use iolab_workload::counters::NoHardware;
 
-use super::content::Content;
+use super::target_content::TargetContent;
 use iolab_host::cgroup;
 use iolab_host::device::Device;
 use iolab_host::load::Load;
@@ -13,7 +13,7 @@ use iolab_host::processor::Processor;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
     /// What is measured.
-    pub place: Place,
+    pub place: TargetFacts,
     /// The file system it lies on.
     pub file_system: Option<FileSystem>,
     /// How the target lies in an overlay; `None` where it lies in none.
@@ -23,7 +23,7 @@ pub struct Facts {
     /// The block device it lies on.
     pub device: Option<Device>,
     /// What an existing file or device holds.
-    pub content: Option<Content>,
+    pub content: Option<TargetContent>,
     /// Whether direct I/O goes where it should; `None` when it was not tried.
     pub direct: Option<Direct>,
     /// The backends that were tried, with variants such as `io_uring, registered buffers`.
@@ -45,9 +45,9 @@ pub struct Facts {
     /// The state of transparent huge pages: `always`, `madvise` or `never`.
     pub huge_pages: Option<String>,
     /// What control groups allow.
-    pub cgroup: cgroup::Limits,
+    pub cgroup: cgroup::CgroupLimits,
     /// What this process may have.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// What others do right now; `None` when it was not checked.
     pub load: Option<Load>,
     /// The region of the experiments in question, bytes.
@@ -56,7 +56,7 @@ pub struct Facts {
 
 /// The target itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TargetFacts {
     /// As the user named it.
     pub named: String,
     /// What it is; [`TargetKind::Scratch`] stands for a directory.
@@ -67,7 +67,7 @@ pub struct Place {
     pub is_memory: bool,
 }
 
-impl Default for Place {
+impl Default for TargetFacts {
     fn default() -> Self {
         Self {
             named: String::new(),
@@ -78,7 +78,7 @@ impl Default for Place {
     }
 }
 
-impl Place {
+impl TargetFacts {
     /// `directory`, `file`, `block-device`, `char-device`.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
@@ -145,7 +145,7 @@ pub enum Attempt {
 
 /// Limits of this process (getrlimit(2)); `None` where there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// Open files.
     pub open_files: Option<u64>,
     /// Locked memory, bytes.

@@ -9,8 +9,8 @@ use iolab_storage::{Consent, Need, Size, Target, TargetKind};
 use iolab_workload::Result;
 use rustix::process::{Resource, getrlimit};
 
-use super::Content;
-use super::facts::{Direct, Facts, Limits, Place, Space};
+use super::TargetContent;
+use super::facts::{Direct, Facts, ProcessLimits, Space, TargetFacts};
 use super::probes::Probes;
 use crate::environment;
 use iolab_host::cgroup;
@@ -92,7 +92,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
     let device = number.and_then(|number| Device::read(sys, number));
     let existing = target.kind() != TargetKind::Scratch;
     Facts {
-        place: Place {
+        place: TargetFacts {
             named: named.display().to_string(),
             kind: target.kind(),
             bytes: (existing && target.kind() != TargetKind::CharDevice).then(|| target.size()),
@@ -101,9 +101,9 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         file_system: target.filesystem(),
         layering: target.layering(),
         space: space(target),
-        cgroup: cgroup::Limits::of_device(proc, device.as_ref()),
+        cgroup: cgroup::CgroupLimits::of_device(proc, device.as_ref()),
         device,
-        content: Content::of(target),
+        content: TargetContent::of(target),
         clock: Some((clock.source(), clock.cost_ns())),
         machine: environment::machine_name(),
         is_virtual: environment::is_virtual(),
@@ -136,10 +136,10 @@ fn space(target: &Target) -> Option<Space> {
     })
 }
 
-fn limits() -> Limits {
+fn limits() -> ProcessLimits {
     // Root may lock what it likes.
     let is_root = rustix::process::geteuid().is_root();
-    Limits {
+    ProcessLimits {
         open_files: getrlimit(Resource::Nofile).current,
         locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !is_root),
     }

@@ -1,13 +1,13 @@
 //! What a target and a machine are, what can be trusted on them, and what to set: facts are gathered, pure rules make
 //! findings of them. What is in effect is reported, never what was asked for.
 
-mod content;
 pub mod environment;
 mod facts;
 mod gather;
 mod preflight;
 mod probes;
 mod rules;
+mod target_content;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,9 @@ use iolab_workload::{Error, Result};
 
 pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
 
-pub use content::Content;
-pub use facts::{Attempt, Direct, Facts, Limits, Place, Space, Transfer};
+pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, Transfer};
 pub use preflight::{Preflight, Remark};
+pub use target_content::TargetContent;
 
 /// Examines a target: reads what the system tells, and tries what it only promises. Writes to a scratch file of our own
 /// in a directory, and nowhere else. Takes about a second.

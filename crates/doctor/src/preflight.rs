@@ -149,7 +149,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Content;
+    use super::super::TargetContent;
     use super::super::facts::Space;
     use super::*;
     use iolab_host::cgroup::{self, IoLimit};
@@ -173,11 +173,11 @@ mod tests {
 
     fn busy() -> Preflight {
         let mut facts = Facts {
-            content: Some(Content {
+            content: Some(TargetContent {
                 looked_bytes: 100,
                 empty_bytes: 50,
                 length: Some(100),
-                ..Content::default()
+                ..TargetContent::default()
             }),
             space: Some(Space {
                 total: 1000,
@@ -227,7 +227,7 @@ mod tests {
         let mut preflight = busy();
         let facts = &mut preflight.facts;
         facts.processor.on_battery = Some(true);
-        facts.cgroup = cgroup::Limits {
+        facts.cgroup = cgroup::CgroupLimits {
             cpus: Some(1.0),
             memory_bytes: None,
             memory_left_bytes: None,

@@ -3,15 +3,15 @@
 
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::flags;
+use iolab_engine::flag_support;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::Error;
 use iolab_workload::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_workload::outcome::{Failure, Outcome};
-use iolab_workload::region::Region;
-use iolab_workload::trial::{Backend, CacheState, Limit, TrialSpec};
+use iolab_workload::region_state::Region;
+use iolab_workload::trial::{Backend, CacheState, TrialLimit, TrialSpec};
 use iolab_workload::units::format_size;
 
 use super::facts::{Attempt, Direct, Transfer};
@@ -156,7 +156,7 @@ impl Probes<'_> {
             };
             (name.to_owned(), attempt)
         };
-        let atomic = match flags::atomic_sizes(self.target) {
+        let atomic = match flag_support::atomic_sizes(self.target) {
             Some(sizes) => Attempt::Works(Some(format!(
                 "writes of {} to {}",
                 format_size(sizes.least),
@@ -169,10 +169,10 @@ impl Probes<'_> {
             ),
         };
         vec![
-            tried("dontcache", flags::dontcache(self.target)),
-            tried("nowait", flags::nowait(self.target)),
+            tried("dontcache", flag_support::dontcache(self.target)),
+            tried("nowait", flag_support::nowait(self.target)),
             ("atomic".to_owned(), atomic),
-            tried("trim_percent", flags::trims(self.target)),
+            tried("trim_percent", flag_support::trims(self.target)),
         ]
     }
 
@@ -218,9 +218,9 @@ impl Probes<'_> {
             backend,
             bs,
             region: bs,
-            limit: Limit {
+            limit: TrialLimit {
                 requests: Some(1),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             cache: if is_direct {
                 CacheState::Direct

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use iolab_storage::TargetKind;
 
-use super::facts::{Facts, Place};
+use super::facts::{Facts, TargetFacts};
 use super::{Finding, Topic};
 
 /// A rule; most of them make one finding or none.
@@ -84,7 +84,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The folder that a target is or lies in.
-fn folder(place: &Place) -> String {
+fn folder(place: &TargetFacts) -> String {
     let parent = Path::new(&place.named).parent();
     match parent.filter(|_| place.kind == TargetKind::File) {
         Some(parent) if parent.as_os_str().is_empty() => ".".to_owned(),

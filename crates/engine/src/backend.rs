@@ -29,7 +29,7 @@ use synchronous::{
 };
 
 /// What a worker reads and writes.
-pub(crate) struct Place<'a> {
+pub(crate) struct WorkerFiles<'a> {
     /// One file, or those that the trial is striped over.
     pub(crate) files: Vec<File>,
     /// How it is striped, where it is.
@@ -51,11 +51,11 @@ pub(crate) trait Drive {
 /// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own.
 pub(crate) fn open<D: Drive>(
     spec: &TrialSpec,
-    place: Place<'_>,
+    place: WorkerFiles<'_>,
     buffers: Buffers,
     drive: &D,
 ) -> D::Outcome {
-    let Place {
+    let WorkerFiles {
         mut files,
         stripe,
         range,

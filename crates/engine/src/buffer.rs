@@ -27,7 +27,7 @@ const STAMP_LEN: usize = 16;
 
 /// Where a buffer lies.
 #[derive(Debug)]
-struct Place {
+struct BufferAddress {
     start: NonNull<u8>,
     len: u32,
     index: u32,
@@ -35,11 +35,11 @@ struct Place {
 
 /// One buffer, and the only right to touch it. One word, so that handing it on costs the hot loop nothing.
 #[derive(Debug)]
-pub(crate) struct Slot(NonNull<Place>);
+pub(crate) struct Slot(NonNull<BufferAddress>);
 
 impl Slot {
     #[inline(always)]
-    fn place(&self) -> &Place {
+    fn place(&self) -> &BufferAddress {
         // SAFETY: the places stay where they are, and unchanged, as long as any of their slots is away from the
         // buffers; and those at home are borrowed from them.
         unsafe { self.0.as_ref() }
@@ -98,7 +98,7 @@ impl Slot {
 pub(crate) struct Buffers {
     arena: Arc<Arena>,
     /// A box that is freed together with the mapping: whoever holds a slot looks into it.
-    places: NonNull<[Place]>,
+    places: NonNull<[BufferAddress]>,
     /// The slots that are not in use; the last is taken next.
     home: Vec<Slot>,
 }
@@ -125,14 +125,14 @@ impl Buffers {
         let stride = stride(spec);
         let len = u32::try_from(spec.largest_request()).map_err(|_| no_memory(spec))?;
         let first = before as usize * spec.depth as usize;
-        let place = |index: u32| Place {
+        let place = |index: u32| BufferAddress {
             start: arena.at((first + index as usize) * stride),
             len,
             index,
         };
-        let places: Box<[Place]> = (0..spec.depth).map(place).collect();
+        let places: Box<[BufferAddress]> = (0..spec.depth).map(place).collect();
         let places = NonNull::from(Box::leak(places));
-        let first = places.cast::<Place>();
+        let first = places.cast::<BufferAddress>();
         let mut buffers = Self {
             arena,
             places,
@@ -236,7 +236,7 @@ impl Buffers {
 
     /// Whether every slot is back. A slot of other buffers does not count.
     fn is_complete(&self) -> bool {
-        let all = self.places.cast::<Place>().as_ptr();
+        let all = self.places.cast::<BufferAddress>().as_ptr();
         let own = all..all.wrapping_add(self.places.len());
         let back = self
             .home

@@ -1,7 +1,7 @@
 //! iolab-engine: issues storage I/O and times it. Knows nothing of experiments.
 //!
-//! Files to begin with: `trial.rs` prepares and starts together (`trial/stage.rs` the life of one worker), `worker.rs`
-//! the hot loop (`worker/open.rs` at a given rate), `request.rs` the interface of all backends, `backend.rs` which
+//! Files to begin with: `trial.rs` prepares and starts together (`trial/worker_thread.rs` the life of one worker), `worker.rs`
+//! the hot loop (`worker/open_loop.rs` at a given rate), `request.rs` the interface of all backends, `backend.rs` which
 //! there are (`backend/` one file per mechanism), `simulation.rs` a trial in virtual time against a disk that is
 //! computed, `verify/` reading back.
 //!
@@ -36,7 +36,7 @@ mod arena;
 mod backend;
 mod buffer;
 mod clock_sampling;
-pub mod flags;
+pub mod flag_support;
 pub mod placement;
 mod request;
 pub mod schedule;

@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use iolab_workload::trial::Limit;
+    use iolab_workload::trial::TrialLimit;
 
     fn spec(threads: u32, arrivals: Arrivals, seed: u64) -> TrialSpec {
         TrialSpec {
@@ -209,10 +209,10 @@ mod tests {
     fn time_is_foreseen_from_whichever_bound_comes_first() {
         let with = |rate: Option<u64>, requests, time| TrialSpec {
             rate: rate.map(Rate::Requests),
-            limit: Limit {
+            limit: TrialLimit {
                 requests,
                 time,
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..TrialSpec::default()
         };

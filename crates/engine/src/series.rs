@@ -4,7 +4,7 @@
 //! the last such end is then the difference of its tallies. So the sums over a series are the tallies, exactly.
 
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::series::together;
+use iolab_workload::series::merge_intervals;
 use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
 
 use iolab_host::clock::Clock;
@@ -143,7 +143,7 @@ fn end_at(intervals: &mut Vec<Interval>, span_ns: u64) {
     if 2 * rest < last.length_ns
         && let Some(before) = intervals.pop()
     {
-        last = together(&[before, last]);
+        last = merge_intervals(&[before, last]);
     }
     last.length_ns = span_ns.saturating_sub(last.start_ns).max(1);
     intervals.push(last);

@@ -8,12 +8,12 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::trial::{merge, sum, together};
+use crate::trial::{merge, merge_groups, sum};
 use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
-use iolab_workload::region::Region;
+use iolab_workload::region_state::Region;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
@@ -124,7 +124,7 @@ pub fn run_groups(
         });
     }
     let mut outcome = merge(all, &clock, seen(), 0.0);
-    together(&mut outcome, &apart);
+    merge_groups(&mut outcome, &apart);
     outcome.groups = apart;
     match outcome.elapsed_ns {
         0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),

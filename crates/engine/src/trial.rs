@@ -3,9 +3,9 @@
 mod files;
 mod flush;
 mod groups;
-mod meeting;
 mod merge;
-mod stage;
+mod rank_barrier;
+mod worker_thread;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use rustix::fs::FileType;
 
 use crate::arena::{self, Arena};
 use crate::backend::trim;
-use crate::flags;
+use crate::flag_support;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed};
 use crate::worker::WorkerOutcome;
-use crate::worker::flow::Flow;
+use crate::worker::group_weights::Flow;
 use files::Files;
 pub use files::files_of;
 pub use flush::flush_dirty_pages;
 use flush::{owes_sync, pay_sync};
+pub(crate) use groups::merge_groups;
 pub use groups::run_groups;
-pub(crate) use groups::together;
 use iolab_host::clock::Clock;
 use iolab_host::observation::Observation;
 use iolab_host::page_cache;
@@ -37,15 +37,15 @@ use iolab_storage::memory_limits;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
-use iolab_workload::region::Region;
+use iolab_workload::region_state::Region;
 use iolab_workload::stripe::Stripe;
-use iolab_workload::trial::{Backend, CacheState, Layout, Limit, TrialSpec};
+use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::verify::FaultyData;
 use iolab_workload::{Error, Result};
-use meeting::Alone;
-pub use meeting::Meeting;
 pub(crate) use merge::{merge, sum};
-use stage::work;
+use rank_barrier::Alone;
+pub use rank_barrier::RankBarrier;
+use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few leaves out those that were interrupted.
 const FLOOR_TRIALS: usize = 5;
@@ -87,7 +87,7 @@ pub fn run_with(
     targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
-    meeting: &mut dyn Meeting,
+    meeting: &mut dyn RankBarrier,
 ) -> Result<Outcome> {
     let side = Side::new(spec, targets, stop)?;
     side.prepare(stop)?;
@@ -134,8 +134,8 @@ impl<'a> Side<'a> {
     fn prepare(&self, stop: &AtomicBool) -> Result<()> {
         for part in self.parts() {
             let warm = match self.spec.layout {
-                Layout::Private => part.range(),
-                Layout::Shared | Layout::Interleaved | Layout::Overlapping => {
+                FileLayout::Private => part.range(),
+                FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => {
                     self.spec.written_range()
                 }
             };
@@ -272,7 +272,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         ))
         .hint("choose a smaller region with --size"));
     }
-    let beside = spec.layout == Layout::Private || spec.starts_fresh();
+    let beside = spec.layout == FileLayout::Private || spec.starts_fresh();
     if beside && spec.backend != Backend::Null && target.kind() != TargetKind::Scratch {
         return Err(Error::usage(format!(
             "{} is a single file or device: layout=private, fresh=true, allocate=append and allocate=preallocated need more files",
@@ -282,7 +282,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     }
     if spec.backend != Backend::Null {
         trim::check(spec, target)?;
-        flags::check(spec, target)?;
+        flag_support::check(spec, target)?;
     }
     if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
         let alignment = target.direct_alignment()?.offset.max(1);
@@ -354,9 +354,9 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
     let spec = TrialSpec {
         backend: Backend::Null,
         latency,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(FLOOR_REQUESTS),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };
@@ -395,7 +395,7 @@ fn carry_out(
     jobs: &[Job<'_>],
     stop: &AtomicBool,
     halt: &AtomicBool,
-    meeting: &mut dyn Meeting,
+    meeting: &mut dyn RankBarrier,
 ) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
@@ -490,8 +490,8 @@ fn carry_out(
 /// The bytes of a file that the workers of this process go over.
 fn used_range(spec: &TrialSpec, part: &files::TargetRange<'_>) -> Range<u64> {
     match spec.layout {
-        Layout::Private => part.range(),
-        Layout::Shared | Layout::Interleaved | Layout::Overlapping => spec.own_range(),
+        FileLayout::Private => part.range(),
+        FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => spec.own_range(),
     }
 }
 

@@ -16,7 +16,7 @@ mod tests;
 
 use std::time::SystemTime;
 
-use iolab_workload::verify::{Found, Write};
+use iolab_workload::verify::{FoundInstead, Write};
 
 use iolab_workload::pattern::derive;
 
@@ -43,6 +43,6 @@ impl From<Generation> for Write {
 }
 
 /// What a write of the same trial left.
-fn written(generation: Generation) -> Found {
-    Found::Written(generation.into())
+fn written(generation: Generation) -> FoundInstead {
+    FoundInstead::Written(generation.into())
 }

@@ -2,11 +2,11 @@
 //! lock, no formatting, and no system call but the I/O.
 
 mod common;
-pub(crate) mod flow;
-pub(crate) mod open;
+pub(crate) mod group_weights;
+pub(crate) mod open_loop;
 mod outcome;
+pub(crate) mod pauses;
 mod requests;
-pub(crate) mod rest;
 mod syncs;
 #[cfg(test)]
 mod tests;

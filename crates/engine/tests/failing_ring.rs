@@ -10,7 +10,7 @@ use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::{Ended, Failure};
-use iolab_workload::trial::{Backend, BufferInit, CacheState, Limit, TrialSpec};
+use iolab_workload::trial::{Backend, BufferInit, CacheState, TrialLimit, TrialSpec};
 
 const BS: u64 = 1 << 20;
 const DEPTH: u32 = 32;
@@ -85,9 +85,9 @@ fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
         region: size,
         cache: CacheState::Cold,
         buffer_init: BufferInit::Untouched,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(100),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
-use iolab_workload::trial::{CacheState, Limit, Pattern, TrialSpec};
+use iolab_workload::trial::{CacheState, Pattern, TrialLimit, TrialSpec};
 
 /// Peak resident memory of this process, KiB.
 fn peak_kib() -> u64 {
@@ -40,9 +40,9 @@ fn resident_memory_is_bounded() {
             pattern: Pattern::Rand,
             region,
             cache: CacheState::Cold,
-            limit: Limit {
+            limit: TrialLimit {
                 requests: Some(requests),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..TrialSpec::default()
         };

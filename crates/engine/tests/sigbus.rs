@@ -12,7 +12,7 @@ use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::{Ended, Failure};
-use iolab_workload::trial::{Backend, CacheState, Limit, TrialSpec};
+use iolab_workload::trial::{Backend, CacheState, TrialLimit, TrialSpec};
 use rustix::mm::{MapFlags, ProtFlags};
 
 const SIZE: u64 = 4 << 20;
@@ -81,9 +81,9 @@ fn read_what_was_cut(bs: u64, threads: u32) {
         threads,
         region: SIZE,
         cache: CacheState::Cold,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(2 * SIZE / bs),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };

@@ -7,9 +7,9 @@ use iolab_record::Sample;
 use iolab_stats::{Summary, summary};
 use iolab_workload::{Error, Result};
 
+use super::labels::{self, Measure};
 use super::options::Options;
-use super::words::{self, Measure};
-use super::{RUN, Run};
+use super::{FigureRun, RUN};
 
 /// Most panels of one figure.
 const PANELS_MAX: usize = 30;
@@ -18,7 +18,7 @@ const SERIES_MAX: usize = 28;
 
 /// One cell with the values of its measured trials.
 #[derive(Debug, Clone)]
-pub(super) struct Row<'a> {
+pub(super) struct CellValues<'a> {
     /// Place of its run.
     pub(super) run: usize,
     pub(super) cell: &'a CellAnalysis,
@@ -35,11 +35,11 @@ pub(super) struct Data<'a> {
     pub(super) quantity: Response,
     /// The factors that vary; the run is one where there are several.
     pub(super) factors: Vec<&'a str>,
-    pub(super) rows: Vec<Row<'a>>,
+    pub(super) rows: Vec<CellValues<'a>>,
 }
 
 /// The trials of a run that count: those that succeeded and are no warm-up, as for the analysis.
-pub(super) fn measured<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Sample> {
+pub(super) fn measured<'a>(run: &FigureRun<'a>) -> impl Iterator<Item = &'a Sample> {
     let samples = run.record().asked_samples();
     samples.filter(|sample| sample.is_measured())
 }
@@ -49,7 +49,7 @@ pub(super) struct Values(BTreeMap<i64, Vec<f64>>);
 
 impl Values {
     /// Of a run.
-    pub(super) fn of(run: &Run<'_>, quantity: Response) -> Self {
+    pub(super) fn of(run: &FigureRun<'_>, quantity: Response) -> Self {
         if let Some(level) = run.level {
             return Self(level.by_cell.clone());
         }
@@ -73,7 +73,7 @@ impl<'a> Data<'a> {
     ///
     /// # Errors
     /// Of kind usage when no cell has a value.
-    pub(super) fn new(runs: &'a [Run<'a>], quantity: Response) -> Result<Self> {
+    pub(super) fn new(runs: &'a [FigureRun<'a>], quantity: Response) -> Result<Self> {
         let mut factors: Vec<&str> = Vec::new();
         for factor in runs.iter().flat_map(|run| &run.analysis().factors) {
             if !factors.contains(&factor.as_str()) {
@@ -83,7 +83,7 @@ impl<'a> Data<'a> {
         if runs.len() > 1 {
             factors.push(RUN);
         }
-        let rows: Vec<Row<'a>> = runs
+        let rows: Vec<CellValues<'a>> = runs
             .iter()
             .enumerate()
             .flat_map(|(place, run)| rows(place, run, &factors, quantity))
@@ -102,11 +102,11 @@ impl<'a> Data<'a> {
 
     /// The same cells with their values of another quantity, those without any left out. Its factors are the same, so that
     /// places in them stay right.
-    pub(super) fn of_quantity(&self, runs: &[Run<'_>], quantity: Response) -> Self {
+    pub(super) fn of_quantity(&self, runs: &[FigureRun<'_>], quantity: Response) -> Self {
         let all: Vec<Values> = runs.iter().map(|run| Values::of(run, quantity)).collect();
-        let with = |row: &Row<'a>| {
+        let with = |row: &CellValues<'a>| {
             let values = all[row.run].of_cell(row.cell.cell.id);
-            Some(Row {
+            Some(CellValues {
                 summary: summary(values)?,
                 values: values.to_vec(),
                 ..row.clone()
@@ -144,7 +144,7 @@ impl<'a> Data<'a> {
         let name = self.factors[factor];
         self.levels(factor)
             .iter()
-            .map(|level| words::position(name, level))
+            .map(|level| labels::position(name, level))
             .collect()
     }
 
@@ -161,7 +161,12 @@ impl<'a> Data<'a> {
     }
 }
 
-fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Response) -> Vec<Row<'a>> {
+fn rows<'a>(
+    place: usize,
+    run: &'a FigureRun<'a>,
+    factors: &[&str],
+    quantity: Response,
+) -> Vec<CellValues<'a>> {
     let own = &run.analysis().factors;
     let level = |cell: &'a CellAnalysis, factor: &str| -> &'a str {
         if factor == RUN {
@@ -178,7 +183,7 @@ fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Response
         .iter()
         .filter_map(|cell| {
             let values = all.of_cell(cell.cell.id);
-            Some(Row {
+            Some(CellValues {
                 run: place,
                 cell,
                 levels: factors.iter().map(|factor| level(cell, factor)).collect(),
@@ -189,9 +194,9 @@ fn rows<'a>(place: usize, run: &'a Run<'a>, factors: &[&str], quantity: Response
         .collect()
 }
 
-fn no_values(runs: &[Run<'_>], quantity: Response) -> Error {
+fn no_values(runs: &[FigureRun<'_>], quantity: Response) -> Error {
     let trials = runs.iter().any(|run| measured(run).next().is_some());
-    let what = words::of_response(quantity);
+    let what = labels::of_response(quantity);
     if trials {
         Error::usage(format!("no trial has a value of the {what}"))
             .hint("choose another quantity with --y: throughput, elapsed")
@@ -246,7 +251,7 @@ impl Parts {
             .collect();
         let x = x.or_else(|| {
             let free = |i: &usize| left.contains(i);
-            let best = iolab_analysis::outline::axis_of_workloads(&data.factors)
+            let best = iolab_analysis::sparkline::axis_of_workloads(&data.factors)
                 .filter(free)
                 .or_else(|| left.iter().copied().max_by_key(|i| x_worth(data, *i)));
             let best = best.filter(|_| with_x)?;
@@ -296,7 +301,7 @@ impl Parts {
     }
 
     /// The panel that a row belongs to.
-    pub(super) fn panel<'a>(&self, row: &Row<'a>) -> Vec<&'a str> {
+    pub(super) fn panel<'a>(&self, row: &CellValues<'a>) -> Vec<&'a str> {
         self.facets.iter().map(|i| row.levels[*i]).collect()
     }
 }
@@ -316,7 +321,7 @@ fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
 fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<usize>) {
     let levels = data.levels(factor).len();
     let numeric =
-        words::measure(data.factors[factor]) != Measure::Name && data.positions(factor).is_some();
+        labels::measure(data.factors[factor]) != Measure::Name && data.positions(factor).is_some();
     (
         // Two numbers make no curve: they come before names only where these are as few.
         numeric && levels > 2,

@@ -5,9 +5,9 @@
 enum Needs {
     /// Nothing.
     Cells,
-    /// The latency histograms ([`super::Run::latencies`]).
+    /// The latency histograms ([`super::FigureRun::latencies`]).
     Latencies,
-    /// The trials over time ([`super::Run::series`]).
+    /// The trials over time ([`super::FigureRun::series`]).
     Series,
 }
 
@@ -74,12 +74,12 @@ kinds! {
 }
 
 impl FigureKind {
-    /// Whether it is drawn from the latency histograms ([`super::Run::latencies`]).
+    /// Whether it is drawn from the latency histograms ([`super::FigureRun::latencies`]).
     pub fn needs_latencies(self) -> bool {
         self.needs() == Needs::Latencies
     }
 
-    /// Whether it is drawn from the trials over time ([`super::Run::series`]).
+    /// Whether it is drawn from the trials over time ([`super::FigureRun::series`]).
     pub fn needs_series(self) -> bool {
         self.needs() == Needs::Series
     }

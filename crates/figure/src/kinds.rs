@@ -14,25 +14,29 @@ mod response;
 mod scaling;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
-use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::{Error, Result};
 
 use latency::View;
 
-use super::Run;
-use super::data::{Data, Row, verdict};
+use super::FigureRun;
+use super::data::{CellValues, Data, verdict};
 use super::kind::FigureKind;
-use super::model::{Along, Line, Model};
+use super::labels;
+use super::model::{Along, FigureModel, ReferenceLine};
 use super::options::Options;
-use super::words;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// The model of a figure.
 ///
 /// # Errors
 /// Of kind usage: data that such a figure cannot be made of.
-pub(super) fn model(kind: FigureKind, runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(super) fn model(
+    kind: FigureKind,
+    runs: &[FigureRun<'_>],
+    options: &Options,
+) -> Result<FigureModel> {
     match kind {
         FigureKind::Response => response::model(runs, options),
         FigureKind::Percentiles => latency::model(runs, View::Percentiles, options),
@@ -49,10 +53,10 @@ pub(super) fn model(kind: FigureKind, runs: &[Run<'_>], options: &Options) -> Re
 }
 
 /// The two sides that the runs hold: two runs, or two levels of a factor of one.
-fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
+fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     let terms = Criteria {
         margin: options.margin,
-        tests: vec![Test::Welch],
+        tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
         repeats: FIRST_TRIALS.to_vec(),
         within_run: false,
@@ -64,13 +68,13 @@ fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
             for name in [&mut compared.base, &mut compared.new] {
                 let level = name
                     .split_once('=')
-                    .map(|(factor, level)| words::level(factor, level));
+                    .map(|(factor, level)| labels::level(factor, level));
                 *name = level.unwrap_or_default();
             }
             Ok(compared)
         }
         ([base, new], None) => {
-            let names = [base.name, new.name].map(|name| plain(name).into_owned());
+            let names = [base.name, new.name].map(|name| escape_control(name).into_owned());
             Comparison::of_runs(names, source(base.run), source(new.run), terms)
         }
         _ => Err(Error::usage("two sides are compared").hint(
@@ -80,7 +84,7 @@ fn compared(runs: &[Run<'_>], options: &Options) -> Result<Comparison> {
 }
 
 /// The factor of the only run whose two levels are programs.
-pub(super) fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
+pub(super) fn programs<'a>(runs: &'a [FigureRun<'a>]) -> Option<&'a str> {
     let [run] = runs else {
         return None;
     };
@@ -99,7 +103,7 @@ pub(super) fn programs<'a>(runs: &'a [Run<'a>]) -> Option<&'a str> {
 }
 
 /// What is shown: as asked, else the response of the first run.
-fn quantity(runs: &[Run<'_>], options: &Options) -> Response {
+fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
     let response = || runs.first().map(|run| run.analysis().response);
     options.y.or_else(response).unwrap_or(Response::Throughput)
 }
@@ -109,7 +113,7 @@ fn panel_title(data: &Data<'_>, facets: &[usize], key: &[&str]) -> String {
     let levels = facets.iter().zip(key);
     let named: Vec<String> = levels
         .filter(|(_, level)| !level.is_empty())
-        .map(|(factor, level)| words::level(data.factors[*factor], level))
+        .map(|(factor, level)| labels::level(data.factors[*factor], level))
         .collect();
     named.join(", ")
 }
@@ -118,7 +122,7 @@ fn panel_title(data: &Data<'_>, facets: &[usize], key: &[&str]) -> String {
 fn legend(data: &Data<'_>, series: Option<usize>) -> String {
     match series.map(|factor| data.factors[factor]) {
         Some(factor @ ("bs" | "region" | "buffer_init" | "cache" | "content" | "pattern")) => {
-            words::noun(factor)
+            labels::noun(factor)
         }
         _ => String::new(),
     }
@@ -149,7 +153,7 @@ fn corner<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
 }
 
 /// A cell in words: `64 KiB, 4 threads`.
-fn cell_name(row: &Row<'_>) -> String {
+fn cell_name(row: &CellValues<'_>) -> String {
     let levels: Vec<&str> = row
         .levels
         .iter()
@@ -164,7 +168,7 @@ fn cell_name(row: &Row<'_>) -> String {
 }
 
 /// What a figure is about: `read-size: throughput`.
-fn subject(runs: &[Run<'_>], quantity: Response) -> String {
+fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
         if !names.contains(&run.analysis().experiment.as_str()) {
@@ -177,29 +181,29 @@ fn subject(runs: &[Run<'_>], quantity: Response) -> String {
     let group = group.map_or_else(String::new, |group| format!(" of {group}"));
     let level = runs.first().and_then(|run| run.level);
     let quantity = level.map_or_else(
-        || words::of_response(quantity),
-        |level| words::of_level(&level.level),
+        || labels::of_response(quantity),
+        |level| labels::of_level(&level.level),
     );
     format!("{}: {quantity}{group}", names.join(", "))
 }
 
 /// Which models have computed the runs; `None` where only devices were measured.
-pub(super) fn computed(runs: &[Run<'_>]) -> Option<String> {
+pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
     let mut models: Vec<&str> = Vec::new();
-    for analysis in runs.iter().map(Run::analysis) {
+    for analysis in runs.iter().map(FigureRun::analysis) {
         if analysis.model.is_some() && !models.contains(&&*analysis.target) {
             models.push(&analysis.target);
         }
     }
-    let names = plain(&models.join(", ")).into_owned();
+    let names = escape_control(&models.join(", ")).into_owned();
     (!models.is_empty()).then(|| format!("Computed by {names}"))
 }
 
 /// A line across a panel.
-fn line_across(at: f64, label: &str) -> Line {
-    Line {
+fn line_across(at: f64, label: &str) -> ReferenceLine {
+    ReferenceLine {
         along: Along::X,
         at,
-        label: plain(label).into_owned(),
+        label: escape_control(label).into_owned(),
     }
 }

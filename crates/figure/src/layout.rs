@@ -3,14 +3,14 @@
 mod axes;
 mod grid;
 mod heat;
+mod label_spacing;
 mod legend;
 mod marks;
-mod spread;
-mod uprights;
+mod reference_lines;
 
 use iolab_workload::{Error, Result};
 
-use super::model::Model;
+use super::model::FigureModel;
 use super::options::Options;
 use super::scene::{Anchor, Item, Paint, Scene, Text};
 use super::text;
@@ -109,7 +109,7 @@ impl Canvas {
 ///
 /// # Errors
 /// Of kind usage when the size asked for has no room for it.
-pub(super) fn scene(model: &Model, options: &Options) -> Result<Scene> {
+pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut canvas = Canvas {
         width: options.width_pt,
         sizes: Sizes::new(options.text_pt),
@@ -139,7 +139,7 @@ pub(super) fn scene(model: &Model, options: &Options) -> Result<Scene> {
     let height = options
         .height_pt
         .map(|height| height - top - below - MARGIN);
-    let place = grid::Place {
+    let place = grid::PanelArea {
         top,
         height,
         direct: direct.as_deref(),

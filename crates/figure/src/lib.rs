@@ -9,13 +9,13 @@
 //! `<svg>`. [`style`] gives the colours as custom properties.
 //!
 //! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to
-//! a scene, `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `card.rs` the picture for previews of links,
+//! a scene, `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for previews of links,
 //! `sparkline.rs` a run without axes.
 
-pub mod card;
 mod data;
 mod kind;
 mod kinds;
+mod labels;
 mod layout;
 mod marker;
 mod model;
@@ -23,6 +23,7 @@ mod options;
 mod palette;
 mod pdf;
 mod png;
+pub mod preview_image;
 mod scale;
 mod scene;
 mod shapes;
@@ -31,9 +32,8 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
-mod words;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::Comparison;
@@ -48,17 +48,17 @@ pub use options::{Center, Options, Reference, Spread, parse_length};
 pub use scale::{least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
-use model::Model;
+use model::FigureModel;
 use scene::Scene;
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Name of the factor that the runs of several files are the levels of.
 pub const RUN: &str = "run";
 
 /// One run, as figures need it.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub struct FigureRun<'a> {
     /// Its name where several runs are distinguished: that of its file.
     pub name: &'a str,
     /// What its file holds, analysed.
@@ -73,7 +73,7 @@ pub struct Run<'a> {
     pub series: &'a [SampleSeries],
 }
 
-impl<'a> Run<'a> {
+impl<'a> FigureRun<'a> {
     /// A run without its bends, its latencies and its trials over time.
     pub fn new(name: &'a str, run: &'a AnalysedRun) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
 /// A figure, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    model: Model,
+    model: FigureModel,
     scene: Scene,
     id: String,
 }
@@ -107,7 +107,7 @@ pub struct Figure {
 ///
 /// # Errors
 /// Of kind usage: data that such a figure cannot be made of, with another figure as the remedy.
-pub fn draw(runs: &[Run<'_>], options: &Options) -> Result<Figure> {
+pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
     let mut model = kinds::model(kind, runs, options)?;
     if let Some(computed) = kinds::computed(runs) {
@@ -134,13 +134,13 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
 ///
 /// # Errors
 /// Of kind usage when no run has a value.
-pub fn history(line: &history::Line, options: &Options) -> Result<Figure> {
+pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figure> {
     Figure::new(kinds::history::model(line, options)?, options)
 }
 
 /// The kind of figure that suits the data: a ratio for two programs and for two runs of one experiment, the load where
 /// rates vary, the order of the trials where nothing does, else the response.
-pub fn default_kind(runs: &[Run<'_>]) -> FigureKind {
+pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
     match runs {
         [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
             FigureKind::Ratio
@@ -157,9 +157,9 @@ fn same_experiment(a: &Analysis, b: &Analysis) -> bool {
 }
 
 impl Figure {
-    fn new(mut model: Model, options: &Options) -> Result<Self> {
+    fn new(mut model: FigureModel, options: &Options) -> Result<Self> {
         if let Some(title) = &options.title {
-            model.title = plain(title).into_owned();
+            model.title = escape_control(title).into_owned();
         }
         Ok(Self {
             scene: layout::scene(&model, options)?,

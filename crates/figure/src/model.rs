@@ -114,7 +114,7 @@ pub(super) enum Along {
 
 /// A line that data is held against.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line {
+pub(super) struct ReferenceLine {
     pub(super) along: Along,
     pub(super) at: f64,
     /// What it is; nothing is written where it is empty.
@@ -158,7 +158,7 @@ pub(super) struct Panel {
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) series: Vec<Series>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ReferenceLine>,
     pub(super) bands: Vec<Band>,
     pub(super) notes: Vec<Note>,
     /// Fields of a heat map, with the scale of their colours.
@@ -198,7 +198,7 @@ pub(super) enum Arrangement {
 
 /// A whole figure.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Model {
+pub(super) struct FigureModel {
     /// Written above all; may be empty.
     pub(super) title: String,
     /// What it shows, for those who cannot see it.
@@ -215,7 +215,7 @@ pub(super) struct Model {
     pub(super) note: String,
 }
 
-impl Model {
+impl FigureModel {
     /// Facets without words.
     pub(super) fn of(panels: Vec<Panel>) -> Self {
         Self {

@@ -1,7 +1,9 @@
 //! What can be asked of a figure.
 
 use iolab_analysis::analysis::Response;
-use iolab_workload::level::{Level, Levels, Quantity as LevelQuantity, Requests};
+use iolab_workload::service_level::{
+    Quantity as LevelQuantity, Requests, ServiceLevel, ServiceLevels,
+};
 use iolab_workload::{Error, Result};
 
 use super::kind::FigureKind;
@@ -12,7 +14,7 @@ const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
 impl Options {
     /// Shows the levels whose greatest rate a run searched for. Unless another quantity is asked for, that is what the first level
     /// bounds, against the rate; the level is returned. The bound of each level of the same is a line across.
-    pub fn show_levels(&mut self, levels: &Levels) -> Option<Level> {
+    pub fn show_levels(&mut self, levels: &ServiceLevels) -> Option<ServiceLevel> {
         let first = levels.all().first().copied();
         let shown = first.filter(|_| self.y.is_none() && self.kind.is_none());
         if let Some(level) = &shown {
@@ -21,7 +23,7 @@ impl Options {
             // Beyond the limit times grow to the length of a trial: on a linear axis the level would lie close to zero.
             self.log_y = self.log_y.or(Some(level.is_of_time()));
         }
-        let same = |level: &&Level| match &shown {
+        let same = |level: &&ServiceLevel| match &shown {
             Some(shown) => level.subject() == shown.subject(),
             None => self.y.is_some() && self.y == response_of(level),
         };
@@ -35,7 +37,7 @@ impl Options {
 }
 
 /// The response that a level bounds; `None` where it is none, as for syncs and most quantiles.
-fn response_of(level: &Level) -> Option<Response> {
+fn response_of(level: &ServiceLevel) -> Option<Response> {
     let of_time = match level.quantity {
         LevelQuantity::Quantile(q) => of_quantile(q),
         LevelQuantity::Max => Some(Response::Max),

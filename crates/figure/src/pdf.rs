@@ -6,7 +6,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use iolab_record::digest;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use subsetter::{GlyphRemapper, subset};
 
@@ -154,7 +154,7 @@ impl Page {
 
     fn text(&mut self, text: &Text, colour: Colour) {
         let mut codes = String::new();
-        for glyph in text::glyphs(&plain(&text.text)) {
+        for glyph in text::glyphs(&escape_control(&text.text)) {
             let code = self.glyphs.remap(glyph.id);
             if usize::from(code) == self.shown.len() {
                 self.shown.push((glyph.advance, Some(glyph.character)));

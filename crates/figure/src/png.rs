@@ -1,6 +1,6 @@
 //! A scene as PNG.
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use tiny_skia::{
     Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8, StrokeDash,
@@ -117,7 +117,7 @@ fn letters(text: &Text) -> Option<Path> {
         scale: text.size / text::units_per_em(),
         advance: 0.0,
     };
-    for glyph in text::glyphs(&plain(&text.text)) {
+    for glyph in text::glyphs(&escape_control(&text.text)) {
         text::outline(glyph.id, &mut letters);
         letters.advance += glyph.advance * text.size;
     }

@@ -1,6 +1,6 @@
 //! The outline of a run as a small picture without axes: its shape, to stand beside words.
 
-use iolab_analysis::outline::{Outline, OutlinePoint};
+use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
 
 use super::palette::Marker;
 use super::scale::{Scale, least_and_most, spans_decades};
@@ -15,7 +15,7 @@ const EDGE: f64 = 6.0;
 const CURVES_MAX: usize = 6;
 
 /// The picture as SVG. `id` begins its ids, which must differ between the figures of one page.
-pub fn svg(outline: &Outline, id: &str, title: &str, description: &str) -> String {
+pub fn svg(outline: &Sparkline, id: &str, title: &str, description: &str) -> String {
     let words = svg::Words {
         id,
         title,
@@ -25,9 +25,9 @@ pub fn svg(outline: &Outline, id: &str, title: &str, description: &str) -> Strin
     svg::write(&scene(outline), &words)
 }
 
-fn scene(outline: &Outline) -> Scene {
+fn scene(outline: &Sparkline) -> Scene {
     let (width, height) = SIZE;
-    let place = Place::of(outline);
+    let place = SparklineScale::of(outline);
     let bottom = height - 1.0;
     let mut items = vec![line(vec![(0.0, bottom), (width, bottom)], 1.0, Paint::Grid)];
     for (number, curve) in outline.curves.iter().take(CURVES_MAX).enumerate() {
@@ -37,7 +37,7 @@ fn scene(outline: &Outline) -> Scene {
             data: Vec::new(),
             words: curve.name.clone(),
         });
-        let at = |(level, point): &(usize, OutlinePoint)| (place.x(*level), place.y(point.value));
+        let at = |(level, point): &(usize, SparklinePoint)| (place.x(*level), place.y(point.value));
         for measured in &curve.points {
             let (x, y) = at(measured);
             let point = &measured.1;
@@ -79,13 +79,13 @@ fn line(points: Vec<(f64, f64)>, width: f64, paint: Paint) -> Item {
 }
 
 /// From levels and values to places.
-struct Place {
+struct SparklineScale {
     levels: usize,
     values: Scale,
 }
 
-impl Place {
-    fn of(outline: &Outline) -> Self {
+impl SparklineScale {
+    fn of(outline: &Sparkline) -> Self {
         let points = outline.curves.iter().flat_map(|curve| &curve.points);
         let values: Vec<f64> = points.map(|(_, point)| point.value).collect();
         let (least, most) = least_and_most(&values);
@@ -118,22 +118,22 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use iolab_analysis::analysis::Response;
-    use iolab_analysis::outline::OutlineCurve;
+    use iolab_analysis::sparkline::SparklineCurve;
 
     use super::*;
 
     #[test]
     fn points_lie_between_the_edges_and_are_hollow_without_the_device() {
-        let point = |value, device| OutlinePoint {
+        let point = |value, device| SparklinePoint {
             value,
             interval: Some((value / 2.0, value * 1e9)),
             device,
         };
-        let outline = Outline {
+        let outline = Sparkline {
             factor: "bs".to_owned(),
             levels: ["4KiB", "8KiB", "16KiB"].map(str::to_owned).to_vec(),
             response: Response::Throughput,
-            curves: vec![OutlineCurve {
+            curves: vec![SparklineCurve {
                 name: String::new(),
                 points: vec![
                     (0, point(0.0, true)),

@@ -7,7 +7,7 @@ use super::marker::corners;
 use super::palette::{self, GRID, INK, MUTED, PAPER};
 use super::scene::{Anchor, Item, Paint, Scene, Text};
 use super::text;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Width of the outline of a marker, points.
 pub(super) const OUTLINE: f64 = 0.8;
@@ -304,7 +304,7 @@ fn number(value: f64) -> String {
 /// Text from anywhere, as XML takes it.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in plain(text).chars() {
+    for c in escape_control(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

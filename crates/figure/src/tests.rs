@@ -5,7 +5,7 @@ mod made_up;
 use iolab_analysis::analysis::Response;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, around, record, size_curve};
-use iolab_workload::level::Levels;
+use iolab_workload::service_level::ServiceLevels;
 
 use super::scene::{Item, Text};
 use super::*;
@@ -102,7 +102,7 @@ fn one_rate_alone_may_have_a_tail() {
 
 #[test]
 fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
-    let levels: Levels = "syncs.p95<5ms,syncs.p95<9ms,max<1s".parse().unwrap();
+    let levels: ServiceLevels = "syncs.p95<5ms,syncs.p95<9ms,max<1s".parse().unwrap();
     let made = Made::new(&[loaded()]);
     let mut runs = made.runs();
     let mut options = Options::default();

@@ -20,7 +20,7 @@ pub struct IoLimit {
 
 /// The limits that apply.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Limits {
+pub struct CgroupLimits {
     /// CPU time per time; 1.5 is one and a half CPUs.
     pub cpus: Option<f64>,
     /// Memory with page cache, bytes.
@@ -32,7 +32,7 @@ pub struct Limits {
     pub io: Vec<IoLimit>,
 }
 
-impl Limits {
+impl CgroupLimits {
     /// Reads what applies to this process by `proc` (`/proc`); `devices` are the target's with all below it.
     pub fn read(proc: &Path, devices: &[(u32, u32)]) -> Self {
         let mut limits = Self::default();
@@ -199,7 +199,7 @@ fn folders(proc: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Tree;
+    use crate::fake_sysfs::Tree;
 
     const DISK: (u32, u32) = (8, 16);
 
@@ -211,8 +211,8 @@ mod tests {
         tree
     }
 
-    fn limits(tree: &Tree) -> Limits {
-        Limits::read(&tree.path().join("proc"), &[DISK])
+    fn limits(tree: &Tree) -> CgroupLimits {
+        CgroupLimits::read(&tree.path().join("proc"), &[DISK])
     }
 
     #[test]
@@ -347,6 +347,6 @@ mod tests {
     #[test]
     fn nothing_told_is_no_limit() {
         let tree = Tree::new();
-        assert_eq!(limits(&tree), Limits::default());
+        assert_eq!(limits(&tree), CgroupLimits::default());
     }
 }

@@ -3,7 +3,7 @@
 
 mod device;
 mod extents;
-mod layout;
+mod file_layout;
 mod memory;
 mod nfs;
 mod pieces;
@@ -11,7 +11,7 @@ mod pressure;
 mod process;
 
 pub use extents::extents;
-pub use layout::Layout;
+pub use file_layout::FileBlocks;
 pub use memory::residency;
 pub use pieces::FileRange;
 

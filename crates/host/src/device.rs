@@ -8,8 +8,8 @@ use iolab_storage::sysfs;
 use iolab_storage::{device_under, lies_in_memory};
 use iolab_workload::counters::FlushCounter;
 
+use crate::device_link::{self, DeviceLink};
 use crate::kernel_text::{chosen, text_of};
-use crate::link::{self, Link};
 use crate::transport::Transport;
 
 /// Deeper stacks than this do not occur; a circle would.
@@ -85,7 +85,7 @@ pub struct Device {
     /// Whether the kernel counts flushes: it does so where it queues requests, not where a driver takes them as they come.
     pub counts_flushes: bool,
     /// Its connection to the machine.
-    pub link: Option<Link>,
+    pub link: Option<DeviceLink>,
     /// Temperature and the limit at which it slows down, degrees Celsius.
     pub temperature: Option<(f64, f64)>,
     /// What kind of layer it is: `crypt`, `lvm`, `mpath`, `raid1`.
@@ -188,7 +188,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
             .and_then(|text| text.parse().ok()),
         counts_traffic: sysfs::counts_traffic(disk),
         counts_flushes: has_queue && flag("queue/iostats") == Some(true),
-        link: link::read(disk, transport),
+        link: device_link::read(disk, transport),
         temperature: temperature(disk),
         layer: layer(disk),
         below: match depth {
@@ -321,7 +321,7 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Tree;
+    use crate::fake_sysfs::Tree;
 
     /// An NVMe disk with a partition, LUKS upon it, and a loop device elsewhere.
     fn machine() -> Tree {

@@ -10,8 +10,10 @@ pub mod cgroup;
 pub mod clock;
 pub mod counters;
 pub mod device;
+pub mod device_link;
+#[cfg(test)]
+mod fake_sysfs;
 pub mod kernel_text;
-pub mod link;
 pub mod load;
 pub mod observation;
 pub mod page_cache;
@@ -20,5 +22,3 @@ pub mod processor;
 pub mod program;
 pub mod tlb;
 pub mod transport;
-#[cfg(test)]
-mod tree;

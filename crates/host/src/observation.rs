@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use iolab_workload::counters::Counters;
-use iolab_workload::region::Region;
+use iolab_workload::region_state::Region;
 
 use crate::counters::{self, FileRange, extents, residency};
 use iolab_storage::{Stack, Target, TargetKind};

@@ -85,7 +85,7 @@ const EXCLUDE_HYPERVISOR: u64 = bit(6);
 
 /// Events that are counted together, for the thread that opened them.
 #[derive(Debug)]
-pub struct Group {
+pub struct EventGroup {
     leader: OwnedFd,
     /// They count as long as they are open.
     _members: Vec<OwnedFd>,
@@ -94,7 +94,7 @@ pub struct Group {
     user_only: bool,
 }
 
-impl Group {
+impl EventGroup {
     /// Opens the hardware events for the calling thread, not counting yet.
     ///
     /// # Errors
@@ -292,8 +292,8 @@ mod tests {
     }
 
     /// The kernel's software events go the way of the hardware's.
-    fn software(kinds: &[EventKind]) -> Option<Group> {
-        match Group::open(kinds) {
+    fn software(kinds: &[EventKind]) -> Option<EventGroup> {
+        match EventGroup::open(kinds) {
             Ok(group) => Some(group),
             Err(missing) => {
                 eprintln!("skipped: perf events are {missing} here");
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn events_that_nobody_offers_are_a_reason() {
-        assert!(Group::open(&[NO_SUCH_EVENT]).is_err());
+        assert!(EventGroup::open(&[NO_SUCH_EVENT]).is_err());
     }
 
     #[test]

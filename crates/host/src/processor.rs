@@ -151,7 +151,7 @@ fn on_battery(folder: &Path) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Tree;
+    use crate::fake_sysfs::Tree;
 
     #[test]
     fn a_laptop_is_described() {

@@ -7,7 +7,7 @@ use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
 use iolab_workload::settings::Setting;
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::{BufferInit, Descriptors, Layout, TrialSpec};
+use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::units::format_duration;
 
 use super::find;
@@ -84,7 +84,7 @@ fn common(specs: &[&TrialSpec]) -> Vec<Need> {
             ("descriptors", "private"),
         ),
         (
-            any(|s| s.layout == Layout::Interleaved),
+            any(|s| s.layout == FileLayout::Interleaved),
             ("layout", "shared"),
         ),
         (

@@ -6,7 +6,7 @@ pub mod job;
 mod options;
 mod passes;
 pub mod report;
-pub mod write;
+pub mod write_job;
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use iolab_workload::trial::TrialSpec;
 
 use super::{Line, Need, Peer, Results};
 use iolab_workload::tool::Tool;
-use report::{Direction, Report};
+use report::{Direction, FioReport};
 
 const NAME: &str = "fio";
 const FIO: Tool = Tool::named(NAME).expect("letters");
@@ -79,7 +79,7 @@ impl Peer for Fio {
 
 /// Takes over what fio says of its one group of jobs.
 fn take_over(text: &str, outcome: &mut Outcome) -> Result<()> {
-    let report = Report::parse(text)?;
+    let report = FioReport::parse(text)?;
     let [job] = report.jobs.as_slice() else {
         return Err(Error::usage(format!(
             "it reports {} groups of jobs, but one was started",

@@ -16,7 +16,7 @@ use iolab_workload::trial::{Pattern, TrialSpec};
 
 use super::{Line, Need, Peer, Results};
 use iolab_workload::tool::Tool;
-use report::{Report, Row, Test};
+use report::{IozoneReport, IozoneResult, IozoneTest};
 
 const NAME: &str = "iozone";
 const IOZONE: Tool = Tool::named(NAME).expect("letters");
@@ -77,7 +77,7 @@ impl Peer for Iozone {
 
 /// Takes over what IOzone says of the test that the cell is about.
 fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {
-    let report = Report::parse(text)?;
+    let report = IozoneReport::parse(text)?;
     let row = result(&report, spec)?;
     if report.rows.len() > 1 {
         forget_counts(&mut outcome.counters);
@@ -99,7 +99,7 @@ fn take_over(text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> 
 }
 
 /// The one result that is the cell's.
-fn result(report: &Report, spec: &TrialSpec) -> Result<Row> {
+fn result(report: &IozoneReport, spec: &TrialSpec) -> Result<IozoneResult> {
     let test = wanted(spec);
     let mut rows = report.rows.iter().filter(|row| row.test == test);
     let (Some(row), None) = (rows.next(), rows.next()) else {
@@ -118,12 +118,12 @@ fn result(report: &Report, spec: &TrialSpec) -> Result<Row> {
 }
 
 /// The test whose result is that of a cell.
-fn wanted(spec: &TrialSpec) -> Test {
+fn wanted(spec: &TrialSpec) -> IozoneTest {
     match (spec.writes(), spec.pattern == Pattern::Seq) {
-        (true, true) => Test::Write,
-        (true, false) => Test::RandomWrite,
-        (false, true) => Test::Read,
-        (false, false) => Test::RandomRead,
+        (true, true) => IozoneTest::Write,
+        (true, false) => IozoneTest::RandomWrite,
+        (false, true) => IozoneTest::Read,
+        (false, false) => IozoneTest::RandomRead,
     }
 }
 
@@ -153,17 +153,17 @@ mod tests {
 
     #[test]
     fn of_several_tests_the_one_that_was_asked_for_counts() {
-        let report = Report::parse(OUTPUT).expect("a report");
+        let report = IozoneReport::parse(OUTPUT).expect("a report");
         let row = result(&report, &asked()).expect("a result");
         assert_eq!(
             (row.test, row.bytes_per_s),
-            (Test::RandomWrite, 40960.0 * 1024.0)
+            (IozoneTest::RandomWrite, 40960.0 * 1024.0)
         );
     }
 
     #[test]
     fn what_was_not_asked_for_is_of_no_use() {
-        let report = Report::parse(OUTPUT).expect("a report");
+        let report = IozoneReport::parse(OUTPUT).expect("a report");
         let threads = TrialSpec {
             threads: 2,
             ..asked()
@@ -176,7 +176,7 @@ mod tests {
         for spec in [threads, read] {
             result(&report, &spec).expect_err("of no use");
         }
-        let twice = Report::parse(&OUTPUT.repeat(2)).expect("a report");
+        let twice = IozoneReport::parse(&OUTPUT.repeat(2)).expect("a report");
         result(&twice, &asked()).expect_err("twice");
     }
 }

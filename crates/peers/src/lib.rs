@@ -4,7 +4,7 @@
 //! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
 //!
 //! Files to begin with: `lib.rs` the trait `Peer`, which peers are installed, and their trials; `fio/command.rs` and
-//! `iozone/command.rs` a cell as a command line, `fio/job.rs` a job file as an experiment, `fio/write.rs` an experiment
+//! `iozone/command.rs` a cell as a command line, `fio/job.rs` a job file as an experiment, `fio/write_job.rs` an experiment
 //! as a job file, `fio/import.rs` and `iozone/import.rs` reports of earlier runs.
 
 mod adapt;
@@ -28,10 +28,10 @@ use iolab_workload::Kind;
 use iolab_workload::Result;
 use iolab_workload::counters::Pressure;
 use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
-use iolab_workload::trial::{Descriptors, Layout, TrialSpec};
+use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
 pub use adapt::{Need, adapt, beyond_budget};
-pub use results::{Entry, Results};
+pub use results::{PeerResult, Results};
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::names::unknown;
@@ -284,7 +284,7 @@ fn fail(outcome: &mut Outcome, program: &Program, error: &Error) {
 /// # Errors
 /// Why it does not.
 fn check(peer: &dyn Peer, spec: &TrialSpec, files: &Files<'_>) -> std::result::Result<(), String> {
-    let shares = spec.layout != Layout::Interleaved && spec.descriptors == Descriptors::Private;
+    let shares = spec.layout != FileLayout::Interleaved && spec.descriptors == Descriptors::Private;
     if !shares || spec.starts_fresh() {
         return Err(
             "it works on existing files, one for all threads or one for each, and each thread opens its own: set layout=shared or private, descriptors=private and fresh=false".to_owned(),

@@ -16,14 +16,14 @@ pub struct Results {
     /// When it was measured, RFC 3339, UTC.
     pub measured_utc: Option<String>,
     /// Its jobs or tests.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PeerResult>,
     /// What a reader should know of it.
     pub notes: Vec<String>,
 }
 
 /// One job, or one test.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct PeerResult {
     /// What was asked for.
     pub cell: CellSpec,
     /// Whether it is the first of two like it, which is left out of the summary.

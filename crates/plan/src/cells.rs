@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::{CacheState, HUGE_PAGE_BYTES, Layout, TrialSpec};
+use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Experiment, Scoped};
@@ -232,7 +232,7 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
     }
     let spec = &cell.trial;
     let blocks = spec.region / spec.bs.max(1);
-    let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != Layout::Overlapping;
+    let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != FileLayout::Overlapping;
     if !spec.buffer_init_applies() {
         Some(Meaningless::Pages)
     } else if !spec.sharing_applies() {

@@ -2,18 +2,18 @@
 
 mod builtin;
 mod change;
+mod combinations;
 mod design;
 pub mod document;
-mod only;
-mod overlap;
+mod group_settings;
 mod programs;
 mod question;
-mod refined;
-mod room;
-mod scope;
-mod seek;
+mod rate_search;
+mod refined_sizes;
+mod region_fit;
+mod serialize;
 mod trial_time;
-mod written;
+mod workload_overlap;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -26,17 +26,17 @@ use crate::named_file;
 
 pub use builtin::BUILTIN;
 pub use change::Change;
+pub use combinations::Combination;
 pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
 pub(crate) use design::{set_budget, set_settle};
-pub use only::Combination;
-pub use refined::{REFINE_MAX, Refined};
-pub use scope::{Group, Scoped};
+pub use group_settings::{ExperimentGroup, Scoped};
+pub use refined_sizes::{REFINE_MAX, Refined};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::group::split_group;
-use iolab_workload::level::Levels;
 use iolab_workload::names::unknown;
 use iolab_workload::response::Response;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
 
 /// Most cells of an experiment.
@@ -80,15 +80,15 @@ pub struct Experiment {
     /// What is fixed, in canonical form; settings that are not here have their default.
     pub settings: Vec<(&'static Setting, String)>,
     /// Groups that do different things side by side in every trial; none where all workers do the same.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ExperimentGroup>,
     /// Repetition and its end.
     pub design: Design,
     /// Levels that the run has added to its own plan.
     pub refined: Option<Refined>,
     /// The levels whose greatest rate the run searches for; the rates that it visits are levels of the factor `rate`.
-    pub seek: Option<Levels>,
+    pub seek: Option<ServiceLevels>,
     /// The levels that the run is to say of whether they hold in every cell.
-    pub hold: Option<Levels>,
+    pub hold: Option<ServiceLevels>,
     /// The combinations of levels that are cells; empty where all are. Factors that are not listed are crossed with them.
     pub only: Vec<Combination>,
 }
@@ -125,7 +125,7 @@ impl Experiment {
         let at = |span, error| source.at(span, error);
         let levels = |text: Option<Spanned<String>>| {
             let parse = |text: Spanned<String>| {
-                let parsed: Result<Levels> = text.get_ref().parse();
+                let parsed: Result<ServiceLevels> = text.get_ref().parse();
                 parsed.map_err(|error| at(text.span(), error))
             };
             text.map(parse).transpose()

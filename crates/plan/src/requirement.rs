@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_workload::level::Need;
 use iolab_workload::names::unknown;
 use iolab_workload::quantity::counted;
 use iolab_workload::response::Response;
+use iolab_workload::service_level::Need;
 use iolab_workload::settings::{CellSpec, Setting};
-use iolab_workload::trial::{Backend, CacheState, Layout};
+use iolab_workload::trial::{Backend, CacheState, FileLayout};
 use iolab_workload::units::{format_duration, format_size};
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
@@ -43,12 +43,12 @@ pub struct Requirement {
     /// How long each workload loads the storage.
     pub hold: Duration,
     /// What is measured.
-    pub workloads: Vec<Workload>,
+    pub workloads: Vec<RequiredWorkload>,
 }
 
 /// One workload of a requirement.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Workload {
+pub struct RequiredWorkload {
     /// Its name.
     pub name: String,
     /// What is run.
@@ -65,12 +65,12 @@ struct Document {
     #[serde(rename = "not")]
     not_covered: String,
     hold: Spanned<Value>,
-    workload: Vec<Spanned<Entry>>,
+    workload: Vec<Spanned<WorkloadEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct WorkloadEntry {
     name: Spanned<String>,
     settings: Entries,
     level: Vec<LevelEntry>,
@@ -237,7 +237,7 @@ impl Requirement {
             for (name, is_own, value) in [
                 ("fresh", cell.trial.fresh && makes_files(&cell), "false"),
                 ("allocate", makes_files(&cell), "recycled"),
-                ("layout", cell.trial.layout == Layout::Private, "shared"),
+                ("layout", cell.trial.layout == FileLayout::Private, "shared"),
             ] {
                 if is_own && let Some(setting) = Setting::find(name) {
                     workload.experiment.fix(setting, value)?;
@@ -253,8 +253,13 @@ fn makes_files(cell: &CellSpec) -> bool {
     cell.trial.starts_fresh()
 }
 
-impl Entry {
-    fn resolve(self, source: &DocumentText<'_>, of: &str, question: &str) -> Result<Workload> {
+impl WorkloadEntry {
+    fn resolve(
+        self,
+        source: &DocumentText<'_>,
+        of: &str,
+        question: &str,
+    ) -> Result<RequiredWorkload> {
         let name = check_file_name(self.name.get_ref())
             .map_err(|error| source.at(self.name.span(), error))?;
         let mut experiment = Experiment {
@@ -299,7 +304,7 @@ impl Entry {
                 remedy: entry.remedy,
             })
         });
-        Ok(Workload {
+        Ok(RequiredWorkload {
             name,
             levels: levels.collect::<Result<_>>()?,
             experiment,
@@ -415,7 +420,7 @@ remedy = "a faster disk"
             let cell = requirement.workloads[0].experiment.base().expect(set);
             cell.trial.check().expect(set);
             assert!(
-                !makes_files(&cell) && cell.trial.layout != Layout::Private,
+                !makes_files(&cell) && cell.trial.layout != FileLayout::Private,
                 "{set}"
             );
         }

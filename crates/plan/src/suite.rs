@@ -57,12 +57,12 @@ struct Document {
     settings: Entries,
     #[serde(default)]
     design: DesignEntries,
-    experiments: Vec<Spanned<Entry>>,
+    experiments: Vec<Spanned<SuiteEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct SuiteEntry {
     #[serde(rename = "use")]
     used: Spanned<String>,
     /// Its name in this suite; that of the experiment by default.
@@ -146,7 +146,7 @@ impl Suite {
     }
 }
 
-impl Entry {
+impl SuiteEntry {
     fn resolve(
         self,
         source: &DocumentText<'_>,

@@ -6,7 +6,7 @@ mod keys;
 use std::collections::HashMap;
 
 pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
-pub use keys::{ALL, Cache, Entry, Holds, KEYS, Keys, TargetFact};
+pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
 /// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
 /// written under other keys is kept too.

@@ -13,9 +13,9 @@ pub mod peak_source;
 pub mod peaks;
 pub mod question;
 mod sample;
+mod states;
 pub mod tables;
 mod targets;
-mod words;
 
 pub use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
@@ -23,12 +23,12 @@ pub use iolab_workload::counters::{
 };
 pub use iolab_workload::cpus::Cpus;
 pub use iolab_workload::operation::{Moved, Operation, PerOperation};
+pub use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
 pub use iolab_workload::outcome::{Effective, RateReport, RingFlag};
-pub use iolab_workload::region::Region;
-pub use iolab_workload::region::{Extents, Residency};
+pub use iolab_workload::region_state::Region;
+pub use iolab_workload::region_state::{Extents, Residency};
 pub use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 pub use iolab_workload::series::{Interval, Series};
-pub use iolab_workload::summary::{LatencySummary, OperationSummary};
 pub use iolab_workload::trial::Arrivals;
 pub use iolab_workload::verify::{FaultKind, Faults, Verified};
 
@@ -43,12 +43,13 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
 
 pub use question::Question;
 pub use sample::{
-    ClientPart, LatencyOf, Part, PartId, RankReport, Sample, SampleLatency, SampleSeries, Together,
+    ClientPart, LatencyOf, Part, PartId, RankActivity, RankReport, Sample, SampleLatency,
+    SampleSeries,
 };
-pub use tables::{FurtherTarget, Group, Rank};
-pub use words::{
+pub use states::{
     ClockDomain, Ended, EndedBy, EventKind, RequestTime, RunStatus, ServedBy, TargetKind,
 };
+pub use tables::{FurtherTarget, GroupRow, Rank};
 
 /// Schema version this build writes; a file with a greater one is refused.
 pub const SCHEMA_VERSION: i64 = 6;
@@ -158,7 +159,7 @@ pub struct Pilot {
 
 /// The verdict on one sample.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Verdict {
+pub struct ServedVerdict {
     /// Where from.
     pub served_by: ServedBy,
     /// Share of the bytes that the device carried, 0 to 1, where it is known.
@@ -167,7 +168,7 @@ pub struct Verdict {
     pub reason: String,
 }
 
-impl Verdict {
+impl ServedVerdict {
     /// The reason where a process or another machine answers for the bytes.
     pub const ELSEWHERE: &str = "a process or another machine answers for this file system, and what it does with the bytes is not known here";
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_workload::level::{Levels, Need};
 use iolab_workload::named;
+use iolab_workload::service_level::{Need, ServiceLevels};
 
 named! {
     /// What is asked of service levels.
@@ -60,7 +60,7 @@ pub struct Fit {
 
 impl Question {
     /// A question about levels of the user's.
-    pub fn of_levels(of: Asked, levels: &Levels) -> Self {
+    pub fn of_levels(of: Asked, levels: &ServiceLevels) -> Self {
         let needs = levels.all().iter().map(|level| Need::of(*level));
         Self {
             of,
@@ -86,7 +86,7 @@ impl Question {
     }
 
     /// Its levels.
-    pub fn levels(&self) -> Levels {
+    pub fn levels(&self) -> ServiceLevels {
         self.needs.iter().map(|need| need.level).collect()
     }
 }

@@ -7,15 +7,15 @@ use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
 use iolab_workload::outcome::{Effective, RateReport};
-use iolab_workload::region::Region;
+use iolab_workload::region_state::Region;
 use iolab_workload::request_sizes::RequestSizes;
 use iolab_workload::response::Response;
 use iolab_workload::series::Series;
-use iolab_workload::summary::{LatencySummary, OperationSummary};
 use iolab_workload::verify::Verified;
 
-use crate::{Ended, Operation, RequestTime, Verdict};
+use crate::{Ended, Operation, RequestTime, ServedVerdict};
 
 /// What one trial yielded.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,9 +84,9 @@ pub struct Sample {
     /// What was in force, where that can differ from what was asked for.
     pub effective: Effective,
     /// Where the bytes came from.
-    pub verdict: Verdict,
+    pub verdict: ServedVerdict,
     /// When its ranks were active; `None` where one process carried it out.
-    pub together: Option<Together>,
+    pub together: Option<RankActivity>,
 }
 
 impl Default for Sample {
@@ -124,7 +124,7 @@ impl Default for Sample {
             rate_report: None,
             verified: None,
             effective: Effective::default(),
-            verdict: Verdict::default(),
+            verdict: ServedVerdict::default(),
             together: None,
         }
     }
@@ -160,7 +160,7 @@ pub struct Part {
 
 /// When the processes (ranks) of a trial were active, by the clock of rank 0, and what they moved while all of them were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Together {
+pub struct RankActivity {
     /// How far the time from the first start to the last end can be from the truth, ns: the bound that the clocks leave.
     pub elapsed_error_ns: u64,
     /// From the first worker's start to the last worker's start, ns.
@@ -194,7 +194,7 @@ pub struct RankReport {
     /// Each client, in the order of their first ranks.
     pub clients: Vec<ClientPart>,
     /// All of them.
-    pub together: Option<Together>,
+    pub together: Option<RankActivity>,
 }
 
 /// Which latencies of a part: what the requests did, and which of their times.

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{Cell, Interval, Operation, PartId, RequestTime};
 use iolab_workload::Error;
-use iolab_workload::level::Level;
 use iolab_workload::response::Response;
+use iolab_workload::service_level::ServiceLevel;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::Rate;
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE};
@@ -363,7 +363,7 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
 pub struct LevelRow {
     /// From 0, in the order in which they were asked.
     pub id: u32,
-    /// As [`iolab_workload::level::Level`] is written.
+    /// As [`iolab_workload::service_level::ServiceLevel`] is written.
     pub level: String,
     /// Who says so.
     pub source: String,
@@ -386,7 +386,7 @@ pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
             |row: &LevelRow| Some(row.level.as_str().into()),
             |row, text| {
                 text.clone_into(&mut row.level);
-                text.parse::<Level>().is_ok()
+                text.parse::<ServiceLevel>().is_ok()
             },
         )
         .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`"),
@@ -477,7 +477,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
 
 /// A group of a cell: workers that do the same, beside other groups.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Group {
+pub struct GroupRow {
     /// The cell.
     pub cell: i64,
     /// From 1, in the order of the definition.
@@ -491,19 +491,19 @@ pub struct Group {
 }
 
 /// Table `cell_group`.
-pub static CELL_GROUP: LazyLock<Table<Group>> = LazyLock::new(|| {
+pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
     let settings = SETTINGS
         .iter()
-        .map(|setting| Column::setting(setting, |row: &Group| &row.spec, |row| &mut row.spec));
+        .map(|setting| Column::setting(setting, |row: &GroupRow| &row.spec, |row| &mut row.spec));
     let mut columns = vec![
-        whole!("cell_id", Group, cell as i64).doc("the cell"),
-        whole!("group_id", Group, id as u32).doc("from 1, in the order of the definition"),
-        text!("name", Group, name).doc("its name"),
-        whole!("target_id", Group, target as u32)
+        whole!("cell_id", GroupRow, cell as i64).doc("the cell"),
+        whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition"),
+        text!("name", GroupRow, name).doc("its name"),
+        whole!("target_id", GroupRow, target as u32)
             .doc("the target that it works on; 0 is that of table `run`"),
     ];
     columns.extend(settings);
-    columns.push(byte_rate!(Group, spec));
+    columns.push(byte_rate!(GroupRow, spec));
     Table {
         name: "cell_group",
         doc: "one row per group of workers, where a trial has several",

@@ -1,13 +1,13 @@
 //! What runs answer to their questions, for each format: computed of the run files that are given, and of nothing else.
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::answer::{Found, RunAnswer};
-use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, together};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
 use iolab_record::RunRecord;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_workload::access::requests_in_words;
-use iolab_workload::level::Level;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::service_level::ServiceLevel;
 use serde_json::Value;
 
 use crate::export::{Exported, run_fields};
@@ -98,7 +98,7 @@ impl<'a> Answers<'a> {
     /// All of them together; `None` where nothing was asked.
     pub fn answer(&self) -> Option<Answer> {
         let answers = self.all.iter().map(Given::answer);
-        (!self.all.is_empty()).then(|| together(answers))
+        (!self.all.is_empty()).then(|| merge_answers(answers))
     }
 
     /// For a terminal of `width` columns, an empty line between two; empty where nothing was asked.
@@ -129,7 +129,7 @@ impl<'a> Answers<'a> {
         let shown = self.shown().into_iter();
         let sentences = shown.flat_map(|shown| shown.sentences);
         sentences
-            .map(|sentence| escaped(&plain(&sentence)) + "\n\n")
+            .map(|sentence| escaped(&escape_control(&sentence)) + "\n\n")
             .collect()
     }
 
@@ -154,9 +154,9 @@ impl Given<'_> {
                 let head = run.lack().map(|text| paragraph(&text, "", width) + "\n");
                 head.unwrap_or_default()
                     + &match &run.answer.found {
-                        Found::Limit(found) => Searched(found).text(width),
-                        Found::Cells(found) => at_rates(found, width),
-                        Found::Workload(_) => String::new(),
+                        AnswerBasis::Limit(found) => Searched(found).text(width),
+                        AnswerBasis::Cells(found) => at_rates(found, width),
+                        AnswerBasis::Workload(_) => String::new(),
                     }
             }
         }
@@ -167,7 +167,7 @@ impl Given<'_> {
             Self::Fit(fitness) => Shown {
                 sentences: vec![
                     format!("{}.", fitness.sentence()),
-                    plain(&fitness.requirement.question).into_owned(),
+                    escape_control(&fitness.requirement.question).into_owned(),
                 ],
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
@@ -184,22 +184,22 @@ impl OfRun<'_> {
         (!self.answer.is_complete()).then(|| {
             format!(
                 "{}: cannot tell: the run is not complete; finish it with: iolab resume {}. As measured so far:",
-                plain(&self.record.experiment.name),
-                plain(&self.file)
+                escape_control(&self.record.experiment.name),
+                escape_control(&self.file)
             )
         })
     }
 
     fn shown(&self) -> Shown {
         let (own, columns, caption, remarks) = match &self.answer.found {
-            Found::Limit(found) => {
+            AnswerBasis::Limit(found) => {
                 let searched = Searched(found);
                 let (first, second) = searched.sentences();
                 let sentences = std::iter::once(first).chain(second).collect();
                 (sentences, searched.columns(), RATES, searched.remarks())
             }
-            Found::Cells(found) => {
-                let name = plain(&self.record.experiment.name);
+            AnswerBasis::Cells(found) => {
+                let name = escape_control(&self.record.experiment.name);
                 let sentence = format!("{name}: {}.", found.answer);
                 (
                     vec![sentence],
@@ -208,7 +208,7 @@ impl OfRun<'_> {
                     cell_remarks(found),
                 )
             }
-            Found::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
+            AnswerBasis::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
         };
         Shown {
             sentences: self.lack().into_iter().chain(own).collect(),
@@ -260,7 +260,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 name: name.clone(),
                 levels: Vec::new(),
             });
-            found.push(fitness::Found {
+            found.push(fitness::WorkloadResult {
                 workload: name,
                 measured: Measured::Nothing,
                 ran: String::new(),
@@ -271,14 +271,14 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
             continue;
         }
         for run in own {
-            let Found::Workload(own) = &run.answer.found else {
+            let AnswerBasis::Workload(own) = &run.answer.found else {
                 continue;
             };
             workloads.push(AskedWorkload {
                 name: name.clone(),
                 levels: run.question.needs.clone(),
             });
-            found.push(fitness::Found {
+            found.push(fitness::WorkloadResult {
                 workload: name.clone(),
                 measured: match run.answer.is_complete() {
                     true => Measured::Whole,
@@ -320,7 +320,7 @@ pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
         AskedOf::Fit(fit) => Some(fit),
         AskedOf::Cells | AskedOf::Limit => None,
     };
-    let of = |get: fn(&Fit) -> &str| fit.map(|fit| plain(get(fit)).into_owned());
+    let of = |get: fn(&Fit) -> &str| fit.map(|fit| escape_control(get(fit)).into_owned());
     let row = |rest: Vec<Field>| {
         let mut row = run_fields(name).to_vec();
         row.extend([
@@ -336,18 +336,18 @@ pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
         row
     };
     match &answer.found {
-        Found::Cells(found) => {
+        AnswerBasis::Cells(found) => {
             let levels = found.cells.iter().flat_map(|cell| {
                 let levels = cell.levels.iter();
                 levels.map(|level| row(level_fields(&cell.cell, level)))
             });
             levels.collect()
         }
-        Found::Workload(found) => {
+        AnswerBasis::Workload(found) => {
             let levels = found.levels.iter();
             levels.map(|level| row(level_fields("", level))).collect()
         }
-        Found::Limit(found) => vec![row(vec![
+        AnswerBasis::Limit(found) => vec![row(vec![
             text("cell", ""),
             text("level", &found.levels.to_string()),
             text("unit", "1/s"),
@@ -360,7 +360,7 @@ pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
 
 fn level_fields(cell: &str, answer: &LevelAnswer) -> Vec<Field> {
     let judged = &answer.judged;
-    let level: &Level = &judged.level;
+    let level: &ServiceLevel = &judged.level;
     vec![
         text("cell", cell),
         text("level", &level.to_string()),

@@ -9,7 +9,7 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{Better, Comparison};
 use iolab_record::{RunRecord, ServedBy};
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Writes both sides of a comparison.
 ///
@@ -97,14 +97,18 @@ fn unit(response: Option<Response>) -> (&'static str, f64) {
 /// `BenchmarkRead-size/bs=4KiB/threads=1`: what follows `Benchmark` must not begin with a small letter, and spaces would
 /// end the name. A `-8` at its end would be taken for the number of processors, so that one is always added.
 fn benchmark(name: &str, factors: &[String], levels: &[String]) -> String {
-    let name = plain(name);
+    let name = escape_control(name);
     let mut letters = name.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     let mut text = String::from("Benchmark");
     text.extend(first);
     text.extend(letters);
     for (factor, level) in factors.iter().zip(levels) {
-        text.push_str(&format!("/{}={}", plain(factor), plain(level)));
+        text.push_str(&format!(
+            "/{}={}",
+            escape_control(factor),
+            escape_control(level)
+        ));
     }
     text.replace(char::is_whitespace, "_")
 }

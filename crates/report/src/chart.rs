@@ -1,11 +1,11 @@
 //! A chart of bars in text: one line per level, one group per combination of the other factors.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::outline::axis;
+use iolab_analysis::sparkline::axis;
 use iolab_figure::{least_and_most, spans_decades};
 
 use crate::table::range;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// How a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Scale {
     }
 }
 
-struct Line {
+struct BarLine {
     label: String,
     value: f64,
     text: String,
@@ -106,7 +106,7 @@ pub fn chart(analysis: &Analysis, style: &Style) -> String {
 fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style) -> String {
     let over = axis
         .and_then(|i| analysis.factors.get(i))
-        .map(|factor| format!(" by {}", plain(factor)))
+        .map(|factor| format!(" by {}", escape_control(factor)))
         .unwrap_or_default();
     let unit = match analysis.response {
         Response::Throughput => " in MB/s".to_owned(),
@@ -123,8 +123,8 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
 }
 
 /// The lines of each group, groups and lines in the order of the definition.
-fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<Line>)> {
-    let mut groups: Vec<(String, Vec<Line>)> = Vec::new();
+fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<BarLine>)> {
+    let mut groups: Vec<(String, Vec<BarLine>)> = Vec::new();
     for cell in &analysis.cells {
         let held: Vec<String> = analysis
             .factors
@@ -132,7 +132,9 @@ fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<Line>)> 
             .zip(&cell.cell.levels)
             .enumerate()
             .filter(|(i, _)| Some(*i) != axis)
-            .map(|(_, (factor, level))| format!("{}={}", plain(factor), plain(level)))
+            .map(|(_, (factor, level))| {
+                format!("{}={}", escape_control(factor), escape_control(level))
+            })
             .collect();
         let (group, line) = (held.join(" "), line(analysis.response, cell, axis));
         match groups.iter_mut().find(|(name, _)| *name == group) {
@@ -143,12 +145,12 @@ fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<Line>)> 
     groups
 }
 
-fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> Line {
+fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> BarLine {
     let label = axis.and_then(|i| cell.cell.levels.get(i));
     let summary = cell.response;
     let interval = summary.and_then(|s| s.median_interval);
-    Line {
-        label: label.map_or(String::new(), |l| plain(l).into_owned()),
+    BarLine {
+        label: label.map_or(String::new(), |l| escape_control(l).into_owned()),
         value: summary.map_or(0.0, |s| s.median),
         text: summary.map_or_else(
             || "no trial".to_owned(),
@@ -173,9 +175,9 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(style: &Style, groups: &[(String, Vec<Line>)]) -> Self {
+    fn new(style: &Style, groups: &[(String, Vec<BarLine>)]) -> Self {
         let width = usize::from(style.width);
-        let longest = |of: fn(&Line) -> &String| {
+        let longest = |of: fn(&BarLine) -> &String| {
             let lengths = groups
                 .iter()
                 .flat_map(|(_, l)| l)
@@ -200,7 +202,7 @@ impl Layout {
         }
     }
 
-    fn line(&self, line: &Line, scale: Scale) -> String {
+    fn line(&self, line: &BarLine, scale: Scale) -> String {
         let bar = if line.measured {
             self.bar(scale.share(line.value), line.device)
         } else {

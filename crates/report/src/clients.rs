@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis};
 use iolab_stats::median;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 
 use crate::layout::{Column, none};
@@ -33,14 +33,17 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     };
     let mut columns: Vec<Column> = Vec::new();
     for (i, factor) in analysis.factors.iter().enumerate() {
-        columns.push(column(&plain(factor), &|cell, _| {
+        columns.push(column(&escape_control(factor), &|cell, _| {
             let level = cell.cell.levels.get(i);
-            level.map_or_else(none, |level| plain(level).into_owned())
+            level.map_or_else(none, |level| escape_control(level).into_owned())
         }));
     }
     let or_none = |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(none, format);
     columns.extend([
-        column("client", &|_, client| plain(&client.name).into_owned()).left(),
+        column("client", &|_, client| {
+            escape_control(&client.name).into_owned()
+        })
+        .left(),
         column("ranks", &|_, client| client.ranks.to_string()),
         column("MB/s", &|_, client| {
             or_none(client.cell.throughput.map(|t| t.median), significant)
@@ -91,7 +94,7 @@ pub(crate) fn objects(cell: &CellAnalysis) -> Value {
             field("served_by", served.map(ToString::to_string)),
             field(
                 "served_by_reason",
-                served.map(|s| plain(&s.reason).into_owned()),
+                served.map(|s| escape_control(&s.reason).into_owned()),
             ),
             field("device_fraction", served.and_then(|s| s.device_fraction)),
             field("cached_before_median", median(&client.cached)),

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use crate::findings::{overall, tally};
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, POWER, Side, Unit};
+use iolab_analysis::compare::{
+    CellComparison, Comparison, Difference, Further, POWER, ReplicationUnit, Side,
+};
 use iolab_analysis::imbalance::Imbalance;
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
@@ -14,7 +16,7 @@ use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {
@@ -37,8 +39,8 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// What is compared, and what differs besides.
 fn heading(comparison: &Comparison) -> String {
     let mut lines = vec![
-        format!("base: {}", plain(&comparison.base)),
-        format!("new:  {}", plain(&comparison.new)),
+        format!("base: {}", escape_control(&comparison.base)),
+        format!("new:  {}", escape_control(&comparison.new)),
     ];
     if !comparison.differences.is_empty() {
         lines.push("\nThe two differ in:".to_owned());
@@ -53,7 +55,10 @@ fn heading(comparison: &Comparison) -> String {
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            lines.push(format!("\nOnly {side} has: {}{more}", plain(first)));
+            lines.push(format!(
+                "\nOnly {side} has: {}{more}",
+                escape_control(first)
+            ));
         }
     }
     lines.push(format!("\n{}\n", caption(comparison)));
@@ -63,7 +68,7 @@ fn heading(comparison: &Comparison) -> String {
 /// A line for each difference between two sides.
 pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
     differences.iter().map(|d| {
-        let [what, base, new] = [&d.what, &d.base, &d.new].map(|text| plain(text));
+        let [what, base, new] = [&d.what, &d.base, &d.new].map(|text| escape_control(text));
         format!("  {what}: {base} -> {new}")
     })
 }
@@ -88,11 +93,13 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         Column::new(heading, dispensable, comparison.cells.iter().map(value))
     };
     let level = |i: usize| {
-        move |c: &CellComparison| plain(c.levels.get(i).map_or("", String::as_str)).into_owned()
+        move |c: &CellComparison| {
+            escape_control(c.levels.get(i).map_or("", String::as_str)).into_owned()
+        }
     };
     let factors = comparison.factors.iter().enumerate();
     let mut columns: Vec<Column> = factors
-        .map(|(i, factor)| column(&plain(factor), 0, &level(i)))
+        .map(|(i, factor)| column(&escape_control(factor), 0, &level(i)))
         .collect();
     let median = |side: &Side| {
         side.summary
@@ -146,8 +153,8 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         .any(CellComparison::is_served_differently)
     {
         let served = |c: &CellComparison| match &c.served {
-            Some((base, new)) if base == new => plain(base).into_owned(),
-            Some((base, new)) => format!("{} -> {}", plain(base), plain(new)),
+            Some((base, new)) if base == new => escape_control(base).into_owned(),
+            Some((base, new)) => format!("{} -> {}", escape_control(base), escape_control(new)),
             None => none(),
         };
         columns.push(column("served by", 0, &served).left());
@@ -216,17 +223,17 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
 }
 
 /// What the verdicts rest on, where a reader may take them for more.
-fn rests_on(unit: Unit) -> Option<&'static str> {
+fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
     match unit {
-        Unit::Numbers | Unit::Blocks => None,
-        Unit::SameRun => Some("Both files hold the same run."),
-        Unit::ComputedRuns => Some(
+        ReplicationUnit::Numbers | ReplicationUnit::Blocks => None,
+        ReplicationUnit::SameRun => Some("Both files hold the same run."),
+        ReplicationUnit::ComputedRuns => Some(
             "Both runs were computed by models: nothing differs between two runs of a model but the seed, which differs between trials too. So the trials within the runs decide.",
         ),
-        Unit::Runs => Some(
+        ReplicationUnit::Runs => Some(
             "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",
         ),
-        Unit::TrialsWithinRuns => Some(
+        ReplicationUnit::TrialsWithinRuns => Some(
             "Judged within the runs (--within-run): the verdicts allow for the spread of the trials within these two runs, not for what differs from run to run on an unchanged machine.",
         ),
     }
@@ -370,7 +377,7 @@ fn row(comparison: &Comparison, index: usize) -> Vec<Field> {
         .factors
         .iter()
         .zip(&cell.levels)
-        .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level))
+        .map(|(factor, level)| text_field(&format!("level_{}", escape_control(factor)), level))
         .collect();
     row.extend(side_fields("base", &cell.base));
     row.extend(side_fields("new", &cell.new));

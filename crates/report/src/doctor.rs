@@ -6,7 +6,7 @@ use iolab_record::diagnosis::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::layout::{WIDTH_MIN, wrap};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Version of the JSON object; fields may be added without a new one.
 const SCHEMA: u32 = 1;
@@ -18,7 +18,11 @@ const TEXT_MIN: usize = WIDTH_MIN as usize - INDENT - LABEL;
 
 /// The findings by topic, for a terminal of `width` columns. Commands stay in one line each, so that they can be copied.
 pub fn text(diagnosis: &Diagnosis, width: u16, colour: bool) -> String {
-    let mut text = format!("{} ({})\n", plain(&diagnosis.target), diagnosis.kind);
+    let mut text = format!(
+        "{} ({})\n",
+        escape_control(&diagnosis.target),
+        diagnosis.kind
+    );
     let mut topic = None;
     for finding in &diagnosis.findings {
         if topic != Some(finding.topic) {
@@ -45,7 +49,7 @@ fn push(text: &mut String, finding: &Finding, width: usize, colour: bool) {
         (true, Severity::WorthKnowing) => format!("\x1b[33m{label}\x1b[0m"),
         (true, Severity::MustFix) => format!("\x1b[1;31m{label}\x1b[0m"),
     };
-    let what = plain(&finding.what);
+    let what = escape_control(&finding.what);
     let room = width.saturating_sub(INDENT + LABEL).max(TEXT_MIN);
     let margin = " ".repeat(INDENT + LABEL);
     for (i, line) in wrap(&what, room).iter().enumerate() {
@@ -55,7 +59,7 @@ fn push(text: &mut String, finding: &Finding, width: usize, colour: bool) {
         }
     }
     if let Some(command) = &finding.remedy {
-        text.push_str(&format!("{margin}$ {}\n", plain(command)));
+        text.push_str(&format!("{margin}$ {}\n", escape_control(command)));
     }
 }
 

@@ -5,7 +5,7 @@ use iolab_workload::quantity::significant;
 use iolab_workload::units::format_size;
 
 use crate::layout::{self, Column, none, wrapped};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.
@@ -16,15 +16,19 @@ pub fn text(pair: &ProgramPair, width: u16) -> String {
 pub(crate) fn caption(pair: &ProgramPair) -> String {
     let held = match pair.held.as_slice() {
         [] => String::new(),
-        held => format!(" with {}", plain(&held.join(" "))),
+        held => format!(" with {}", escape_control(&held.join(" "))),
     };
-    let programs = format!("{} over {}", plain(&pair.new), plain(&pair.base));
+    let programs = format!(
+        "{} over {}",
+        escape_control(&pair.new),
+        escape_control(&pair.base)
+    );
     let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
     format!(
         "{}: ratio of the median times, {programs}{held}\n\
          W, S: p of Welch's and Student's t test on the first {trials} measured trials\n\
          =: p of the test that shows equivalence within a margin\n",
-        plain(&pair.factor)
+        escape_control(&pair.factor)
     )
 }
 

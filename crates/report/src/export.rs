@@ -6,7 +6,7 @@ use std::rc::Rc;
 use hdrhistogram::Histogram;
 use serde_json::Value;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::runs::RunName;
@@ -15,8 +15,8 @@ use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SAMPLE, SERIE
 use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
 use iolab_stats::Summary;
 use iolab_workload::Error;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::group::ALL;
-use iolab_workload::plain::plain;
 
 use crate::answer::{self, answer_field};
 use crate::clients;
@@ -65,7 +65,7 @@ pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
     [
         text("run", &run.id),
         text("file", &run.file),
-        field("host", host.map(|host| plain(host).into_owned())),
+        field("host", host.map(|host| escape_control(host).into_owned())),
         text("run_started_utc", &run.started_utc),
     ]
 }
@@ -525,7 +525,7 @@ fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
     factors
         .iter()
         .zip(&cell.levels)
-        .map(|(factor, level)| text(&format!("level_{}", plain(factor)), level))
+        .map(|(factor, level)| text(&format!("level_{}", escape_control(factor)), level))
         .collect()
 }
 

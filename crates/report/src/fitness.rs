@@ -1,15 +1,15 @@
 //! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
 
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, together};
-use iolab_workload::level::{Bound, Level, Need, Quantity};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
 use iolab_workload::quantity::{format_bytes, format_ns, significant};
+use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
 use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::doubt;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// A load that uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
@@ -51,7 +51,7 @@ pub enum Measured {
 
 /// What was found of one workload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct WorkloadResult {
     /// Its name.
     pub workload: String,
     /// How much of it is measured.
@@ -74,12 +74,12 @@ pub struct Fitness {
     /// The target.
     pub target: String,
     /// What was found, one for each workload of the requirement, in their order.
-    pub found: Vec<Found>,
+    pub found: Vec<WorkloadResult>,
     /// What else the answer does not cover.
     pub limits: Vec<String>,
 }
 
-impl Found {
+impl WorkloadResult {
     /// The answer to one level: none where not all is measured.
     fn answer(&self, level: &LevelAnswer) -> Answer {
         match self.measured {
@@ -133,22 +133,25 @@ impl Found {
 impl Fitness {
     /// All levels together.
     pub fn answer(&self) -> Answer {
-        together(self.found.iter().map(Found::whole))
+        merge_answers(self.found.iter().map(WorkloadResult::whole))
     }
 
     /// The answer in one line.
     pub(crate) fn sentence(&self) -> String {
         format!(
             "{} on {}: {}",
-            plain(&self.requirement.name),
-            plain(&self.target),
+            escape_control(&self.requirement.name),
+            escape_control(&self.target),
             self.answer()
         )
     }
 
     /// What was run, a sentence for each workload.
     pub(crate) fn ran(&self) -> Vec<String> {
-        self.found.iter().filter_map(Found::summary).collect()
+        self.found
+            .iter()
+            .filter_map(WorkloadResult::summary)
+            .collect()
     }
 
     /// Why the answer is no or unknown, and what it does not cover.
@@ -161,7 +164,7 @@ impl Fitness {
         let head = format!(
             "{}\n{}\n\n",
             self.sentence(),
-            plain(&self.requirement.question),
+            escape_control(&self.requirement.question),
         );
         let mut lines: Vec<String> = layout::wrapped(&head, width)
             .lines()
@@ -171,11 +174,11 @@ impl Fitness {
         lines.extend(table.lines().map(str::to_owned));
         lines.push(String::new());
         for text in self.ran() {
-            let text = paragraph(&plain(&text), "", width);
+            let text = paragraph(&escape_control(&text), "", width);
             lines.extend(text.lines().map(str::to_owned));
         }
         for text in self.remarks() {
-            let text = paragraph(&plain(&text), "- ", width);
+            let text = paragraph(&escape_control(&text), "- ", width);
             lines.extend(text.lines().map(str::to_owned));
         }
         let hidden = lines.len().saturating_sub(LINES_MAX);
@@ -186,22 +189,24 @@ impl Fitness {
         lines.join("\n") + "\n"
     }
 
-    fn rows(&self) -> impl Iterator<Item = (&Found, &LevelAnswer)> {
+    fn rows(&self) -> impl Iterator<Item = (&WorkloadResult, &LevelAnswer)> {
         let found = self.found.iter();
         found.flat_map(|found| found.found.levels.iter().map(move |level| (found, level)))
     }
 
     pub(crate) fn columns(&self) -> Vec<Column> {
         let column =
-            |heading: &str, dispensable, value: &dyn Fn(&Found, &LevelAnswer) -> String| {
+            |heading: &str,
+             dispensable,
+             value: &dyn Fn(&WorkloadResult, &LevelAnswer) -> String| {
                 Column::new(heading, dispensable, self.rows().map(|(f, l)| value(f, l)))
             };
         let judged = |value: fn(&Judged) -> String| {
-            move |_: &Found, level: &LevelAnswer| value(&level.judged)
+            move |_: &WorkloadResult, level: &LevelAnswer| value(&level.judged)
         };
         vec![
             column("workload", 3, &|found, _| {
-                plain(&found.workload).into_owned()
+                escape_control(&found.workload).into_owned()
             })
             .left(),
             column("level", 0, &judged(|judged| judged.level.to_string())).left(),
@@ -220,7 +225,7 @@ impl Fitness {
     fn reasons(&self) -> Vec<String> {
         let mut texts = Vec::new();
         for of in &self.found {
-            let Found {
+            let WorkloadResult {
                 workload, found, ..
             } = of;
             texts.extend(of.lack());
@@ -274,7 +279,7 @@ impl Fitness {
     }
 
     /// What would make a no a yes.
-    fn remedy(&self, of: &str, level: &Level) -> String {
+    fn remedy(&self, of: &str, level: &ServiceLevel) -> String {
         let workloads = self.requirement.workloads.iter();
         let needs = workloads
             .filter(|workload| workload.name == of)
@@ -400,7 +405,7 @@ fn longer(hold: Duration) -> String {
     format!("{}s", hold.as_secs().max(1) * 4)
 }
 
-pub(crate) fn unit(level: &Level) -> &'static str {
+pub(crate) fn unit(level: &ServiceLevel) -> &'static str {
     match level.quantity {
         Quantity::Iops => "1/s",
         Quantity::Throughput => "MB/s",
@@ -409,7 +414,7 @@ pub(crate) fn unit(level: &Level) -> &'static str {
 }
 
 /// A value of what a level bounds, with its unit.
-pub fn amount(level: &Level, value: f64) -> String {
+pub fn amount(level: &ServiceLevel, value: f64) -> String {
     match level.quantity {
         Quantity::Iops => format!("{}/s", significant(value)),
         Quantity::Throughput => format!("{} MB/s", significant(value)),

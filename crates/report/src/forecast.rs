@@ -7,7 +7,7 @@ use iolab_workload::units::rough_duration;
 use std::time::Duration;
 
 use crate::layout::{self, Column};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// A rate that storage may have, bytes per second, for an idea of what a time comes to.
 const RATE: f64 = 500e6;
@@ -18,7 +18,10 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
         Column::new(heading, dispensable, forecasts.iter().map(value))
     };
     let columns = vec![
-        column("experiment", 0, &|f| plain(&f.experiment).into_owned()).left(),
+        column("experiment", 0, &|f| {
+            escape_control(&f.experiment).into_owned()
+        })
+        .left(),
         column("cells", 1, &|f| f.cells.to_string()),
         column("trials", 2, &|f| match f.trials {
             (least, most) if least < most => format!("{least} to {most}"),

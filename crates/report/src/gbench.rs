@@ -11,7 +11,7 @@ use iolab_record::{Cell, RunRecord, Sample};
 use iolab_stats::{Summary, summary};
 use serde_json::{Value, json};
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Writes the measured trials of all runs.
 ///
@@ -128,7 +128,13 @@ fn iterations(cell: &Cell, sample: &Sample) -> u64 {
 fn name(record: &RunRecord, cell: &Cell) -> String {
     let levels = record.experiment.factors.iter().zip(&cell.levels);
     levels.fold(
-        plain(&record.experiment.name).into_owned(),
-        |name, (factor, level)| format!("{name}/{}:{}", plain(factor), plain(level)),
+        escape_control(&record.experiment.name).into_owned(),
+        |name, (factor, level)| {
+            format!(
+                "{name}/{}:{}",
+                escape_control(factor),
+                escape_control(level)
+            )
+        },
     )
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use askama::Template;
-use iolab_analysis::history::{Change, History, Line, Shift, Trajectory};
+use iolab_analysis::history::{Change, ExperimentLine, History, Shift, Trajectory};
 use iolab_analysis::runs::{ratio, ratio_interval};
 use iolab_workload::quantity::format_percent;
 use iolab_workload::{Error, Result};
@@ -16,7 +16,7 @@ use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_fiel
 use crate::runs::{day, run_objects};
 use crate::table::bare;
 use iolab_figure::Options;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Most runs of the sparkline of the table: the last ones.
 const COURSE_MAX: usize = 40;
@@ -24,7 +24,7 @@ const COURSE_MAX: usize = 40;
 const CHANGES_MAX: usize = 20;
 
 /// A line's heading and table, for a terminal of `width` columns.
-pub fn text(line: &Line, width: u16, ascii: bool) -> String {
+pub fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
     format!(
         "{}\n\n{}",
         heading(line),
@@ -33,11 +33,13 @@ pub fn text(line: &Line, width: u16, ascii: bool) -> String {
 }
 
 /// What the line is.
-fn heading(line: &Line) -> String {
+fn heading(line: &ExperimentLine) -> String {
     let (first, last) = (line.runs.first(), line.runs.last());
     let host = last
         .and_then(|run| run.host.as_ref())
-        .map_or_else(String::new, |host| format!(", host {}", plain(host)));
+        .map_or_else(String::new, |host| {
+            format!(", host {}", escape_control(host))
+        });
     let when = first.zip(last).map_or_else(String::new, |(first, last)| {
         let (first, last) = (day(&first.started_utc), day(&last.started_utc));
         match first == last {
@@ -51,22 +53,23 @@ fn heading(line: &Line) -> String {
     };
     format!(
         "{} on {}{host}: {}, median of each run, {runs}{when}",
-        plain(&line.experiment),
-        plain(&line.target),
+        escape_control(&line.experiment),
+        escape_control(&line.target),
         line.response
     )
 }
 
-fn columns(line: &Line, ascii: bool) -> Vec<Column> {
+fn columns(line: &ExperimentLine, ascii: bool) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Trajectory) -> String| {
         Column::new(heading, dispensable, line.cells.iter().map(value))
     };
     let factors = line.factors.iter().enumerate();
     let mut columns: Vec<Column> = factors
         .map(|(i, factor)| {
-            let level =
-                |c: &Trajectory| plain(c.levels.get(i).map_or("", String::as_str)).into_owned();
-            column(&plain(factor), 0, &level)
+            let level = |c: &Trajectory| {
+                escape_control(c.levels.get(i).map_or("", String::as_str)).into_owned()
+            };
+            column(&escape_control(factor), 0, &level)
         })
         .collect();
     let medians = |trajectory: &Trajectory| -> Vec<f64> {
@@ -115,7 +118,7 @@ fn sparkline(trajectory: &Trajectory) -> String {
 }
 
 /// What follows from a line, in sentences: its shifts, and what changed.
-pub fn remarks(line: &Line) -> Vec<String> {
+pub fn remarks(line: &ExperimentLine) -> Vec<String> {
     let mut all: Vec<String> = line
         .shifted_at()
         .into_iter()
@@ -150,7 +153,7 @@ pub fn remarks(line: &Line) -> Vec<String> {
 }
 
 /// The last change of everything that changed where no level shifts, and how often it did.
-fn quiet_changes(line: &Line) -> Vec<(&Change, usize)> {
+fn quiet_changes(line: &ExperimentLine) -> Vec<(&Change, usize)> {
     let mut found: Vec<(&Change, usize)> = Vec::new();
     let quiet = line.changes.iter();
     for change in quiet.filter(|change| !near_shift(line, change.at)) {
@@ -166,34 +169,34 @@ fn quiet_changes(line: &Line) -> Vec<(&Change, usize)> {
 }
 
 /// Whether a level shifts at a run or at the one before or after: the place of a shift is that sure.
-fn near_shift(line: &Line, at: usize) -> bool {
+fn near_shift(line: &ExperimentLine, at: usize) -> bool {
     line.shifted_at()
         .iter()
         .any(|place| place.abs_diff(at) <= 1)
 }
 
-fn start(line: &Line, run: usize) -> String {
+fn start(line: &ExperimentLine, run: usize) -> String {
     line.runs.get(run).map_or_else(none, |run| {
         let start = run.started_utc.get(..19).unwrap_or(&run.started_utc);
-        format!("{} ({})", plain(start), plain(&run.file))
+        format!("{} ({})", escape_control(start), escape_control(&run.file))
     })
 }
 
 fn what(change: &Change) -> String {
     let value = |value: &Option<String>| {
         let value = value.as_deref().unwrap_or("not known");
-        plain(value).into_owned()
+        escape_control(value).into_owned()
     };
     format!(
         "{} ({} -> {})",
-        plain(&change.what),
+        escape_control(&change.what),
         value(&change.before),
         value(&change.now)
     )
 }
 
 /// What shifts at a run, and what changed there.
-fn shifted(line: &Line, at: usize) -> String {
+fn shifted(line: &ExperimentLine, at: usize) -> String {
     let here = |trajectory: &Trajectory| {
         trajectory
             .shifts
@@ -212,7 +215,7 @@ fn shifted(line: &Line, at: usize) -> String {
         let label = line.label(trajectory);
         Some(match label.is_empty() {
             true => size(&shift),
-            false => format!("{} {}", plain(&label), size(&shift)),
+            false => format!("{} {}", escape_control(&label), size(&shift)),
         })
     }));
     let near: Vec<String> = line
@@ -244,8 +247,11 @@ fn size(shift: &Shift) -> String {
 pub fn left_out(history: &History) -> Option<String> {
     let (first, why) = history.left_out.first()?;
     Some(match history.left_out.len() {
-        1 => format!("Left out: {} ({why}).", plain(first)),
-        n => format!("Left out: {n} run files, such as {} ({why}).", plain(first)),
+        1 => format!("Left out: {} ({why}).", escape_control(first)),
+        n => format!(
+            "Left out: {n} run files, such as {} ({why}).",
+            escape_control(first)
+        ),
     })
 }
 
@@ -253,7 +259,7 @@ pub fn left_out(history: &History) -> Option<String> {
 ///
 /// # Errors
 /// Of kind usage when no run has a value.
-pub fn figure(line: &Line, options: &Options) -> Result<iolab_figure::Figure> {
+pub fn figure(line: &ExperimentLine, options: &Options) -> Result<iolab_figure::Figure> {
     iolab_figure::history(line, options)
 }
 
@@ -282,7 +288,7 @@ struct View {
 /// # Errors
 /// When the page cannot be put together.
 pub fn html(history: &History) -> Result<String> {
-    let view = |(place, line): (usize, &Line)| {
+    let view = |(place, line): (usize, &ExperimentLine)| {
         let drawn = |id: &str, width_pt| {
             let options = Options {
                 id: format!("{id}{place}"),
@@ -323,7 +329,7 @@ pub fn rows(history: &History, format: Format, to: &mut dyn Write) -> io::Result
     writer.finish()
 }
 
-fn rows_of((place, line): (usize, &Line)) -> impl Iterator<Item = Vec<Field>> {
+fn rows_of((place, line): (usize, &ExperimentLine)) -> impl Iterator<Item = Vec<Field>> {
     line.runs.iter().enumerate().flat_map(move |(run, name)| {
         let row = move |trajectory: &Trajectory| {
             let point = trajectory.points[run].as_ref()?;
@@ -334,10 +340,9 @@ fn rows_of((place, line): (usize, &Line)) -> impl Iterator<Item = Vec<Field>> {
                 text_field("target", &line.target),
             ]);
             let levels = line.factors.iter().zip(&trajectory.levels);
-            row.extend(
-                levels
-                    .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level)),
-            );
+            row.extend(levels.map(|(factor, level)| {
+                text_field(&format!("level_{}", escape_control(factor)), level)
+            }));
             let level = trajectory
                 .shifts
                 .iter()
@@ -374,7 +379,7 @@ pub fn json(history: &History, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to)
 }
 
-fn line_object(line: &Line) -> Value {
+fn line_object(line: &ExperimentLine) -> Value {
     let trajectory = |trajectory: &Trajectory| {
         let shifts: Vec<Value> = trajectory
             .shifts
@@ -400,7 +405,7 @@ fn line_object(line: &Line) -> Value {
             .factors
             .iter()
             .zip(&trajectory.levels)
-            .map(|(factor, level)| (format!("level_{}", plain(factor)), json!(level)))
+            .map(|(factor, level)| (format!("level_{}", escape_control(factor)), json!(level)))
             .collect();
         object.insert("medians".to_owned(), json!(medians));
         object.insert("run_sd_log".to_owned(), json!(trajectory.sd));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::findings::interpretation::Interpretation;
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 
 /// A run file that was read.
 #[derive(Debug, Clone)]

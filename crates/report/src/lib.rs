@@ -12,7 +12,7 @@ pub mod compare;
 pub mod comparison_table;
 pub mod doctor;
 pub mod doubt;
-pub mod durable;
+pub mod durable_write;
 pub mod equivalence;
 pub mod export;
 pub mod findings;

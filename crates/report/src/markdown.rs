@@ -2,11 +2,11 @@
 //!
 //! Source: the specifications of CommonMark 0.31 and of GitHub Flavored Markdown, whose autolinks need no brackets.
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Text that stands within a line or a cell of a table.
 pub(crate) fn escaped(text: &str) -> String {
-    let text = plain(text);
+    let text = escape_control(text);
     let mut safe = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let (before, after) = (&text[..at], &text[at + c.len_utf8()..]);
@@ -79,7 +79,7 @@ mod tests {
 
     /// The text as HTML shows it.
     fn html(text: &str) -> String {
-        plain(text)
+        escape_control(text)
             .replace('&', "&amp;")
             .replace('<', "&lt;")
             .replace('>', "&gt;")

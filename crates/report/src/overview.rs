@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::findings::capitalised;
 use crate::findings::digest::{Digest, Headline, Told};
 use crate::findings::trust::{Reason, Trust};
-use iolab_analysis::glance::{Rate, Row};
-use iolab_analysis::outline::Outline;
+use iolab_analysis::headline_numbers::{HeadlineCell, HeadlineRate};
+use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_workload::Result;
@@ -18,8 +18,8 @@ use crate::chart::Style;
 use crate::input::Input;
 use crate::layout::{self, Column, none, paragraph};
 use crate::panels;
-use iolab_figure::card;
-use iolab_workload::plain::plain;
+use iolab_figure::preview_image;
+use iolab_workload::escape_control::escape_control;
 
 /// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
 const LINES_MAX: usize = 40;
@@ -57,7 +57,7 @@ impl<'a> Overview<'a> {
         }
         head.push('\n');
         head.push_str(&self.glance(style.width));
-        let outlines: Vec<(String, Outline)> = self
+        let outlines: Vec<(String, Sparkline)> = self
             .outlines()
             .into_iter()
             .map(|(_, name, outline)| (name, outline))
@@ -88,7 +88,10 @@ impl<'a> Overview<'a> {
         let times = records().flat_map(|r| &r.samples).map(|s| s.wall_ns);
         let spent = times.fold(0, u64::saturating_add);
         let targets: BTreeSet<&str> = records().flat_map(RunRecord::targets).collect();
-        let targets: Vec<String> = targets.into_iter().map(|t| plain(t).into_owned()).collect();
+        let targets: Vec<String> = targets
+            .into_iter()
+            .map(|t| escape_control(t).into_owned())
+            .collect();
         let mut text = format!(
             "Measured: {}, {}, {} in {}, on {}",
             counted(self.inputs.len(), "experiment"),
@@ -103,7 +106,7 @@ impl<'a> Overview<'a> {
                 first
                     .environment
                     .get(key)
-                    .map(|t: String| plain(&t).into_owned())
+                    .map(|t: String| escape_control(&t).into_owned())
             };
             let parts = [
                 Some(format!(
@@ -163,25 +166,26 @@ impl<'a> Overview<'a> {
                 run.tool_version
             )
         });
-        let words = card::Words {
+        let words = preview_image::PreviewText {
             title: "Storage at a glance",
             subject: &self.subject(),
             trust: &trust(&self.digest.trust),
             source: &source,
         };
-        card::png(&self.digest.glance.rows, &words).map(Some)
+        preview_image::png(&self.digest.glance.rows, &words).map(Some)
     }
 
     /// The columns of the glance.
     pub(crate) fn glance_columns(&self) -> Vec<Column> {
         let glance = &self.digest.glance;
         let rows = &glance.rows;
-        let column = |heading: &str, dispensable, value: &dyn Fn(&Row<'_>) -> String| {
+        let column = |heading: &str, dispensable, value: &dyn Fn(&HeadlineCell<'_>) -> String| {
             Column::new(heading, dispensable, rows.iter().map(value))
         };
         let mut columns = Vec::new();
         if glance.varies_in_target() {
-            columns.push(column("target", 0, &|row| plain(row.target).into_owned()).left());
+            columns
+                .push(column("target", 0, &|row| escape_control(row.target).into_owned()).left());
         }
         columns.extend([
             column("at a glance", 0, &access).left(),
@@ -220,16 +224,20 @@ impl<'a> Overview<'a> {
     }
 
     /// The number, the name and the outline of each run that has one.
-    pub(crate) fn outlines(&self) -> Vec<(usize, String, Outline)> {
+    pub(crate) fn outlines(&self) -> Vec<(usize, String, Sparkline)> {
         let named = self
             .inputs
             .iter()
             .enumerate()
             .filter_map(|(number, input)| {
                 let analysis = input.run.analysis();
-                Some((number, analysis.experiment.clone(), Outline::of(analysis)?))
+                Some((
+                    number,
+                    analysis.experiment.clone(),
+                    Sparkline::of(analysis)?,
+                ))
             });
-        let drawn = |outline: &Outline| {
+        let drawn = |outline: &Sparkline| {
             outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
         };
         named.filter(|(_, _, outline)| drawn(outline)).collect()
@@ -243,7 +251,7 @@ impl<'a> Overview<'a> {
         let mut number = 1;
         for headline in &self.digest.headlines {
             let sentence = format!("{}{}", self.about(headline), headline.text);
-            let block = paragraph(&plain(&sentence), &format!("{number}. "), width);
+            let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
             let needed = block.lines().count();
             if needed > left {
                 continue;
@@ -272,7 +280,7 @@ impl<'a> Overview<'a> {
         if texts.is_empty() {
             return String::new();
         }
-        let all = plain(&format!("Caveats: {}.", texts.join("; "))).into_owned();
+        let all = escape_control(&format!("Caveats: {}.", texts.join("; "))).into_owned();
         format!(
             "\n{}",
             layout::cut(&paragraph(&all, "", width), CAVEAT_LINES, width)
@@ -290,16 +298,16 @@ impl<'a> Overview<'a> {
 }
 
 /// `Sequential 1MiB`.
-pub(crate) fn access(row: &Row<'_>) -> String {
+pub(crate) fn access(row: &HeadlineCell<'_>) -> String {
     let size = format_size(row.cell.cell.trial().bs);
     format!("{} {size}", row.order.name())
 }
 
-pub(crate) fn value(rate: Rate) -> String {
+pub(crate) fn value(rate: HeadlineRate) -> String {
     format!("{} {}", significant(rate.value), rate.unit)
 }
 
-fn has_no_tail(row: &Row<'_>) -> bool {
+fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
     row.cell.latency.is_some() && !row.has_tail()
 }
 

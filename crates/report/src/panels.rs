@@ -1,12 +1,12 @@
 //! Outlines of runs as small charts in text, side by side.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::outline::{Outline, OutlineCurve};
+use iolab_analysis::sparkline::{Sparkline, SparklineCurve};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::chart::Style;
 use iolab_figure::spans_decades;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Lines of columns in a panel.
 const HEIGHT: usize = 3;
@@ -22,7 +22,7 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 const ASCII: [char; 9] = [' ', '.', '.', ':', ':', ':', '#', '#', '#'];
 
 /// The outlines with their names, in rows of three; no line is longer than the width.
-pub fn text(outlines: &[(String, Outline)], style: &Style) -> String {
+pub fn text(outlines: &[(String, Sparkline)], style: &Style) -> String {
     let width = (usize::from(style.width) + GAP) / ACROSS - GAP;
     let panels: Vec<Vec<String>> = outlines
         .iter()
@@ -48,7 +48,7 @@ const PANELS_MAX: usize = 6;
 
 /// Each curve of one run as a panel; empty where there are too few levels, too many curves, or names along the axis.
 pub fn curves(analysis: &Analysis, style: &Style) -> String {
-    let Some(outline) = Outline::of(analysis) else {
+    let Some(outline) = Sparkline::of(analysis) else {
         return String::new();
     };
     let numeric = |level: &String| level.starts_with(|c: char| c.is_ascii_digit());
@@ -59,8 +59,8 @@ pub fn curves(analysis: &Analysis, style: &Style) -> String {
         return String::new();
     }
     let each = outline.curves.iter().map(|curve| {
-        let own = Outline {
-            curves: vec![OutlineCurve {
+        let own = Sparkline {
+            curves: vec![SparklineCurve {
                 name: String::new(),
                 points: curve.points.clone(),
             }],
@@ -76,13 +76,13 @@ pub fn curves(analysis: &Analysis, style: &Style) -> String {
 }
 
 /// Name and greatest value, the columns, the ends of the axis.
-fn panel(name: &str, outline: &Outline, width: usize, ascii: bool) -> Option<Vec<String>> {
+fn panel(name: &str, outline: &Sparkline, width: usize, ascii: bool) -> Option<Vec<String>> {
     let curve = outline.best()?;
     let values: Vec<f64> = curve.points.iter().map(|(_, point)| point.value).collect();
     let most = values.iter().copied().fold(0.0, f64::max);
     let log = spans_decades(&values, outline.response);
     let peak = outline.response.format(most);
-    let mut lines = vec![between(&plain(name), &peak, width)];
+    let mut lines = vec![between(&escape_control(name), &peak, width)];
     lines.extend(columns(
         curve,
         outline.levels.len(),
@@ -97,14 +97,19 @@ fn panel(name: &str, outline: &Outline, width: usize, ascii: bool) -> Option<Vec
         name => format!("{}, {name}", outline.factor),
     };
     let scale = if log { " (log)" } else { "" };
-    let middle = format!("{}{scale}", plain(&held));
-    lines.push(axis(&plain(first), &middle, &plain(last), width));
+    let middle = format!("{}{scale}", escape_control(&held));
+    lines.push(axis(
+        &escape_control(first),
+        &middle,
+        &escape_control(last),
+        width,
+    ));
     Some(lines)
 }
 
 /// One line per eighth of the height times [`HEIGHT`], from the top.
 fn columns(
-    curve: &OutlineCurve,
+    curve: &SparklineCurve,
     levels: usize,
     most: f64,
     log: bool,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_stats::Summary;
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Writes a gauge per cell and quantity.
 ///
@@ -167,7 +167,7 @@ fn label_name(factor: &str) -> String {
 
 /// A value of a label, without control characters. A line's end, which the format could escape, is one of them.
 fn escaped(value: &str) -> String {
-    let value = plain(value);
+    let value = escape_control(value);
     let mut text = String::with_capacity(value.len());
     for c in value.chars() {
         if matches!(c, '\\' | '"') {
@@ -209,7 +209,7 @@ mod tests {
         ) {
             let value = escaped(&text);
             prop_assert!(!value.contains(char::is_control));
-            prop_assert_eq!(read(&value), Some(plain(&text).into_owned()));
+            prop_assert_eq!(read(&value), Some(escape_control(&text).into_owned()));
         }
 
         #[test]

@@ -14,7 +14,7 @@ mod picture;
 mod references;
 mod run_sequence;
 mod section;
-mod small;
+mod sparkline;
 mod statement;
 mod summary;
 
@@ -25,19 +25,19 @@ use iolab_workload::Result;
 use crate::answer::Answers;
 use crate::input::Input;
 use crate::overview::Overview;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 pub use bundle::Bundle;
 
 use environment::Fact;
 use run_sequence::RunSequence;
 use section::{Captioned, Section};
-use statement::{Group, Statement};
+use statement::{Statement, StatementGroup};
 
 /// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
 /// format escapes it in its own way.
 #[derive(Debug)]
-pub struct Report<'a> {
+pub struct StudyReport<'a> {
     inputs: &'a [Input],
     title: String,
     /// What the runs answer to the questions that they were for.
@@ -45,11 +45,11 @@ pub struct Report<'a> {
     /// What was tested, and on what.
     summary: Vec<String>,
     /// What was found: all together, then each experiment.
-    results: Vec<Group>,
+    results: Vec<StatementGroup>,
     /// How far the numbers can be trusted.
-    doubts: Vec<Group>,
+    doubts: Vec<StatementGroup>,
     /// Limits of this study.
-    limits: Vec<Group>,
+    limits: Vec<StatementGroup>,
     /// Which settings to choose.
     choices: Vec<Statement>,
     /// The few results and numbers of the latest run of each experiment.
@@ -65,7 +65,7 @@ pub struct Report<'a> {
     commands: Vec<String>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> StudyReport<'a> {
     /// Puts together what run files tell. The same files give the same report, always.
     pub fn new(inputs: &'a [Input]) -> Self {
         let sequences = RunSequence::all(inputs);
@@ -165,5 +165,5 @@ fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
 
 /// Text from outside, without what could steer whatever shows it.
 fn clean(text: &str) -> String {
-    plain(text).into_owned()
+    escape_control(text).into_owned()
 }

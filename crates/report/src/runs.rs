@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::compare::{Conclusion, Verdict};
+use iolab_analysis::compare::{CellVerdict, Conclusion};
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
@@ -16,7 +16,7 @@ use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::table::bare;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(compared: &RunsComparison, width: u16) -> String {
@@ -44,8 +44,8 @@ fn heading(compared: &RunsComparison) -> String {
     let mut lines = vec![
         format!(
             "{} on {}",
-            plain(&compared.experiment),
-            plain(&compared.target)
+            escape_control(&compared.experiment),
+            escape_control(&compared.target)
         ),
         format!("base: {}", side(&compared.base)),
         format!("new:  {}", side(&compared.new)),
@@ -60,7 +60,10 @@ fn heading(compared: &RunsComparison) -> String {
                 1 => String::new(),
                 n => format!(" and {} more", n - 1),
             };
-            lines.push(format!("\nOnly {side} has: {}{more}", plain(first)));
+            lines.push(format!(
+                "\nOnly {side} has: {}{more}",
+                escape_control(first)
+            ));
         }
     }
     let ratio = match compared.terms.looks_for {
@@ -79,7 +82,7 @@ fn heading(compared: &RunsComparison) -> String {
 
 /// The day of a time as run files write it.
 pub(crate) fn day(utc: &str) -> String {
-    plain(utc.get(..10).unwrap_or(utc)).into_owned()
+    escape_control(utc.get(..10).unwrap_or(utc)).into_owned()
 }
 
 /// The runs of a side: how many, from when to when, and their files.
@@ -87,14 +90,18 @@ fn side(runs: &[RunName]) -> String {
     let day = |run: &RunName| day(&run.started_utc);
     match runs {
         [] => "no run".to_owned(),
-        [only] => format!("{} ({})", plain(&only.file), plain(&only.started_utc)),
+        [only] => format!(
+            "{} ({})",
+            escape_control(&only.file),
+            escape_control(&only.started_utc)
+        ),
         [first, .., last] => format!(
             "{} runs from {} to {}, {} to {}",
             runs.len(),
             day(first),
             day(last),
-            plain(&first.file),
-            plain(&last.file)
+            escape_control(&first.file),
+            escape_control(&last.file)
         ),
     }
 }
@@ -104,11 +111,11 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         Column::new(heading, dispensable, compared.cells.iter().map(value))
     };
     let level = |i: usize| {
-        move |c: &RunsCell| plain(c.levels.get(i).map_or("", String::as_str)).into_owned()
+        move |c: &RunsCell| escape_control(c.levels.get(i).map_or("", String::as_str)).into_owned()
     };
     let factors = compared.factors.iter().enumerate();
     let mut columns: Vec<Column> = factors
-        .map(|(i, factor)| column(&plain(factor), 0, &level(i)))
+        .map(|(i, factor)| column(&escape_control(factor), 0, &level(i)))
         .collect();
     let response = compared.response;
     let typical = |side: &[Option<f64>]| {
@@ -223,18 +230,18 @@ pub fn remarks(compared: &RunsComparison) -> Vec<String> {
 fn tally(compared: &RunsComparison) -> String {
     let margin = format_percent(compared.terms.margin);
     let counted: Vec<String> = [
-        Verdict::Slower,
-        Verdict::Faster,
-        Verdict::Equivalent,
-        Verdict::NoChange,
-        Verdict::CannotTell,
-        Verdict::Disturbed,
+        CellVerdict::Slower,
+        CellVerdict::Faster,
+        CellVerdict::Equivalent,
+        CellVerdict::NoChange,
+        CellVerdict::CannotTell,
+        CellVerdict::Disturbed,
     ]
     .into_iter()
     .map(|verdict| (compared.count(verdict), verdict))
     .filter(|(n, _)| *n > 0)
     .map(|(n, verdict)| match verdict {
-        Verdict::Equivalent => format!("{n} equivalent within {margin}"),
+        CellVerdict::Equivalent => format!("{n} equivalent within {margin}"),
         other => format!("{n} {other}"),
     })
     .collect();
@@ -335,7 +342,7 @@ pub fn gate_text(gate: &Gate, width: u16) -> String {
     let head = wrapped(&format!("{}\n\n", gate_summary(gate)), width);
     head + &match &gate.compared {
         Some(compared) => text(compared, width),
-        None => format!("new: {}\n", plain(&gate.file)),
+        None => format!("new: {}\n", escape_control(&gate.file)),
     }
 }
 
@@ -353,10 +360,10 @@ pub fn gate_summary(gate: &Gate) -> String {
     let subject = match &gate.compared {
         Some(compared) => format!(
             "{} on {}",
-            plain(&compared.experiment),
-            plain(&compared.target)
+            escape_control(&compared.experiment),
+            escape_control(&compared.target)
         ),
-        None => plain(&gate.file).into_owned(),
+        None => escape_control(&gate.file).into_owned(),
     };
     format!("{subject}: {}; {}.", verdict(gate), sight(gate))
 }
@@ -367,7 +374,7 @@ fn verdict(gate: &Gate) -> String {
         return "cannot tell".to_owned();
     };
     let all = compared.cells.len();
-    let slower = compared.count(Verdict::Slower);
+    let slower = compared.count(CellVerdict::Slower);
     let open = compared.cells.iter().filter(|c| c.judged.verdict.is_open());
     match gate.conclusion() {
         Conclusion::Regression if slower == 0 => "slower, all cells together".to_owned(),
@@ -381,7 +388,7 @@ fn verdict(gate: &Gate) -> String {
             (0, missing, _) => format!("cannot tell; {} not measured", cells(missing)),
             (open, ..) => format!("cannot tell in {open} of {}", cells(all)),
         },
-        Conclusion::Settled => match compared.count(Verdict::Faster) {
+        Conclusion::Settled => match compared.count(CellVerdict::Faster) {
             0 if compared.terms.looks_for == LooksFor::AnyChangeOrEquivalence => format!(
                 "equivalent within {} in all cells",
                 format_percent(compared.terms.margin)
@@ -561,7 +568,7 @@ fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
     let row = |cell: &RunsCell| {
         let levels = compared.factors.iter().zip(&cell.levels);
         let mut row: Vec<Field> = levels
-            .map(|(factor, level)| text_field(&format!("level_{}", plain(factor)), level))
+            .map(|(factor, level)| text_field(&format!("level_{}", escape_control(factor)), level))
             .collect();
         let served = cell.served;
         let predicted = predicted(cell);

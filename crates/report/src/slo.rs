@@ -10,8 +10,8 @@ use iolab_workload::units::format_duration;
 use crate::doubt;
 use crate::fitness::{answer, interval, measured};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
-use iolab_workload::level::Level;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::service_level::ServiceLevel;
 
 /// Rates that are shown at most: those nearest to the limit. Fewer where the remarks need the lines.
 const POINTS_MAX: usize = 8;
@@ -59,7 +59,7 @@ impl Searched<'_> {
         let remarks: String = self
             .remarks()
             .iter()
-            .map(|remark| paragraph(&plain(remark), "- ", width))
+            .map(|remark| paragraph(&escape_control(remark), "- ", width))
             .collect();
         let taken = text.lines().count() + remarks.lines().count() + LINES_AROUND_POINTS;
         let points = self.nearest(
@@ -87,7 +87,7 @@ impl Searched<'_> {
 
     /// The answer, and where it is unknown what was measured.
     pub(crate) fn sentences(&self) -> (String, Option<String>) {
-        let name = plain(&self.0.experiment);
+        let name = escape_control(&self.0.experiment);
         let sentence = self.sentence();
         let turned = |end: &Option<RateAnswer>| end.as_ref().map_or(Vec::new(), turning);
         let (holds, fails) = (turned(&self.0.holds), turned(&self.0.fails));
@@ -99,7 +99,7 @@ impl Searched<'_> {
         let mut doubts = holds;
         doubts.extend(fails);
         doubts.dedup();
-        let doubt = format!("{name}: {what}: {}.", plain(&doubts.join("; ")));
+        let doubt = format!("{name}: {what}: {}.", escape_control(&doubts.join("; ")));
         (doubt, Some(format!("As measured: {sentence}.")))
     }
 
@@ -230,7 +230,7 @@ fn turning(end: &RateAnswer) -> Vec<String> {
 
 /// Which of several levels sets the limit: `; p99<2ms binds`.
 fn binding(found: &SearchAnswer) -> String {
-    let names: Vec<String> = found.binding.iter().map(Level::to_string).collect();
+    let names: Vec<String> = found.binding.iter().map(ServiceLevel::to_string).collect();
     match (found.levels.all().len(), names.as_slice()) {
         (0 | 1, _) | (_, []) => String::new(),
         (_, [one]) => format!("; {one} binds"),
@@ -255,7 +255,7 @@ pub fn at_rates(found: &Verdicts, width: u16) -> String {
     text += &layout::text(cell_columns(found), width);
     text.push('\n');
     for remark in cell_remarks(found) {
-        text += &paragraph(&plain(&remark), "- ", width);
+        text += &paragraph(&escape_control(&remark), "- ", width);
     }
     text
 }
@@ -270,7 +270,7 @@ pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
         Column::new(heading, 0, rows().map(|(cell, level)| value(cell, level)))
     };
     vec![
-        column("cell", &|cell, _| plain(&cell.cell).into_owned()).left(),
+        column("cell", &|cell, _| escape_control(&cell.cell).into_owned()).left(),
         column("level", &|_, level| level.judged.level.to_string()).left(),
         column("measured", &|_, level| measured(&level.judged)),
         column("95 % interval", &|_, level| interval(&level.judged)),

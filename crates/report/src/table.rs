@@ -13,7 +13,7 @@ use iolab_workload::trial::Rate;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Heading of the column of flags.
 const FLAGS: &str = "flags";
@@ -60,15 +60,18 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
         RunStatus::Failed => "; ended by a failure",
     };
     let model = match &analysis.model {
-        Some(_) => format!("computed by {} in virtual time\n", plain(&analysis.target)),
+        Some(_) => format!(
+            "computed by {} in virtual time\n",
+            escape_control(&analysis.target)
+        ),
         None => String::new(),
     };
     let served = common_source(analysis)
         .map_or_else(String::new, |source| format!("; all served by: {source}"));
     format!(
         "{}: {}, median of n trials{served}{unfinished}\n{model}{}95 % interval: within this run{}",
-        plain(&analysis.experiment),
-        plain(&analysis.asked()),
+        escape_control(&analysis.experiment),
+        escape_control(&analysis.asked()),
         of_ranks(analysis),
         times(analysis),
     )
@@ -150,24 +153,24 @@ fn per_second(rate: Rate) -> String {
 }
 
 /// A row of the table: a cell, or a group of it.
-struct Row<'a> {
+struct TableRow<'a> {
     /// The group; none where the cell has none.
     group: Option<&'a str>,
     cell: &'a CellAnalysis,
 }
 
 /// The rows: one for each cell, or for each group of a cell and for all of them together.
-fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
+fn rows(analysis: &Analysis) -> Vec<TableRow<'_>> {
     analysis.cells.iter().flat_map(rows_of).collect()
 }
 
-fn rows_of(cell: &CellAnalysis) -> Vec<Row<'_>> {
-    let groups = cell.groups.iter().map(|group| Row {
+fn rows_of(cell: &CellAnalysis) -> Vec<TableRow<'_>> {
+    let groups = cell.groups.iter().map(|group| TableRow {
         group: Some(&group.name),
         cell: &group.cell,
     });
     match cell.groups.is_empty() {
-        true => vec![Row { group: None, cell }],
+        true => vec![TableRow { group: None, cell }],
         false => groups.collect(),
     }
 }
@@ -210,9 +213,9 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         .map(|(i, factor)| {
             let level = |c: &CellAnalysis| {
                 let level = c.cell.levels.get(i).map_or("", String::as_str);
-                plain(level).into_owned()
+                escape_control(level).into_owned()
             };
-            column(&plain(factor), 0, &level)
+            column(&escape_control(factor), 0, &level)
         })
         .collect();
     if analysis.has_groups() {
@@ -318,7 +321,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
 }
 
 /// Throughput or IOPS and latency of each operation, where cells make requests of several.
-fn mix_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
+fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
     let iops = analysis.response == Response::Iops;
     let unit = if iops { "IOPS" } else { "MB/s" };
@@ -346,7 +349,7 @@ fn mix_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
 }
 
 /// What a grid over concurrency is read for, and ceilings where there are any.
-fn grid_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
+fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
         Column::new(heading, dispensable, rows.iter().map(|row| value(row.cell)))
     };
@@ -362,7 +365,7 @@ fn grid_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
             let iops = |c: &CellAnalysis| c.iops.map_or_else(none, |i| significant(i.median));
             columns.push(column("IOPS", 3, &iops));
         }
-        let short = |row: &Row<'_>| {
+        let short = |row: &TableRow<'_>| {
             let known = row
                 .cell
                 .concurrency

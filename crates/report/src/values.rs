@@ -4,14 +4,17 @@ use std::io;
 
 use serde_json::Value;
 
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// One value with its name; the name carries the unit.
 pub type Field = (String, Value);
 
 /// Makes a field of text, with unsafe characters made visible.
 pub fn text(name: &str, value: &str) -> Field {
-    (name.to_owned(), Value::from(plain(value).into_owned()))
+    (
+        name.to_owned(),
+        Value::from(escape_control(value).into_owned()),
+    )
 }
 
 /// Makes a field of anything that JSON has a value for.

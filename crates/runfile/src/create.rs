@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use iolab_workload::{Error, Result};
 use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 
-use super::fault::file_fault;
+use super::error::file_fault;
 use super::opening::{SIDE_FILES, beside};
 
 /// Ending of run files' names.

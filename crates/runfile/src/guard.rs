@@ -16,7 +16,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 
-use super::fault::{damaged, fault};
+use super::error::{damaged, fault};
 use super::schema;
 
 /// Longest value, bytes; a definition is below 1 MiB, a histogram below 400 KiB.

@@ -8,11 +8,11 @@
 //! runs nothing, `read.rs`, `upgrade.rs`, `numbers.rs` text files with one number per line.
 
 mod create;
-mod fault;
+mod error;
 mod guard;
+mod location;
 pub mod numbers;
 mod opening;
-mod place;
 mod question;
 mod read;
 mod rows;
@@ -33,18 +33,18 @@ use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 
 pub use create::NewFile;
-use fault::{damaged, fault, file_fault, too_large, while_writing};
+use error::{damaged, fault, file_fault, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    Group, IntervalRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, SERIES, TARGET,
+    GroupRow, IntervalRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
     RunRecord, RunStatus, SCHEMA_VERSION, Sample, Series,
 };
+pub use location::check_place;
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
-pub use place::check_place;
 pub use question::asked_by;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
 
@@ -85,7 +85,7 @@ impl RunFile {
         });
         if created.is_err() {
             // This process made the file a moment ago, and no sample is in it.
-            place::remove(&path);
+            location::remove(&path);
         }
         created
     }
@@ -139,7 +139,7 @@ impl RunFile {
             Connection::open_with_flags(path, flags).map_err(|error| fault(path, &error))?;
         let opened = Self {
             connection,
-            is_traceable: place::leads_to(path, &file) == Some(true),
+            is_traceable: location::leads_to(path, &file) == Some(true),
             lock: file,
             path: path.to_owned(),
             marked_running: false,
@@ -166,10 +166,10 @@ impl RunFile {
     /// # Errors
     /// When it cannot be saved anywhere.
     pub fn follow(&mut self) -> Result<Option<PathBuf>> {
-        if !self.is_traceable || place::leads_to(&self.path, &self.lock) != Some(false) {
+        if !self.is_traceable || location::leads_to(&self.path, &self.lock) != Some(false) {
             return Ok(None);
         }
-        let (path, file) = place::save(&mut self.connection, &self.path)?;
+        let (path, file) = location::save(&mut self.connection, &self.path)?;
         let mut saved = Self::locked(&path, file)?;
         saved.marked_running = self.marked_running;
         saved.enter_wal()?;
@@ -545,7 +545,7 @@ fn write_cells(
         };
         rows::insert(connection, path, &CELL, &row, true)?;
         for (id, group) in (1..).zip(&cell.spec.groups) {
-            let row = Group {
+            let row = GroupRow {
                 cell: cell.id,
                 id,
                 name: group.name.clone(),

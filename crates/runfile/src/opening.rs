@@ -11,7 +11,7 @@ use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
-use super::fault::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
+use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
 use super::{guard, schema};
 
 /// Opens the file, and gives the version of its schema.

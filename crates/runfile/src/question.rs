@@ -6,11 +6,11 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::question::{Asked, Fit, Question, QuestionKind};
 use iolab_record::tables::{LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 use iolab_workload::Result;
-use iolab_workload::level::{LEVELS_MAX, Need};
 use iolab_workload::names::check_file_name;
+use iolab_workload::service_level::{LEVELS_MAX, Need};
 use rusqlite::Connection;
 
-use super::fault::damaged;
+use super::error::damaged;
 use super::rows;
 
 /// Most workloads of a requirement, and most remarks on what it does not cover.

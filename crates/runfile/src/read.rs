@@ -6,7 +6,7 @@ use iolab_workload::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use super::fault::{damaged, fault, too_large};
+use super::error::{damaged, fault, too_large};
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 use super::{question, series};
@@ -14,7 +14,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    Group, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
+    GroupRow, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
 };
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
 use iolab_workload::group::{GroupSpec, check_group_name};
@@ -134,7 +134,7 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
 
 /// Gives the cells their groups.
 fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
-    let rows: Vec<Group> = tables.all(&CELL_GROUP, "cell_id, group_id")?;
+    let rows: Vec<GroupRow> = tables.all(&CELL_GROUP, "cell_id, group_id")?;
     for group in rows {
         let wrong = |what: &str| damaged(tables.path, format!("group {} {what}", group.name));
         let place = usize::try_from(group.cell).ok();

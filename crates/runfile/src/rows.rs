@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
-use super::fault::{damaged, fault};
+use super::error::{damaged, fault};
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
 

@@ -6,7 +6,7 @@ use iolab_workload::Result;
 use iolab_workload::series::{INTERVALS_MAX, Interval, Series};
 use rusqlite::{Connection, params_from_iter};
 
-use super::fault::{damaged, fault, too_large};
+use super::error::{damaged, fault, too_large};
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 use iolab_record::tables::{IntervalRow, SERIES};

@@ -6,7 +6,7 @@ use iolab_record::{SampleLatency, SampleSeries};
 use iolab_workload::{Result, histogram};
 use rusqlite::{Connection, params};
 
-use super::fault::{damaged, fault};
+use super::error::{damaged, fault};
 use super::opening::open_to_read;
 use super::{read, series};
 

@@ -13,7 +13,7 @@ use super::*;
 
 use iolab_workload::Kind;
 use iolab_workload::group::GroupSpec;
-use iolab_workload::trial::{Limit, Rate, TrialSpec};
+use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
 use std::time::Duration;
 
 use iolab_record::environment::KEYS;

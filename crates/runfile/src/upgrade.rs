@@ -6,7 +6,7 @@ use std::path::Path;
 use iolab_workload::Result;
 use rusqlite::Connection;
 
-use super::fault::fault;
+use super::error::fault;
 use super::{guard, rows, schema, write_plan};
 use iolab_record::column::Table;
 use iolab_record::tables::{

@@ -31,7 +31,7 @@
 use iolab_workload::counters::Counters;
 use iolab_workload::medium::Medium;
 
-use iolab_record::{Region, Residency, ServedBy, Verdict};
+use iolab_record::{Region, Residency, ServedBy, ServedVerdict};
 
 /// Share from which the device is said to have served a sample.
 const DEVICE_FROM: f64 = 0.95;
@@ -54,7 +54,7 @@ pub enum Origin {
 }
 
 /// The verdict on a sample of a disk that is computed: nothing has to be counted to know it.
-pub fn computed() -> Verdict {
+pub fn computed() -> ServedVerdict {
     verdict(ServedBy::Model, None, "computed in virtual time")
 }
 
@@ -80,7 +80,7 @@ pub struct Facts<'a> {
 }
 
 /// The verdict on one sample.
-pub fn judge(facts: &Facts<'_>) -> Verdict {
+pub fn judge(facts: &Facts<'_>) -> ServedVerdict {
     if !facts.does_io {
         return verdict(ServedBy::NotStorage, None, "the null backend does no I/O");
     }
@@ -127,12 +127,12 @@ pub fn judge(facts: &Facts<'_>) -> Verdict {
 }
 
 /// The verdict where a process or another machine answers for the bytes.
-fn elsewhere(facts: &Facts<'_>) -> Verdict {
+fn elsewhere(facts: &Facts<'_>) -> ServedVerdict {
     held(facts).or_else(|| over_nfs(facts)).unwrap_or_else(|| {
         verdict(
             ServedBy::Unknown,
             None,
-            &format!("{}{}", absent(facts), Verdict::ELSEWHERE),
+            &format!("{}{}", absent(facts), ServedVerdict::ELSEWHERE),
         )
     })
 }
@@ -148,7 +148,7 @@ fn absent(facts: &Facts<'_>) -> String {
 }
 
 /// The verdict by the account of the NFS client, which counts what went over the network, of all processes.
-fn over_nfs(facts: &Facts<'_>) -> Option<Verdict> {
+fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let nfs = facts.counters.nfs?;
     let moved = nfs.read_bytes.min(facts.read_bytes) + nfs.write_bytes.min(facts.write_bytes);
     let moved = share(moved, facts.read_bytes + facts.write_bytes);
@@ -160,7 +160,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<Verdict> {
         _ if moved >= DEVICE_FROM => verdict(
             ServedBy::Unknown,
             None,
-            &format!("{told}; {}", Verdict::ELSEWHERE),
+            &format!("{told}; {}", ServedVerdict::ELSEWHERE),
         ),
         _ if facts.direct => verdict(ServedBy::Unknown, None, &format!("only {told}")),
         _ if moved <= CACHE_UP_TO => verdict(ServedBy::PageCache, Some(0.0), &told),
@@ -173,7 +173,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<Verdict> {
 }
 
 /// The verdict on buffered reads of what the page cache held, whatever the accounts say.
-fn held(facts: &Facts<'_>) -> Option<Verdict> {
+fn held(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
     (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {
         let reason = format!("the page cache held {} of the region", percent(held));
@@ -182,7 +182,7 @@ fn held(facts: &Facts<'_>) -> Option<Verdict> {
 }
 
 /// The verdict on buffered reads of bytes that the page cache did not hold and the process did not fetch.
-fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
+fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<ServedVerdict> {
     if facts.direct || facts.write_bytes > 0 || fetched >= DEVICE_FROM {
         return None;
     }
@@ -193,7 +193,7 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
     // What is read again comes from the page cache.
     let at_least_once = facts.read_bytes.min(facts.region_bytes);
     let missing = share(at_least_once.saturating_sub(known), facts.read_bytes);
-    (missing > CACHE_UP_TO).then(|| Verdict {
+    (missing > CACHE_UP_TO).then(|| ServedVerdict {
         served_by: ServedBy::Unknown,
         device_fraction: Some(fetched),
         reason: format!(
@@ -204,10 +204,10 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<Verdict> {
 }
 
 /// The verdict on reads of what was never written.
-fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<Verdict> {
+fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<ServedVerdict> {
     let empty = facts.region.empty_share(facts.region_bytes)?;
     let reads_zeros = facts.write_bytes == 0 && fetched.is_none_or(|share| share < DEVICE_FROM);
-    (reads_zeros && empty >= HOLE_FROM).then(|| Verdict {
+    (reads_zeros && empty >= HOLE_FROM).then(|| ServedVerdict {
         served_by: ServedBy::Hole,
         device_fraction: fetched,
         reason: format!("{} of the region {HOLES}", percent(empty)),
@@ -217,7 +217,7 @@ fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<Verdict> {
 const HOLES: &str = "lie in holes or unwritten extents, which read as zeros";
 
 /// The verdict where the disks below the device did not carry what the device did.
-fn below(facts: &Facts<'_>, device: f64) -> Option<Verdict> {
+fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     let bottom = facts.counters.bottom?;
     let total = facts.read_bytes + facts.write_bytes;
     let carried = bottom.stat.read_bytes.min(facts.read_bytes)
@@ -235,7 +235,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<Verdict> {
         true => "the page cache holds the file behind the loop device",
         false => "something between them served or kept the rest",
     };
-    Some(Verdict {
+    Some(ServedVerdict {
         served_by,
         device_fraction: Some(carried),
         reason: format!(
@@ -298,7 +298,7 @@ pub(crate) fn written_back(facts: &Facts<'_>) -> Option<u64> {
     (had > 0).then(|| had.saturating_sub(after))
 }
 
-fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
+fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
     let reached = percent(share);
     let (served_by, reason) = match (facts.direct, facts.read_bytes > 0) {
         _ if share >= DEVICE_FROM => (
@@ -335,7 +335,7 @@ fn classify(facts: &Facts<'_>, share: f64) -> Verdict {
             format!("{reached} of the bytes reached the device within the timed span"),
         ),
     };
-    Verdict {
+    ServedVerdict {
         served_by,
         device_fraction: Some(share),
         reason: with_holes(facts, served_by, reason) + unseen(facts),
@@ -377,8 +377,8 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-fn verdict(served_by: ServedBy, device_fraction: Option<f64>, reason: &str) -> Verdict {
-    Verdict {
+fn verdict(served_by: ServedBy, device_fraction: Option<f64>, reason: &str) -> ServedVerdict {
+    ServedVerdict {
         served_by,
         device_fraction,
         reason: reason.to_owned(),

@@ -1,13 +1,13 @@
 //! Fits an experiment's cells to a target, each checked before anything is written.
 
 use iolab_engine::trial;
-use iolab_storage::{Beside, Consent, Need, PrivateFiles, Size, Target};
+use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target};
 use iolab_workload::Error;
 use iolab_workload::Result;
 use iolab_workload::quantity::counted;
-use iolab_workload::trial::{Backend, Batch, Layout, TrialSpec};
+use iolab_workload::trial::{Backend, Batch, FileLayout, TrialSpec};
 
-use super::Place;
+use super::SystemUnderTest;
 use iolab_doctor::environment::AvailableMemory;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_record::Cell;
@@ -97,7 +97,7 @@ pub fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Nee
         size: Size::AtMost { most: 0, least: 0 },
         write: false,
         consent: consent.clone(),
-        beside: Beside::default(),
+        beside: ExtraFiles::default(),
         lends: false,
     };
     let (mut most, mut least) = (0, 0);
@@ -122,15 +122,15 @@ pub fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Nee
 }
 
 /// The files that cells need beside the scratch file.
-fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> Beside {
-    let mut beside = Beside::default();
+fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> ExtraFiles {
+    let mut beside = ExtraFiles::default();
     for spec in specs.filter(|spec| spec.backend != Backend::Null) {
         let files = PrivateFiles {
             threads: spec.threads,
             bs: spec.bs,
             ranks: spec.workers() / spec.threads.max(1),
         };
-        if spec.layout == Layout::Private && !beside.private.contains(&files) {
+        if spec.layout == FileLayout::Private && !beside.private.contains(&files) {
             beside.private.push(files);
         }
         beside.fresh |= spec.starts_fresh();
@@ -149,7 +149,7 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
 ///
 /// # Errors
 /// Of kind usage, naming the cell and what would fit.
-pub fn fit_to(plan: &mut Plan, place: Place<'_>) -> Result<()> {
+pub fn fit_to(plan: &mut Plan, place: SystemUnderTest<'_>) -> Result<()> {
     let factors = plan.factor_names();
     for cell in &mut plan.cells {
         place
@@ -237,7 +237,7 @@ pub(super) fn fit_groups(
             fitted => fitted.map_err(|error| error.within(format!("group {}", group.name)))?,
         }
     }
-    cell.trial = cell.together();
+    cell.trial = cell.merge_trials();
     // What was cut may overlap, or be too small, now.
     cell.check()
 }

@@ -11,14 +11,14 @@ use iolab_workload::series::Series;
 
 use crate::{cell_record, now_utc};
 use iolab_analysis::analysis::Response;
-use iolab_peers::{Entry, PEERS, Results};
+use iolab_peers::{PEERS, PeerResult, Results};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::{Design, Experiment};
 use iolab_plan::named_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
-    RunStatus, Sample, ServedBy, TargetKind, Verdict,
+    RunStatus, Sample, ServedBy, ServedVerdict, TargetKind,
 };
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::names::check_file_name;
@@ -217,7 +217,7 @@ impl Import {
 }
 
 /// The levels that an entry has of the factors.
-fn levels_of(experiment: &Experiment, entry: &Entry) -> Vec<String> {
+fn levels_of(experiment: &Experiment, entry: &PeerResult) -> Vec<String> {
     let factors = experiment.factors.iter();
     factors
         .map(|factor| factor.of.setting.get(&entry.cell))
@@ -234,7 +234,7 @@ fn remark(message: &str) -> Event {
 }
 
 /// What an entry is in a run file.
-fn sample_of(entry: &Entry, cell: i64, block: u32, started_utc: &str) -> Sample {
+fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sample {
     let ok = entry.failure.is_none();
     Sample {
         id: 0,
@@ -263,7 +263,7 @@ fn sample_of(entry: &Entry, cell: i64, block: u32, started_utc: &str) -> Sample 
             command: Some(entry.command.clone()),
             ..Effective::default()
         },
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
             reason: "imported: no evidence of where the bytes came from".to_owned(),

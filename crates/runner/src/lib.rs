@@ -1,35 +1,35 @@
 //! iolab-runner: carries a plan out: runner, evidence, import.
 //!
-//! Files to begin with: `lib.rs` (`session.rs` a run under way, `repetition.rs` the stopping rule,
-//! `execute.rs` the engine behind a trait, `place.rs` what is measured: target, programs or model,
+//! Files to begin with: `lib.rs` (`session.rs` a run under way, `stopping_rule.rs` the stopping rule,
+//! `executor.rs` the engine behind a trait, `system_under_test.rs` what is measured: target, programs or model,
 //! `simulated.rs` models), `evidence.rs` counters to `served_by`.
 
-mod advance;
-mod begun;
-mod choice;
+mod batch_probe;
+pub mod builtin_reader;
 mod elf;
 pub mod evidence;
-mod execute;
-mod faulty;
+mod executor;
+mod fault_description;
 mod fit;
 pub mod import;
-mod named;
 pub mod peak_probe;
 mod phase;
 mod pilot;
-mod place;
 mod precondition;
-pub mod probe;
+mod prepared_run;
 mod programs;
+mod progress_estimate;
 pub mod ranks;
-mod repetition;
 mod sample;
 mod session;
 mod simulated;
-mod standing;
+mod stopping_rule;
+mod system_under_test;
+mod target_paths;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod tool_failures;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -38,15 +38,15 @@ use std::time::{Duration, SystemTime};
 use iolab_host::clock::Clock;
 use iolab_workload::{Error, Result};
 
-pub use begun::Begun;
-pub use execute::Executor;
+pub use executor::Executor;
 pub(crate) use fit::record as cell_record;
 pub use fit::{fit_to, need, need_of_all};
-pub use named::target_paths;
-pub use place::Place;
+pub use prepared_run::PreparedRun;
 pub use programs::Programs;
-pub use sample::words;
+pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model, model_definition};
+pub use system_under_test::SystemUnderTest;
+pub use target_paths::target_paths;
 pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;
@@ -106,7 +106,7 @@ pub struct Finished {
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// What is measured, filled.
-    pub place: Place<'a>,
+    pub place: SystemUnderTest<'a>,
     /// The calibrated clock.
     pub clock: &'a Clock,
     /// Raised to end the run early.
@@ -171,7 +171,7 @@ pub fn run(
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
-    Begun::new(plan, None, seed, place, setup)?.carry_out(observer)
+    PreparedRun::new(plan, None, seed, place, setup)?.carry_out(observer)
 }
 
 /// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
-use iolab_workload::trial::{CacheState, Limit, Pattern, TrialSpec};
+use iolab_workload::trial::{CacheState, Pattern, TrialLimit, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use iolab_record::peaks::Peaks;
@@ -43,9 +43,9 @@ pub fn measure(target: &Target, clock: &Clock, stop: &AtomicBool, writes: bool) 
                 region: target.size() / bs * bs,
                 threads,
                 read_percent,
-                limit: Limit {
+                limit: TrialLimit {
                     time: Some(PROBE),
-                    ..Limit::default()
+                    ..TrialLimit::default()
                 },
                 cache: match target.direct_alignment() {
                     Ok(_) => CacheState::Direct,

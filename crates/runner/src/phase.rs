@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::pilot;
-use super::repetition::Repetition;
+use super::stopping_rule::Repetition;
 use iolab_plan::experiment::Experiment;
 use iolab_record::Pilot;
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use iolab_stats::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, steady_state};
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::trial::{
-    Backend, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
+    Backend, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 use iolab_workload::{Error, Result};
 
-use super::execute::Executor;
+use super::executor::Executor;
 use super::sample;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::precondition::Precondition;
@@ -29,7 +29,7 @@ const ROUND: Duration = Duration::from_secs(5);
 const ROUNDS_MAX: usize = 25;
 
 /// What is reported on the way.
-pub(super) trait Report {
+pub(super) trait StepReporter {
     /// A step begins.
     fn step(&mut self, name: &str);
     /// Something to keep.
@@ -49,7 +49,7 @@ pub(super) fn carry_out(
     seed: u64,
     executor: &mut dyn Executor,
     stop: &AtomicBool,
-    report: &mut dyn Report,
+    report: &mut dyn StepReporter,
 ) -> Result<()> {
     let cells: Vec<PlannedCell> = cells.iter().flat_map(groups_apart).collect();
     let mut targets: Vec<&Option<TargetName>> = cells.iter().map(|c| &c.spec.target).collect();
@@ -94,7 +94,7 @@ fn of_one(
     seed: u64,
     executor: &mut dyn Executor,
     stop: &AtomicBool,
-    report: &mut dyn Report,
+    report: &mut dyn StepReporter,
 ) -> Result<()> {
     let Some(range) = Range::of(cells) else {
         return Ok(());
@@ -103,25 +103,26 @@ fn of_one(
     let place = target
         .as_ref()
         .map_or_else(String::new, |name| format!(" on {name}"));
-    let mut write = |name: &str, spec: TrialSpec, report: &mut dyn Report| -> Result<Outcome> {
-        report.step(&format!("precondition{place}: {name}"));
-        let cell = CellSpec {
-            trial: spec,
-            batch_auto: false,
-            target: target.clone(),
-            ..CellSpec::default()
+    let mut write =
+        |name: &str, spec: TrialSpec, report: &mut dyn StepReporter| -> Result<Outcome> {
+            report.step(&format!("precondition{place}: {name}"));
+            let cell = CellSpec {
+                trial: spec,
+                batch_auto: false,
+                target: target.clone(),
+                ..CellSpec::default()
+            };
+            let outcome = executor.run(&cell, stop)?;
+            if outcome.ended == Ended::Interrupted {
+                return Err(Error::interrupted());
+            }
+            match &outcome.failure {
+                Some(failure) => Err(Error::failed(sample::describe(failure))
+                    .within("precondition")
+                    .hint(sample::remedy(failure))),
+                None => Ok(outcome),
+            }
         };
-        let outcome = executor.run(&cell, stop)?;
-        if outcome.ended == Ended::Interrupted {
-            return Err(Error::interrupted());
-        }
-        match &outcome.failure {
-            Some(failure) => Err(Error::failed(sample::describe(failure))
-                .within("precondition")
-                .hint(sample::remedy(failure))),
-            None => Ok(outcome),
-        }
-    };
     let (seq, rand) = match plan {
         Precondition::None => return Ok(()),
         Precondition::Passes { seq, rand } => (seq, rand),
@@ -141,7 +142,7 @@ fn of_one(
         ))?;
     }
     if plan == Precondition::Steady {
-        let round = |number: usize, report: &mut dyn Report| -> Result<f64> {
+        let round = |number: usize, report: &mut dyn StepReporter| -> Result<f64> {
             let name = format!("round {number}, random writes until steady");
             let spec = range.writes(Pattern::Rand, seed.wrapping_add(number as u64), Some(ROUND));
             let outcome = write(&name, spec, report)?;
@@ -153,8 +154,8 @@ fn of_one(
 }
 
 fn until_steady(
-    mut round: impl FnMut(usize, &mut dyn Report) -> Result<f64>,
-    report: &mut dyn Report,
+    mut round: impl FnMut(usize, &mut dyn StepReporter) -> Result<f64>,
+    report: &mut dyn StepReporter,
 ) -> Result<()> {
     let mut rates = Vec::new();
     let mut last: Option<Steadiness> = None;
@@ -229,9 +230,9 @@ impl Range {
             cache: self.cache,
             buffer_init: BufferInit::Random,
             content: Content::Unique,
-            limit: Limit {
+            limit: TrialLimit {
                 time,
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             seed,
             latency: false,

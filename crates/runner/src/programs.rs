@@ -12,11 +12,11 @@ use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::targets::{full, number_of};
-use crate::probe::Probes;
+use crate::builtin_reader::Probes;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_workload::command::{Placeholder, Template};
+use iolab_workload::command_template::{Placeholder, Template};
 use iolab_workload::linkage::Linkage;
 use iolab_workload::settings::CellSpec;
 

@@ -1,16 +1,16 @@
 //! iolab-runner: one run by several processes (ranks). The root has the others carry out their part of each trial.
 //!
-//! Files to begin with: `lib.rs` what the root orders and the others do, `greeting.rs` who the ranks are, `trial.rs` a
-//! rank's part in a trial, `hosts.rs` which ranks share a kernel, `words.rs` what keeps ranks from going on, in words.
+//! Files to begin with: `lib.rs` what the root orders and the others do, `handshake.rs` who the ranks are, `trial.rs` a
+//! rank's part in a trial, `hosts.rs` which ranks share a kernel, `errors.rs` what keeps ranks from going on, in words.
 
-mod accounts;
-mod greeting;
+mod errors;
+mod handshake;
 mod hosts;
-pub mod own;
-mod places;
+pub mod per_rank_paths;
+mod shared_counters;
 mod space;
+mod target_paths;
 mod trial;
-mod words;
 
 use std::cell::RefCell;
 use std::mem;
@@ -18,16 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::accounts::Numbered;
-use iolab_cluster::greeting::Hello;
+use iolab_cluster::collectives::Team;
+use iolab_cluster::handshake::Hello;
 use iolab_cluster::link::Link;
-use iolab_cluster::order::{self, Order, Task};
+use iolab_cluster::read_shift;
+use iolab_cluster::root_order::{self, RootOrder, Task};
 use iolab_cluster::roster::taking_part;
-use iolab_cluster::shift;
-use iolab_cluster::team::Team;
+use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::timeouts::moving;
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::Habits;
+use iolab_cluster::trial::TrialTimeouts;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_record::RankReport;
@@ -36,12 +36,12 @@ use iolab_record::tables::Rank;
 use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Layout, Others, Shift, TrialSpec};
+use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
 use iolab_workload::{Error, Result};
 
+use errors::unreadable;
 use hosts::Host;
-use own::is_own;
-use words::unreadable;
+use per_rank_paths::is_own;
 
 /// How long a rank waits for a short answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(600);
 
 /// A failure in words, and what to do about it.
-pub type Words = fn(&Failure) -> (String, String);
+pub type DescribeFailure = fn(&Failure) -> (String, String);
 
 /// This process among those of the run. Rank 0, the root, plans and keeps the run file.
 pub struct Ranks(RefCell<Member>);
@@ -58,7 +58,7 @@ pub struct Ranks(RefCell<Member>);
 struct Member {
     team: Team<Box<dyn Link>>,
     clock: Clock,
-    words: Words,
+    words: DescribeFailure,
     /// Of every rank, in their order; known to the root.
     hosts: Vec<Host>,
     /// The rank above, once it has said who it is.
@@ -84,7 +84,7 @@ struct Member {
 
 impl Ranks {
     /// This rank; `clock` is the one that `link` reads, `words` describes failures for those on other hosts.
-    pub fn new(link: Box<dyn Link>, clock: Clock, words: Words) -> Self {
+    pub fn new(link: Box<dyn Link>, clock: Clock, words: DescribeFailure) -> Self {
         Self(RefCell::new(Member {
             team: Team::new(link, FANOUT),
             clock,
@@ -178,11 +178,11 @@ impl Ranks {
         }
         let trial = &cell.trial;
         // Refuses what cannot be, before anything is opened.
-        shift::parts(&self.0.borrow().places, trial.shift)?;
+        read_shift::parts(&self.0.borrow().places, trial.shift)?;
         if self.count() < 2 {
             return Ok(());
         }
-        if trial.starts_fresh() && trial.layout != Layout::Private {
+        if trial.starts_fresh() && trial.layout != FileLayout::Private {
             return alone(
                 "one fresh file for all workers (layout=shared with fresh=true or allocate)",
                 "set layout=private, or fresh=false and allocate=none",
@@ -203,7 +203,7 @@ impl Ranks {
     /// Of kind usage: a name that cannot be sent to other ranks.
     pub fn place(&self, named: &Path) -> Result<PathBuf> {
         let member = &mut *self.0.borrow_mut();
-        own::place(named, member.team.link().rank(), &member.host.name)
+        per_rank_paths::place(named, member.team.link().rank(), &member.host.name)
     }
 
     /// The root: has the other ranks open what it has opened, each target by its name.
@@ -220,7 +220,7 @@ impl Ranks {
         let mut own_accounts = Vec::new();
         for ((named, target), need) in targets.zip(needs) {
             demands.push(target.demands());
-            own_accounts.push(accounts::of(target));
+            own_accounts.push(shared_counters::of(target));
             if need.write && target.kind() != TargetKind::Scratch && self.count() > 1 {
                 return Err(Error::usage(format!(
                     "several ranks write to scratch files only, and {} is another target",
@@ -228,11 +228,11 @@ impl Ranks {
                 ))
                 .hint("give a directory, or measure reads"));
             }
-            places.push(places::of(named, target, need, self.share(named))?);
+            places.push(target_paths::of(named, target, need, self.share(named))?);
         }
         let member = &mut *self.0.borrow_mut();
         member.know_clients(&places);
-        member.give(&Order::Open(places))?;
+        member.give(&RootOrder::Open(places))?;
         // The others have removed what dead runs left, and none has made a file yet.
         member.agree(ANSWER, Ok(()))?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
@@ -247,7 +247,7 @@ impl Ranks {
     pub fn fill(&self, seed: u64, bytes: u64, own: impl FnOnce() -> Result<()>) -> Result<()> {
         // The files of the other ranks are no larger than the root's.
         let bytes = bytes.saturating_mul(self.count() as u64);
-        let order = Order::Fill { seed, bytes };
+        let order = RootOrder::Fill { seed, bytes };
         self.0.borrow_mut().give(&order)?;
         let filled = own();
         let member = &mut *self.0.borrow_mut();
@@ -260,7 +260,7 @@ impl Ranks {
     /// When a rank is lost.
     pub fn rest(&self, time: Duration) -> Result<()> {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.0.borrow_mut().give(&Order::Rest(time))
+        self.0.borrow_mut().give(&RootOrder::Rest(time))
     }
 
     /// The root: carries a trial out with all ranks.
@@ -282,7 +282,7 @@ impl Ranks {
             target: number as u64,
         };
         let member = &mut *self.0.borrow_mut();
-        member.give(&Order::Trial(Box::new(task.clone())))?;
+        member.give(&RootOrder::Trial(Box::new(task.clone())))?;
         let whole = member.trial(&task, target, stop)?;
         let (outcome, report) =
             whole.ok_or_else(|| Error::failed("the root of the ranks has no result"))?;
@@ -328,7 +328,7 @@ impl Ranks {
             return Ok(());
         }
         member.ended = true;
-        member.give(&Order::End)?;
+        member.give(&RootOrder::End)?;
         member.agree(ANSWER, Ok(()))
     }
 
@@ -350,7 +350,7 @@ impl Ranks {
 
 impl Member {
     /// Hands an order of the root to every rank.
-    fn give(&mut self, order: &Order) -> Result<()> {
+    fn give(&mut self, order: &RootOrder) -> Result<()> {
         let message = order.message()?;
         let given = self.team.broadcast(&message, ANSWER);
         given.map(drop).map_err(|lost| self.error(lost.into()))
@@ -358,7 +358,7 @@ impl Member {
 
     /// Waits for all ranks; the error of the first one that has any.
     fn agree(&mut self, timeout: Duration, ready: Result<()>) -> Result<()> {
-        let ready = ready.map_err(|error| order::error_text(&error));
+        let ready = ready.map_err(|error| root_order::error_text(&error));
         let agreed = self.team.agree(habits(timeout), ready);
         agreed.map_err(|halt| self.error(halt))
     }
@@ -371,8 +371,8 @@ impl Member {
             let message = self.team.broadcast(&[], timeout);
             let message = message.map_err(|lost| self.error(lost.into()))?;
             // What a rank cannot do is told by the root; only where one is lost there is no way on.
-            let done = match Order::read(&message) {
-                Some(Order::Open(places)) => {
+            let done = match RootOrder::read(&message) {
+                Some(RootOrder::Open(places)) => {
                     self.know_clients(&places);
                     let cleaned = self.clean(&places);
                     let cleaned = self.agree(ANSWER, cleaned);
@@ -388,27 +388,27 @@ impl Member {
                         Ok(demands.collect::<Result<Vec<_>>>()?.concat())
                     });
                     let agreed = self.agree_on_space(demands);
-                    let own = || targets.iter().map(accounts::of).collect();
+                    let own = || targets.iter().map(shared_counters::of).collect();
                     agreed.and_then(|()| self.know_accounts(own()))
                 }
-                Some(Order::Fill { seed, bytes }) => {
+                Some(RootOrder::Fill { seed, bytes }) => {
                     let filled = self.fill(&targets, seed, stop);
                     self.agree(moving(bytes, ANSWER), filled)
                 }
-                Some(Order::Trial(task)) => {
+                Some(RootOrder::Trial(task)) => {
                     let number = usize::try_from(task.target).unwrap_or(usize::MAX);
                     match targets.get(number) {
                         Some(target) => self.trial(&task, target, stop).map(drop),
                         None => self.agree(ANSWER, Err(unreadable())),
                     }
                 }
-                Some(Order::End) => {
+                Some(RootOrder::End) => {
                     let removed = targets.into_iter().map(Target::remove);
                     let removed = removed.fold(Ok(()), Result::and);
                     let done = self.agree(ANSWER, removed);
                     return if self.lost { done } else { Ok(()) };
                 }
-                Some(Order::Rest(time)) => {
+                Some(RootOrder::Rest(time)) => {
                     rest = Duration::from_nanos(time);
                     Ok(())
                 }
@@ -431,7 +431,7 @@ fn span(trial: &mut TrialSpec, ranks: u32) {
 }
 
 /// As [`Ranks::span_plan`], where the ranks are not there and only what the plan asks for is to be told.
-pub fn foresee(plan: &mut Plan) {
+pub fn assume_rank_count(plan: &mut Plan) {
     for cell in &mut plan.cells {
         let trial = &mut cell.spec.trial;
         let shifted = if trial.shift == Shift::None { 1 } else { 2 };
@@ -440,8 +440,8 @@ pub fn foresee(plan: &mut Plan) {
     }
 }
 
-fn habits(timeout: Duration) -> Habits {
-    Habits {
+fn habits(timeout: Duration) -> TrialTimeouts {
+    TrialTimeouts {
         rounds: 8,
         timeout: ANSWER,
         trial: timeout,

@@ -10,16 +10,18 @@ use iolab_workload::outcome::{
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
-use super::faulty;
+use super::fault_description;
 use crate::evidence::{Facts, Origin, computed, judge};
-use iolab_record::{ClientPart, LatencyOf, PartId, PerOperation, RequestTime, Sample, Verdict};
+use iolab_record::{
+    ClientPart, LatencyOf, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
+};
 use iolab_workload::medium::Medium;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::format_duration;
 
 /// Where in the plan a sample belongs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct VisitPosition {
     pub(super) cell: usize,
     pub(super) block: u32,
     pub(super) visit: u32,
@@ -30,7 +32,7 @@ pub(super) struct Place {
 /// The sample of one trial of a cell. `origin` is what answers for the target's bytes.
 pub(super) fn sample(
     cell: &CellSpec,
-    place: Place,
+    place: VisitPosition,
     outcome: &Outcome,
     origin: &Origin,
     started_utc: String,
@@ -63,7 +65,7 @@ pub(super) fn sample(
 }
 
 /// Where the bytes of a sample came from, whose workers go over so many bytes.
-fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64) -> Verdict {
+fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64) -> ServedVerdict {
     judge(&Facts {
         does_io: spec.backend != Backend::Null,
         medium,
@@ -207,13 +209,13 @@ pub(super) fn describe(failure: &Failure) -> String {
     match failure {
         Failure::Request(request) => describe_request(request),
         Failure::Program(program) => describe_program(program),
-        Failure::Data(data) => faulty::describe(data),
+        Failure::Data(data) => fault_description::describe(data),
         Failure::Rank(failed) => format!("{}: {}", failed.place, failed.message),
     }
 }
 
 /// A failure in words, and what to do about it.
-pub fn words(failure: &Failure) -> (String, String) {
+pub fn describe_failure(failure: &Failure) -> (String, String) {
     (describe(failure), remedy(failure).to_owned())
 }
 
@@ -221,7 +223,7 @@ pub fn words(failure: &Failure) -> (String, String) {
 pub(super) fn remedy(failure: &Failure) -> &str {
     match failure {
         Failure::Request(request) => remedy_of_request(request),
-        Failure::Data(data) => faulty::remedy(data),
+        Failure::Data(data) => fault_description::remedy(data),
         Failure::Rank(failed) => &failed.remedy,
         Failure::Program(program) => match program.end {
             ProgramEnd::Time(_) => {

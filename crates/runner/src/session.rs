@@ -13,13 +13,13 @@ use std::time::Duration;
 use iolab_workload::outcome::{Ended as TrialEnded, Failure, ProgramEnd};
 use iolab_workload::{Error, Kind, Result};
 
-use super::advance::{Advance, Costs};
-use super::execute::Executor;
+use super::executor::Executor;
 use super::phase::Phase;
 use super::pilot::length::{FINE_NS, Profile, can_be_shorter};
-use super::repetition::Ended;
-use super::sample::{self, Place};
-use super::standing::Standing;
+use super::progress_estimate::{Advance, Costs};
+use super::sample::{self, VisitPosition};
+use super::stopping_rule::Ended;
+use super::tool_failures::Standing;
 use super::{Finished, Observer, now_utc, precondition};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::{Answer, Times, counted};
@@ -323,7 +323,7 @@ impl<'a> Session<'a> {
                 if self.phase.has(cell, block, visit) {
                     continue;
                 }
-                let place = Place {
+                let place = VisitPosition {
                     cell,
                     block,
                     visit,
@@ -352,7 +352,7 @@ impl<'a> Session<'a> {
 
     fn trial(
         &mut self,
-        place: Place,
+        place: VisitPosition,
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
@@ -510,7 +510,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl precondition::Report for Session<'_> {
+impl precondition::StepReporter for Session<'_> {
     fn step(&mut self, name: &str) {
         self.observer.trial_starts(name);
     }

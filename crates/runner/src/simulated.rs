@@ -1,9 +1,9 @@
 //! Trials on a disk that is computed, in virtual time: no device, no privilege, nothing written.
 
 mod disk;
-mod meaning;
 #[cfg(test)]
 mod tests;
+mod unsupported_settings;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use iolab_engine::simulation::{self, Ask};
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::{Error, Result};
 
-use super::execute::Executor;
+use super::executor::Executor;
 use crate::evidence::Origin;
 use iolab_plan::cells::PlannedCell;
 use iolab_workload::settings::CellSpec;
 
 pub use disk::{Disk, model_definition};
-pub use meaning::adapt;
+pub use unsupported_settings::adapt;
 
 /// The budget of a suite on a model, where the user names none, in virtual time: at least forty minutes. They take seconds, and a
 /// hard disk needs that long for an interval in every cell of a suite made for two minutes of a real disk.

@@ -508,7 +508,7 @@ mod tests {
             let mut plan = Plan::of(experiment)?;
             let needs = needs(&plan, &named, &Consent::No, true)?;
             let targets = Targets::open(&named, &needs)?;
-            fit::fit_to(&mut plan, crate::Place::Targets(&targets))
+            fit::fit_to(&mut plan, crate::SystemUnderTest::Targets(&targets))
         };
         of_both(&["writer.offset=1M"]).expect("bytes of its own");
         let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");

@@ -376,7 +376,7 @@ fn a_cell_that_its_tool_cannot_carry_out_is_a_gap_and_the_others_are_measured() 
         gaps.iter()
             .all(|gap| gap.cell.is_some_and(|cell| !open(&cell)))
     );
-    let run = iolab_analysis::analysed::AnalysedRun::of(record);
+    let run = iolab_analysis::analysed_run::AnalysedRun::of(record);
     assert!(iolab_analysis::compare::with_peers(&run).is_empty());
     let gap = &run.analysis().cells[1];
     assert_eq!((gap.n, gap.cell.ended_by), (0, None));

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::in_process::{Thread, threads};
-use iolab_cluster::link::{Link, Lost};
+use iolab_cluster::in_process::{ThreadLink, threads};
+use iolab_cluster::link::{Link, LostRank};
 use iolab_cluster::timeouts::Timeouts;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::Plan;
@@ -38,7 +38,7 @@ fn with_ranks<T: Send>(
 /// As [`with_ranks`], where each has what `via` makes of its link.
 fn with_links<T: Send, L: Link + Send + 'static>(
     count: usize,
-    via: impl Fn(Thread) -> L,
+    via: impl Fn(ThreadLink) -> L,
     root: impl FnOnce(&Ranks) -> Result<T> + Send,
 ) -> (Result<T>, Vec<Result<()>>) {
     let clock = Clock::calibrate();
@@ -46,7 +46,11 @@ fn with_links<T: Send, L: Link + Send + 'static>(
     let links = threads(count, move || own.ns_between(0, own.now()) as i64);
     let mut links = links.into_iter().map(via).collect::<Vec<L>>().into_iter();
     let join = |link: L| {
-        let ranks = Ranks::new(Box::new(link), clock.clone(), iolab_runner::words);
+        let ranks = Ranks::new(
+            Box::new(link),
+            clock.clone(),
+            iolab_runner::describe_failure,
+        );
         ranks.greet().expect("the same program");
         ranks
     };
@@ -87,7 +91,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
     targets.divide(ranks);
     ranks.open(targets.iter(), &needs)?;
-    let place = iolab_runner::Place::Targets(&targets);
+    let place = iolab_runner::SystemUnderTest::Targets(&targets);
     fit_to(&mut plan, place)?;
     let stop = AtomicBool::new(false);
     ranks.fill(1, targets.fill_bytes(), || {
@@ -236,7 +240,7 @@ fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
 }
 
 /// A link that notes how long its rank is ready to wait for each message.
-struct Noting(Thread, Arc<Mutex<Vec<Duration>>>);
+struct Noting(ThreadLink, Arc<Mutex<Vec<Duration>>>);
 
 impl Link for Noting {
     fn rank(&self) -> usize {
@@ -256,11 +260,15 @@ impl Link for Noting {
         to: usize,
         message: &[u8],
         timeout: Duration,
-    ) -> std::result::Result<(), Lost> {
+    ) -> std::result::Result<(), LostRank> {
         self.0.send(to, message, timeout)
     }
 
-    fn receive(&mut self, from: usize, timeout: Duration) -> std::result::Result<Vec<u8>, Lost> {
+    fn receive(
+        &mut self,
+        from: usize,
+        timeout: Duration,
+    ) -> std::result::Result<Vec<u8>, LostRank> {
         if self.rank() == 1 {
             self.1.lock().expect("no panic").push(timeout);
         }
@@ -323,16 +331,20 @@ fn a_rank_that_raises_its_stop_flag_ends_the_run() {
     let clock = Clock::calibrate();
     let own = clock.clone();
     let links = threads(2, move || own.ns_between(0, own.now()) as i64);
-    let [first, second] = <[Thread; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
+    let [first, second] = <[ThreadLink; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
     thread::scope(|scope| {
         let own = clock.clone();
         scope.spawn(move || {
-            let ranks = Ranks::new(Box::new(second), own, iolab_runner::words);
+            let ranks = Ranks::new(Box::new(second), own, iolab_runner::describe_failure);
             ranks.greet().expect("the same program");
             // Raised from the start: its first trial is interrupted.
             ranks.follow(&AtomicBool::new(true))
         });
-        let ranks = Ranks::new(Box::new(first), clock.clone(), iolab_runner::words);
+        let ranks = Ranks::new(
+            Box::new(first),
+            clock.clone(),
+            iolab_runner::describe_failure,
+        );
         ranks.greet().expect("the same program");
         let result = measure(&ranks, folder.path(), "read-size", &["layout=shared"]);
         assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);

@@ -8,7 +8,7 @@ use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
 use iolab_diskmodel::Request as Asked;
 
 use crate::content::Content;
-use crate::one_file::Served;
+use crate::one_file::ServedFile;
 use crate::timer::Timer;
 use crate::wake::Wake;
 
@@ -94,7 +94,7 @@ impl Disk {
     }
 }
 
-impl Served for Disk {
+impl ServedFile for Disk {
     const NAME: &'static str = FILE;
     const DEPTH: u16 = 4096;
     const REQUEST_MAX: Option<u32> = Some(REQUEST_MAX);

@@ -8,10 +8,10 @@
 
 mod content;
 mod disk;
-mod ledger;
+mod mount_folder;
 pub mod one_file;
-mod place;
 mod playback;
+mod request_log;
 mod serving;
 mod speed;
 mod tally;
@@ -19,9 +19,9 @@ mod timer;
 mod wake;
 
 pub use content::{Content, PAGE};
-pub use place::Place;
+pub use mount_folder::MountFolder;
 pub use playback::{Due, Playback};
-pub use serving::{Options, Report, Serving};
+pub use serving::{Options, ServeReport, Serving};
 pub use speed::Speed;
 pub use tally::{OpTally, Punctuality, Tally};
 pub use wake::Wake;

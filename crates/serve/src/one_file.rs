@@ -18,7 +18,7 @@ const FOREVER: Duration = Duration::from_secs(3600);
 pub const BLOCK: u32 = 4096;
 
 /// The only file, and what becomes of requests for its bytes. The file has all its bytes from the beginning.
-pub trait Served: Send + Sync + 'static {
+pub trait ServedFile: Send + Sync + 'static {
     /// Its name.
     const NAME: &'static str;
     /// Asynchronous requests that the kernel passes on at a time.
@@ -77,7 +77,7 @@ pub fn attributes(ino: INodeNo, kind: FileType, perm: u16, size: u64) -> FileAtt
     }
 }
 
-impl<T: Served> OneFile<T> {
+impl<T: ServedFile> OneFile<T> {
     fn attributes(&self, ino: INodeNo) -> Option<FileAttr> {
         let (folder, file) = T::MODES;
         match ino {
@@ -88,7 +88,7 @@ impl<T: Served> OneFile<T> {
     }
 }
 
-impl<T: Served> Filesystem for OneFile<T> {
+impl<T: ServedFile> Filesystem for OneFile<T> {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // Where the kernel has no such thing or less of it, requests come one at a time or smaller: io_uring's submissions
         // wait for answers then.

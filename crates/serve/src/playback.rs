@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use iolab_diskmodel::{Completion, Model, Ns, Request, Served};
+use iolab_diskmodel::{Completion, Model, Ns, Request, ServedFrom};
 
 use crate::speed::Speed;
 
@@ -16,7 +16,7 @@ pub struct Due<T> {
     /// When it is to be answered: never before the model completes it.
     pub due: Ns,
     /// How the model served it.
-    pub served: Served,
+    pub served: ServedFrom,
     /// What it is answered with.
     pub answer: T,
 }

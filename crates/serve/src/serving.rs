@@ -15,10 +15,10 @@ use iolab_workload::Result;
 
 use crate::content::Content;
 use crate::disk::{Answer, Disk, FILE, Shared};
-use crate::ledger::{Entry, Ledger};
+use crate::mount_folder::{MountFolder, Mounted};
 use crate::one_file::OneFile;
-use crate::place::{Mounted, Place};
 use crate::playback::{Due, Playback};
+use crate::request_log::{LoggedRequest, RequestLog};
 use crate::speed::Speed;
 use crate::tally::Tally;
 use crate::timer::Timer;
@@ -47,7 +47,7 @@ pub struct Options {
 pub struct Serving {
     mounted: Mounted,
     shared: Arc<Shared>,
-    timer: JoinHandle<Served>,
+    timer: JoinHandle<TimerStatistics>,
     speed: Speed,
     bytes: u64,
     path_ns: Ns,
@@ -55,15 +55,15 @@ pub struct Serving {
 }
 
 /// What the timer thread has seen.
-struct Served {
+struct TimerStatistics {
     tally: Tally,
     most: usize,
-    ledger: Option<Ledger>,
+    ledger: Option<RequestLog>,
 }
 
 /// What was served.
 #[derive(Debug)]
-pub struct Report {
+pub struct ServeReport {
     /// Virtual over real time.
     pub speed: Speed,
     /// Real time from the mounting to the end, ns.
@@ -86,7 +86,7 @@ impl Serving {
     /// For a model that is longer than a file can be, and when it cannot be mounted.
     pub fn begin(
         model: Box<dyn Model>,
-        place: Place,
+        place: MountFolder,
         options: Options,
         bell: &UnixStream,
     ) -> Result<Self> {
@@ -108,7 +108,7 @@ impl Serving {
         let disk = Disk::new(Arc::clone(&shared), bytes, bell("cannot mount")?);
         // A disk does not wait for a processor. Threads inherit this; only root gets it, and lateness shows the difference.
         let _ = rustix::process::setpriority_process(None, PRIORITY);
-        let ledger = options.ledger.map(Ledger::new).transpose();
+        let ledger = options.ledger.map(RequestLog::new).transpose();
         let ledger = ledger.map_err(|error| cannot("cannot begin the ledger", error))?;
         let mounted = place.mount(OneFile(disk))?;
         let (its, guard) = (Arc::clone(&shared), Guard(bell("cannot serve")?));
@@ -151,7 +151,7 @@ impl Serving {
     ///
     /// # Errors
     /// When it cannot be unmounted, or the ledger is not whole.
-    pub fn end(self) -> Result<Report> {
+    pub fn end(self) -> Result<ServeReport> {
         let elapsed = self.started.elapsed().as_nanos() as Ns;
         self.shared.timer.stop();
         self.mounted.unmount()?;
@@ -165,7 +165,7 @@ impl Serving {
                     .hint("check that there is space left where it goes")
             })?;
         }
-        Ok(Report {
+        Ok(ServeReport {
             speed: self.speed,
             elapsed,
             path_ns: self.path_ns,
@@ -186,7 +186,7 @@ impl Drop for Guard {
 }
 
 /// Answers requests until the timer is stopped.
-fn serve(timer: &Timer<Answer>, ledger: Option<Ledger>) -> Served {
+fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> TimerStatistics {
     let mut tally = Tally::default();
     let most = timer.run(|one: Due<Answer>| {
         one.answer.give();
@@ -195,7 +195,7 @@ fn serve(timer: &Timer<Answer>, ledger: Option<Ledger>) -> Served {
         let request = one.request;
         tally.add(request.op, request.len, one.arrived, one.due, done);
         if let Some(ledger) = &ledger {
-            ledger.add(Entry {
+            ledger.add(LoggedRequest {
                 arrived: one.arrived,
                 request,
                 due: one.due,
@@ -204,7 +204,7 @@ fn serve(timer: &Timer<Answer>, ledger: Option<Ledger>) -> Served {
             });
         }
     });
-    Served {
+    TimerStatistics {
         tally,
         most,
         ledger,

@@ -11,14 +11,14 @@ mod binomial;
 mod changepoint;
 mod contrast;
 mod correlation;
-mod dependent;
+mod dependent_series;
 mod describe;
 mod equivalence;
-mod family;
 mod interval;
-mod lasting;
+mod lasting_shift;
 mod latency_bandwidth;
 mod modality;
+mod multiple_tests;
 mod normal;
 mod piecewise;
 mod pooled;
@@ -39,16 +39,16 @@ mod trend;
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
 pub use changepoint::{changepoint_penalty, changepoints};
 pub use contrast::{Contrast, contrast};
-pub use dependent::{
+pub use dependent_series::{
     tost_log_dependent, trimmed_test_dependent, trimmed_within_dependent, welch_dependent,
 };
 pub use describe::{mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
-pub use family::{holm, holm_weighted};
 pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
-pub use lasting::{Lasting, lasting_shifts};
+pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, two_modes};
+pub use multiple_tests::{holm, holm_weighted};
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use power::{power_of_t_test, trials_for_difference, trials_for_equivalence};

@@ -1,13 +1,13 @@
 //! A curve as straight pieces between breakpoints, on logarithmic axes.
 
-mod places;
+mod breakpoint_search;
 mod points;
 mod spline;
 
 use crate::interval::Interval;
 use crate::random::Resampler;
 use crate::summary::CONFIDENCE;
-use places::{Places, best_places, improve};
+use breakpoint_search::{Places, best_places, improve};
 use points::Points;
 use spline::Spline;
 

@@ -129,17 +129,17 @@ fn joined<'a>(clusters: &[&'a [(f64, u64)]]) -> Cow<'a, [(f64, u64)]> {
 /// Clusters over the values that occur in any of them.
 struct Table {
     values: Vec<f64>,
-    rows: Vec<Row>,
+    rows: Vec<Cluster>,
 }
 
 /// One cluster.
-struct Row {
+struct Cluster {
     /// How many of its values are at most the value of each place.
     cumulative: Vec<u64>,
     sum: f64,
 }
 
-impl Row {
+impl Cluster {
     fn total(&self) -> u64 {
         self.cumulative.last().copied().unwrap_or(0)
     }
@@ -166,7 +166,7 @@ impl Table {
                 }
                 count
             });
-            Row {
+            Cluster {
                 cumulative: cumulative.collect(),
                 sum: cluster.iter().map(|(v, n)| v * *n as f64).sum(),
             }

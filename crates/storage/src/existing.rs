@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use iolab_workload::{Error, Result};
 
 use super::device::{Number, number_of};
-use super::lookup::Found;
+use super::lookup::NamedObject;
 use super::size::check_process_limit;
-use super::sources::Sources;
+use super::space_sources::Sources;
 use super::users::{self, Users};
 use super::{Consent, Need, TargetKind, errno};
 
@@ -29,7 +29,11 @@ pub(super) struct Existing {
 ///
 /// # Errors
 /// Of kind refused when data could be lost, of kind usage when it cannot serve as wanted.
-pub(super) fn open(found: &Found, sources: Option<&Sources>, need: &Need) -> Result<Existing> {
+pub(super) fn open(
+    found: &NamedObject,
+    sources: Option<&Sources>,
+    need: &Need,
+) -> Result<Existing> {
     let number = number_of(&found.stat);
     let kind = match number {
         Some(_) => TargetKind::BlockDevice,
@@ -73,7 +77,7 @@ fn length(file: &File) -> std::result::Result<u64, Errno> {
     Ok(length)
 }
 
-fn refused(found: &Found, why: &str) -> Error {
+fn refused(found: &NamedObject, why: &str) -> Error {
     Error::refused(format!(
         "refusing to write to {}: {why}",
         found.path.display()
@@ -96,7 +100,7 @@ impl Opened {
 }
 
 fn open_for_writing(
-    found: &Found,
+    found: &NamedObject,
     sources: Option<&Sources>,
     need: &Need,
     number: Option<Number>,
@@ -137,7 +141,7 @@ fn open_for_writing(
     Ok((opened, users))
 }
 
-fn check_device(found: &Found, number: Number, users: &mut Users) -> Result<()> {
+fn check_device(found: &NamedObject, number: Number, users: &mut Users) -> Result<()> {
     if users.is_read_only(number) {
         return Err(
             Error::usage(format!("{} is set read-only", found.path.display()))
@@ -147,7 +151,7 @@ fn check_device(found: &Found, number: Number, users: &mut Users) -> Result<()> 
     users.check_device(found, number)
 }
 
-fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<Opened> {
+fn open_device(found: &NamedObject, number: Number, users: &mut Users) -> Result<Opened> {
     // O_EXCL without O_CREAT claims a block device: mounts and other claims fail while it is open.
     let file = match found.open(OFlags::RDWR | OFlags::EXCL) {
         Err(Errno::BUSY) => Err(refused(
@@ -161,7 +165,7 @@ fn open_device(found: &Found, number: Number, users: &mut Users) -> Result<Opene
     Ok(Opened { file, claims })
 }
 
-fn check_file(found: &Found, users: &mut Users) -> Result<()> {
+fn check_file(found: &NamedObject, users: &mut Users) -> Result<()> {
     if found.stat.st_nlink > 1 {
         return Err(refused(
             found,
@@ -181,7 +185,7 @@ fn check_file(found: &Found, users: &mut Users) -> Result<()> {
 
 /// Refuses what another process has locked: a virtual machine's image, a database, another iolab.
 /// The lock taken here stays for the life of the descriptor.
-fn check_locks(file: &File, found: &Found) -> Result<()> {
+fn check_locks(file: &File, found: &NamedObject) -> Result<()> {
     let is_file = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
     let is_locked = || {
         let flock = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);

@@ -7,10 +7,10 @@ use rustix::fs::FileType;
 
 use iolab_workload::{Error, Result};
 
-use super::lend::{self, Lent};
-use super::private::Private;
+use super::lent_file::{self, Lent};
+use super::private_folder::Private;
 use super::scratch::{self, FOOTER_LEN, Scratch};
-use super::sources::{Sources, bounded};
+use super::space_sources::{Sources, bounded};
 use super::{Size, Target, check_stores, lookup, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
@@ -39,7 +39,7 @@ impl Folder {
         }
         check_stores(&found)?;
         users::check_directory(&found)?;
-        lend::check()?;
+        lent_file::check()?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);

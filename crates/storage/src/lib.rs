@@ -1,7 +1,7 @@
 //! iolab-storage: what is read or written (scratch file, file, block device), how it is opened, and its safety checks.
 //!
-//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lend.rs` what other
-//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `sources.rs`
+//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lent_file.rs` what other
+//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `space_sources.rs`
 //! how much and where it is taken from; all checks are in docs/SAFETY.md.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
@@ -17,49 +17,49 @@ use rustix::fs::FileType;
 use iolab_workload::medium::Medium;
 use iolab_workload::{Error, Result};
 
-mod beside;
 mod device;
-mod direct;
+mod device_stack;
+mod direct_io;
 mod errno;
 mod existing;
+mod extra_files;
 pub mod fiemap;
 mod fill;
 mod folder;
-mod lend;
+mod lent_file;
 mod lookup;
 pub mod meminfo;
 pub mod memory_limits;
-mod mode;
 mod mounts;
 mod need;
 mod open;
+mod open_mode;
 mod overlay;
-mod private;
+mod private_folder;
 pub mod procfs;
 mod scratch;
 mod signature;
 mod size;
-mod sources;
 mod space;
-mod stack;
+mod space_sources;
 pub mod sysfs;
-mod tool;
+mod system_tools;
 mod users;
 
-pub use beside::{Beside, PrivateFiles};
+pub use device_stack::{Stack, device_under, lies_in_memory};
+pub use extra_files::{ExtraFiles, PrivateFiles};
 pub use folder::Folder;
-pub use lend::Lent;
-use lookup::Found;
-pub use mode::OpenMode;
+pub use lent_file::Lent;
+use lookup::NamedObject;
 use mounts::Mount;
 pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
 pub use need::{Consent, Need, Share, Size};
+pub use open_mode::OpenMode;
 pub use overlay::{Layering, Layers, is_overlaid};
 use scratch::Scratch;
-use sources::Sources;
-pub use sources::{free, taken};
 pub use space::{Demand, check_together};
-pub use stack::{Stack, device_under, lies_in_memory};
+use space_sources::Sources;
+pub use space_sources::{free, taken};
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -363,7 +363,7 @@ impl Target {
     /// # Errors
     /// When the target does not support it, with the remedy.
     pub fn direct_alignment(&self) -> Result<DirectAlignment> {
-        direct::alignment(&self.file, &self.path, self.kind)
+        direct_io::alignment(&self.file, &self.path, self.kind)
     }
 
     /// A new open file description of the same object, whatever its path names by now.
@@ -499,7 +499,7 @@ fn wrong_kind(path: &Path, kind: FileType) -> Error {
 }
 
 /// Refuses files and directories of file systems that are windows into the kernel.
-fn check_stores(found: &Found) -> Result<()> {
+fn check_stores(found: &NamedObject) -> Result<()> {
     let stat = rustix::fs::fstatfs(&found.handle)
         .map_err(|errno| errno::on_path("look at the file system of", &found.path, errno))?;
     match mounts::kernel_fs(&stat) {

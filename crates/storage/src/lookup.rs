@@ -14,7 +14,7 @@ use super::errno;
 
 /// An object of the file system, held by an `O_PATH` descriptor.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct NamedObject {
     /// Its path, symlinks resolved when the user named a symlink.
     pub(super) path: PathBuf,
     /// The symlink that the user named.
@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub(super) stat: Stat,
 }
 
-impl Found {
+impl NamedObject {
     pub(super) fn file_type(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
@@ -38,14 +38,14 @@ impl Found {
 ///
 /// # Errors
 /// When there is nothing, or it cannot be reached.
-pub(super) fn find(path: &Path) -> Result<Found> {
+pub(super) fn find(path: &Path) -> Result<NamedObject> {
     if path.as_os_str().is_empty() {
         return Err(Error::usage("the target's path is empty")
             .hint("give a directory, a file or a block device; `.` is the current directory"));
     }
     let (handle, stat) = hold(path).map_err(|errno| missing(path, errno))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-        return Ok(Found {
+        return Ok(NamedObject {
             path: path.to_owned(),
             link: None,
             handle,
@@ -54,7 +54,7 @@ pub(super) fn find(path: &Path) -> Result<Found> {
     }
     let real = std::fs::canonicalize(path).map_err(|error| broken_link(path, &error))?;
     let (handle, stat) = hold(&real).map_err(|errno| missing(&real, errno))?;
-    Ok(Found {
+    Ok(NamedObject {
         path: real,
         link: Some(path.to_owned()),
         handle,

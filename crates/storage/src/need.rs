@@ -2,8 +2,8 @@
 
 use rustix::fs::FileType;
 
-use crate::Beside;
-use crate::lookup::Found;
+use crate::ExtraFiles;
+use crate::lookup::NamedObject;
 
 /// How much of a target is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Need {
     /// Consent, for existing targets.
     pub consent: Consent,
     /// What is needed beside it; only a directory can offer that.
-    pub beside: Beside,
+    pub beside: ExtraFiles,
     /// Whether other programs are given it.
     pub lends: bool,
 }
@@ -53,7 +53,7 @@ impl Need {
             size: Size::Exactly(bytes),
             write: false,
             consent: Consent::No,
-            beside: Beside::default(),
+            beside: ExtraFiles::default(),
             lends: false,
         }
     }
@@ -69,7 +69,7 @@ impl Need {
 
 impl Need {
     /// Bytes of an existing file or device that it uses.
-    pub(super) fn bytes_of(&self, found: &Found) -> u64 {
+    pub(super) fn bytes_of(&self, found: &NamedObject) -> u64 {
         let wanted = self.size.wanted();
         match found.file_type() {
             FileType::RegularFile => wanted.min(u64::try_from(found.stat.st_size).unwrap_or(0)),

@@ -7,17 +7,18 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
-use super::lookup::{self, Found};
+use super::lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
-use super::sources::{Sources, bounded};
 use super::space::{self, Demand};
+use super::space_sources::{Sources, bounded};
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, errno, existing, lend, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, errno, existing, lent_file, users,
+    wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
 struct Prepared {
-    found: Found,
+    found: NamedObject,
     notes: Vec<String>,
     /// What writes take space of; nothing where none are made, or allowed.
     sources: Option<Sources>,
@@ -27,7 +28,7 @@ impl Prepared {
     fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
         if need.lends {
-            lend::check()?;
+            lent_file::check()?;
         }
         let found = lookup::find(path)?;
         let mut notes = Vec::new();
@@ -174,7 +175,7 @@ impl Target {
     }
 
     fn open_scratch(
-        found: Found,
+        found: NamedObject,
         sources: &Sources,
         need: &Need,
         mut notes: Vec<String>,
@@ -214,7 +215,7 @@ impl Target {
     }
 
     fn open_existing(
-        found: &Found,
+        found: &NamedObject,
         sources: Option<&Sources>,
         need: &Need,
         mut notes: Vec<String>,
@@ -243,7 +244,7 @@ impl Target {
     }
 
     /// `/dev/zero`, the one character device that can stand in for a file when it is read.
-    fn open_zero(found: &Found, need: &Need, mut notes: Vec<String>) -> Result<Self> {
+    fn open_zero(found: &NamedObject, need: &Need, mut notes: Vec<String>) -> Result<Self> {
         if found.stat.st_rdev != rustix::fs::makedev(1, 5) {
             return Err(wrong_kind(&found.path, FileType::CharacterDevice));
         }

@@ -6,7 +6,7 @@
 //!
 //! Other files belong to it, and are left-overs when it is one: those that a worker has for itself, and fresh ones. They have
 //! exactly the size asked for and bear its name, a dot, their size, a dot and a number. Those of programs, which read a file to
-//! its end and must not meet a footer, lie in a folder beside it (`private.rs`) and are named by their size. The footer lists
+//! its end and must not meet a footer, lie in a folder beside it (`private_folder.rs`) and are named by their size. The footer lists
 //! their inodes and that of the folder, that of a file before it gets its name: what is not listed is somebody's.
 
 use std::cell::Cell;
@@ -27,14 +27,14 @@ use iolab_workload::{Error, Result};
 
 use super::errno;
 use super::lookup::same_inode;
-use super::private::Private;
+use super::private_folder::Private;
 use super::size::check_process_limit;
 
 mod footer;
 mod leftovers;
 
 use footer::Register;
-pub(super) use footer::{Entry, FOOTER_LEN};
+pub(super) use footer::{FOOTER_LEN, ListedFile};
 pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 
 const PREFIX: &str = ".iolab-scratch-";
@@ -198,7 +198,7 @@ impl Scratch {
         };
         let place = (hold(&self.dir, &self.path)?, self.folder_path());
         Private::create(place, &self.name, self.stat.st_uid, |dir, path| {
-            let entry = Entry::of(dir, c"", AtFlags::EMPTY_PATH);
+            let entry = ListedFile::of(dir, c"", AtFlags::EMPTY_PATH);
             let entry = entry.map_err(|errno| errno::on_path("look at", path, errno))?;
             let slot = register.enter(entry, &self.path)?;
             let register = Arc::clone(register);
@@ -265,7 +265,7 @@ impl Scratch {
                 register.leave(before);
             }
             seen.set(Some(rustix::fs::fstat(file).map_err(look)?));
-            let entry = Entry::of(file, c"", AtFlags::EMPTY_PATH);
+            let entry = ListedFile::of(file, c"", AtFlags::EMPTY_PATH);
             listed.set(Some(register.enter(entry.map_err(look)?, &path)?));
             Ok(())
         });

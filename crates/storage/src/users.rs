@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 
 use super::device::Number;
 use super::errno::{self, reason};
-use super::lookup::Found;
+use super::lookup::NamedObject;
 use super::signature::{self, Site};
 use super::size::human;
 
@@ -30,7 +30,7 @@ mod lease;
 mod loops;
 mod mapper;
 mod openers;
-mod served;
+mod remote_files;
 mod signatures;
 
 use exports::Unknown;
@@ -147,7 +147,7 @@ impl Users {
     ///
     /// # Errors
     /// Of kind refused: by whom, along which chain, and what to do; or what cannot be looked at.
-    pub(super) fn check_device(&mut self, found: &Found, number: Number) -> Result<()> {
+    pub(super) fn check_device(&mut self, found: &NamedObject, number: Number) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.look_at_device(number) {
@@ -163,7 +163,11 @@ impl Users {
     ///
     /// # Errors
     /// Of kind refused: one is claimed by now, or cannot be opened by root.
-    pub(super) fn claim_other_paths(&mut self, found: &Found, number: Number) -> Result<Vec<File>> {
+    pub(super) fn claim_other_paths(
+        &mut self,
+        found: &NamedObject,
+        number: Number,
+    ) -> Result<Vec<File>> {
         let mut claims = Vec::new();
         let others: Vec<Number> = self.inventory.graph.other_paths(number).collect();
         for other in others {
@@ -546,7 +550,7 @@ fn opened(handle: impl AsFd, flags: OFlags) -> std::result::Result<File, Errno> 
     super::lookup::open_same(handle, Path::new(""), flags)
 }
 
-fn refused(found: &Found, refusal: Refusal) -> Error {
+fn refused(found: &NamedObject, refusal: Refusal) -> Error {
     Error::refused(format!(
         "refusing to write to {}: {}",
         found.path.display(),

@@ -1,6 +1,6 @@
 //! What slows some trials down from outside, and what of it the counters show.
 
-use iolab_record::{Sample, ServedBy, Verdict};
+use iolab_record::{Sample, ServedBy, ServedVerdict};
 
 use crate::at::At;
 
@@ -49,7 +49,7 @@ impl Disturbance {
             Evidence::NotCounted => {
                 sample.counters.device = None;
                 sample.counters.pressure.cpu_stall_ns = None;
-                sample.verdict = Verdict {
+                sample.verdict = ServedVerdict {
                     served_by: ServedBy::Unknown,
                     device_fraction: None,
                     reason: "nothing was counted".to_owned(),
@@ -77,7 +77,7 @@ impl Disturbance {
                 if let Some(own) = &mut sample.counters.process_io {
                     (own.read_bytes, own.write_bytes) = (0, 0);
                 }
-                sample.verdict = Verdict {
+                sample.verdict = ServedVerdict {
                     served_by: ServedBy::PageCache,
                     device_fraction: Some(0.0),
                     reason: "nothing reached the device".to_owned(),

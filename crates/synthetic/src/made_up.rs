@@ -4,8 +4,8 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, ClockDomain, Counters, DeviceStat, Effective, Ended, EndedBy, ExperimentRecord,
     LatencySummary, Moved, OperationSummary, Part, PartId, PerOperation, ProcessIo, Rank,
-    RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
-    Together, Verdict,
+    RankActivity, RateReport, Region, ResourceUse, Run, RunRecord, RunStatus, Sample, ServedBy,
+    ServedVerdict, TargetKind,
 };
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
@@ -180,7 +180,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         cpus_used: Default::default(),
         waited: None,
         effective: Effective::default(),
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Device,
             device_fraction: Some(1.0),
             reason: "the device carried all bytes".to_owned(),
@@ -228,7 +228,7 @@ pub fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &
         ServedBy::Model | ServedBy::Unknown => None,
     };
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
-        sample.verdict = Verdict {
+        sample.verdict = ServedVerdict {
             served_by,
             device_fraction: fraction,
             reason: reason.to_owned(),
@@ -303,7 +303,7 @@ pub fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
                 own
             }));
         sample.all_active_ns = active as u64;
-        sample.together = Some(Together {
+        sample.together = Some(RankActivity {
             elapsed_error_ns: sample.elapsed_ns / 1000,
             start_skew_ns: 2000,
             start_skew_error_ns: 500,

@@ -16,5 +16,5 @@ pub mod shrink;
 pub mod trial;
 
 pub use build::Built;
-pub use oracle::Verdict;
+pub use oracle::Expectation;
 pub use plan::{Consent, Format, Hold, Id, Plan, Step, View};

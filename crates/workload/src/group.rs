@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::settings::CellSpec;
 use crate::target::TargetName;
-use crate::trial::{Backend, CacheState, Layout, Limit, Rate, THREADS_MAX, TrialSpec};
+use crate::trial::{Backend, CacheState, FileLayout, Rate, THREADS_MAX, TrialLimit, TrialSpec};
 use crate::{Error, Result};
 
 /// How all groups of a trial together are called; no group bears this name.
@@ -366,7 +366,7 @@ impl CellSpec {
 
     /// The groups as one trial, for what is told of them together: where they agree, as they say; threads and regions
     /// together.
-    pub fn together(&self) -> TrialSpec {
+    pub fn merge_trials(&self) -> TrialSpec {
         let trials = self.trials();
         let Some(first) = trials.first() else {
             return self.trial.clone();
@@ -409,11 +409,11 @@ impl CellSpec {
             .max()
             .unwrap_or(first.bs);
         all.depth = trials.iter().map(|trial| trial.depth).max().unwrap_or(1);
-        all.layout = Layout::Overlapping;
+        all.layout = FileLayout::Overlapping;
         all.verify = any(|trial| trial.verify);
         all.hardware_counters = any(|trial| trial.hardware_counters);
         all.latency = any(|trial| trial.latency);
-        all.limit = together_limit(&trials);
+        all.limit = merge_limits(&trials);
         if trials.iter().any(|trial| trial.rate != first.rate) || trials.len() > 1 {
             all.rate = None;
         }
@@ -425,7 +425,7 @@ impl CellSpec {
 }
 
 /// When groups are over together; what they transfer, where requests bound them all.
-fn together_limit(trials: &[&TrialSpec]) -> Limit {
+fn merge_limits(trials: &[&TrialSpec]) -> TrialLimit {
     let end = |trial: &&TrialSpec| Some(trial.limit.time? + trial.start_delay);
     let is_counted = trials
         .iter()
@@ -437,7 +437,7 @@ fn together_limit(trials: &[&TrialSpec]) -> Limit {
         Some((requests * trial.mean_request()) as u64)
     };
     let all = trials.iter().map(bytes).sum::<Option<u64>>();
-    Limit {
+    TrialLimit {
         time: trials.iter().filter_map(end).max(),
         bytes: all.filter(|_| is_counted),
         requests: None,
@@ -461,7 +461,7 @@ impl GroupSpec {
                 ),
             );
         }
-        if trial.layout == Layout::Private {
+        if trial.layout == FileLayout::Private {
             return Err(Error::usage("layout=private in a group").hint(
                 "groups share one file: give each a range of its own with offset and region, and layout=shared",
             ));

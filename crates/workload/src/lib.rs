@@ -7,35 +7,35 @@
 //! them, `named.rs` enums with one name per value.
 
 pub mod access;
-pub mod command;
+pub mod command_template;
 pub mod counters;
 pub mod cpus;
 mod error;
-pub mod foreign;
+pub mod escape_control;
+pub mod foreign_options;
 pub mod group;
-pub mod level;
 pub mod linkage;
 pub mod medium;
 mod named;
 pub mod names;
 pub mod operation;
+pub mod operation_summary;
 pub mod outcome;
 pub mod pattern;
-pub mod plain;
 pub mod quantity;
-pub mod region;
+pub mod region_state;
 pub mod request_sizes;
 pub mod response;
 pub mod series;
+pub mod service_level;
 pub mod settings;
 pub mod stripe;
-pub mod summary;
 pub mod target;
 pub mod tool;
 pub mod trial;
 pub mod units;
 pub mod verify;
-pub mod workload;
+pub mod workload_code;
 
 pub use error::{Error, Kind, Result};
 pub use iolab_latency as histogram;

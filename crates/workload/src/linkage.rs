@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::{Error, Result};
 
-use crate::command::Template;
+use crate::command_template::Template;
 
 /// How the reader is linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use crate::cpus::Cpus;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::named::named;
 use crate::operation::{Moved, PerOperation};
-pub use crate::region::Region;
+pub use crate::region_state::Region;
 use crate::request_sizes::RequestSizes;
 use crate::series::Series;
 use crate::verify::{FaultyData, Verified};

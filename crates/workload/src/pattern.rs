@@ -16,7 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use permutation::Permutation;
 
-use crate::trial::{FirstOffset, Layout, Pattern, TrialSpec, Zone, Zones};
+use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, Zones};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -144,16 +144,16 @@ impl Offsets {
             bs: spec.bs,
             worker,
             workers: spec.workers(),
-            interleaved: spec.layout == Layout::Interleaved,
+            interleaved: spec.layout == FileLayout::Interleaved,
             seed: spec.seed,
             own,
             turned: spec.first_offset == FirstOffset::Random,
         };
         let alone = match spec.layout {
             // In a file that has the size of a share.
-            Layout::Private => Some(share(part.blocks, worker, spec.workers()).1),
-            Layout::Overlapping => Some(part.blocks),
-            Layout::Shared | Layout::Interleaved => None,
+            FileLayout::Private => Some(share(part.blocks, worker, spec.workers()).1),
+            FileLayout::Overlapping => Some(part.blocks),
+            FileLayout::Shared | FileLayout::Interleaved => None,
         };
         if let Some(blocks) = alone {
             part = Share {

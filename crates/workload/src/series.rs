@@ -62,12 +62,13 @@ impl Series {
             .first()
             .map_or(0, |interval| interval.length_ns);
         let count = (length_ns / first.max(1)).max(1) as usize;
-        let mut intervals: Vec<Interval> = self.intervals.chunks(count).map(together).collect();
+        let mut intervals: Vec<Interval> =
+            self.intervals.chunks(count).map(merge_intervals).collect();
         if let [.., before, rest] = &mut intervals[..]
             && 2 * rest.length_ns < length_ns
             && count > 1
         {
-            *before = together(&[*before, *rest]);
+            *before = merge_intervals(&[*before, *rest]);
             intervals.pop();
         }
         Self { intervals }
@@ -77,14 +78,14 @@ impl Series {
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
             let pairs = self.intervals.chunks(2);
-            self.intervals = pairs.map(together).collect();
+            self.intervals = pairs.map(merge_intervals).collect();
         }
         self
     }
 }
 
 /// Neighbouring intervals as one.
-pub fn together(neighbours: &[Interval]) -> Interval {
+pub fn merge_intervals(neighbours: &[Interval]) -> Interval {
     let sum = |a: Interval, b: &Interval| Interval {
         start_ns: a.start_ns,
         length_ns: a.length_ns.saturating_add(b.length_ns),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::settings::CellSpec;
-use crate::trial::{Backend, Descriptors, Layout, TrialSpec};
+use crate::trial::{Backend, Descriptors, FileLayout, TrialSpec};
 use crate::units::format_size;
 use crate::{Error, Result};
 
@@ -91,7 +91,7 @@ impl TrialSpec {
                 "it works on one file position or one mapping: set backend=psync or backend=io_uring",
             );
         }
-        if self.layout == Layout::Private || self.starts_fresh() {
+        if self.layout == FileLayout::Private || self.starts_fresh() {
             return fail(
                 "files made for each thread or trial".to_owned(),
                 "set layout=shared, fresh=false and allocate=recycled",
@@ -171,7 +171,7 @@ mod tests {
                 ..good.clone()
             },
             TrialSpec {
-                layout: Layout::Private,
+                layout: FileLayout::Private,
                 ..good.clone()
             },
             TrialSpec {

@@ -26,7 +26,7 @@ pub use durability::{Allocate, SyncCall, SyncPolicy};
 pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX};
 pub use pauses::Bursts;
 pub use rate::{RATE_MAX, Rate};
-pub use sharing::{Descriptors, Layout, Others, Shift, share};
+pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
 pub use trims::TrimBy;
 pub use zones::{Zone, Zones};
@@ -174,7 +174,7 @@ named! {
 
 /// What ends a trial; the first bound that is reached counts. With none set, one pass over the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limit {
+pub struct TrialLimit {
     /// Bytes over all threads; rounded up to whole requests.
     pub bytes: Option<u64>,
     /// Requests over all threads.
@@ -231,7 +231,7 @@ pub struct TrialSpec {
     /// How they do that.
     pub trim_by: TrimBy,
     /// Which bytes belong to which worker.
-    pub layout: Layout,
+    pub layout: FileLayout,
     /// Whose the open file descriptions are.
     pub descriptors: Descriptors,
     /// Trials that only write start on a file that is created for each; see [`TrialSpec::starts_fresh`].
@@ -259,7 +259,7 @@ pub struct TrialSpec {
     /// Whether written blocks bear their offset, generation and checksum, and are read back after the timed span.
     pub verify: bool,
     /// What ends the trial.
-    pub limit: Limit,
+    pub limit: TrialLimit,
     /// Requests or bytes per second over all threads, made at intended starts whatever the storage does (open loop);
     /// `None`: as soon as one completes (closed loop).
     pub rate: Option<Rate>,
@@ -331,7 +331,7 @@ impl Default for TrialSpec {
             read_percent: 100,
             trim_percent: 0,
             trim_by: TrimBy::Discard,
-            layout: Layout::Shared,
+            layout: FileLayout::Shared,
             descriptors: Descriptors::Private,
             fresh: false,
             sync: SyncPolicy::None,
@@ -345,7 +345,7 @@ impl Default for TrialSpec {
             compressible: 0,
             dedup: 0,
             verify: false,
-            limit: Limit::default(),
+            limit: TrialLimit::default(),
             rate: None,
             arrivals: Arrivals::Constant,
             thinktime: None,
@@ -393,9 +393,9 @@ impl TrialSpec {
     /// Whether each worker has a share of the region, and does not go over all of it.
     pub fn parts_region(&self) -> bool {
         match self.layout {
-            Layout::Private => true,
-            Layout::Overlapping => false,
-            Layout::Shared | Layout::Interleaved => !self.pattern.shares_region(),
+            FileLayout::Private => true,
+            FileLayout::Overlapping => false,
+            FileLayout::Shared | FileLayout::Interleaved => !self.pattern.shares_region(),
         }
     }
 
@@ -426,7 +426,7 @@ impl TrialSpec {
 
     /// Whether anything but the pass over its region ends it.
     pub fn has_bound(&self) -> bool {
-        self.limit != Limit::default() || self.fills_new_file()
+        self.limit != TrialLimit::default() || self.fills_new_file()
     }
 
     /// Requests over all threads that end a trial; `None` where only time does. With [`TrialSpec::bs_mix`] the number that

@@ -48,7 +48,7 @@ pub struct Write {
 
 /// What lies where something else was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundInstead {
     /// Data with a header of ours whose checksum is wrong.
     Damaged,
     /// What the trial wrote for the place that begins at this byte.
@@ -63,7 +63,7 @@ pub enum Found {
     Unknown,
 }
 
-impl Found {
+impl FoundInstead {
     /// Data without a header of ours, which may be zeros.
     pub fn unknown(zeros: bool) -> Self {
         if zeros { Self::Zeros } else { Self::Unknown }
@@ -143,7 +143,7 @@ pub struct FaultyBlock {
     /// The last write to the block; of several threads that share blocks, of one of them.
     pub wanted: Write,
     /// What is there instead.
-    pub found: Found,
+    pub found: FoundInstead,
 }
 
 /// Data that is not what was written.

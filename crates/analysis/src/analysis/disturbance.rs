@@ -78,14 +78,14 @@ pub struct CellDisturbance {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split {
     /// The group with fewer device I/Os per request.
-    pub whole: Group,
+    pub whole: TrialGroup,
     /// The group with more.
-    pub pieces: Group,
+    pub pieces: TrialGroup,
 }
 
 /// Some trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Group {
+pub struct TrialGroup {
     /// How many.
     pub trials: usize,
     /// Median of their device I/Os per request.
@@ -323,9 +323,9 @@ fn split(cell: &Cell, trials: &[&Sample], response: Response) -> Option<Split> {
     })
 }
 
-fn group(points: &[(f64, f64)]) -> Option<Group> {
+fn group(points: &[(f64, f64)]) -> Option<TrialGroup> {
     let (ios, responses): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-    Some(Group {
+    Some(TrialGroup {
         trials: points.len(),
         ios_per_request: median(&ios)?,
         response: median(&responses)?,

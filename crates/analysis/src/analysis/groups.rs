@@ -42,7 +42,7 @@ impl Context {
         if !cell.spec.has_groups() {
             return whole;
         }
-        let whole = together(whole, self.response);
+        let whole = merge_groups(whole, self.response);
         let of_group = |number: u32, group: &GroupSpec| {
             let own = Cell {
                 spec: group.spec.clone(),
@@ -116,7 +116,7 @@ pub(super) fn flag<'a>(
 }
 
 /// All groups together, without what has a meaning for requests of one kind only.
-fn together(whole: CellAnalysis, response: Response) -> CellAnalysis {
+fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
     let mut whole = CellAnalysis {
         latency_p50: None,
         latency: None,

@@ -9,7 +9,7 @@ use iolab_workload::quantity::format_percent;
 
 /// Where the bytes of a cell came from, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Served {
+pub struct CellServed {
     /// Trials per verdict, in the order of [`ServedBy`]'s declaration.
     pub trials: Vec<(ServedBy, usize)>,
     /// Median over the trials of the share that the device carried, where it is known.
@@ -18,7 +18,7 @@ pub struct Served {
     pub reason: String,
 }
 
-impl Served {
+impl CellServed {
     /// The verdict of every trial, when they agree.
     pub fn unanimous(&self) -> Option<ServedBy> {
         match self.trials.as_slice() {
@@ -43,7 +43,7 @@ impl Served {
     }
 }
 
-impl fmt::Display for Served {
+impl fmt::Display for CellServed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match (self.unanimous(), self.device_fraction) {
             (Some(ServedBy::Mixed), Some(share)) => {
@@ -64,7 +64,7 @@ impl fmt::Display for Served {
 }
 
 /// The verdicts of a cell's trials together.
-pub(super) fn served(trials: &[&Sample]) -> Option<Served> {
+pub(super) fn served(trials: &[&Sample]) -> Option<CellServed> {
     let count = |verdict| {
         let of = |s: &&&Sample| s.verdict.served_by == verdict;
         trials.iter().filter(of).count()
@@ -74,7 +74,7 @@ pub(super) fn served(trials: &[&Sample]) -> Option<Served> {
         *reasons.entry(&sample.verdict.reason).or_default() += 1;
     }
     let reason = reasons.iter().max_by_key(|(_, n)| **n)?.0;
-    Some(Served {
+    Some(CellServed {
         trials: ServedBy::ALL
             .iter()
             .copied()

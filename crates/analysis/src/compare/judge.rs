@@ -8,15 +8,19 @@ use iolab_stats::{
 };
 
 use super::{
-    ALPHA, CONFIDENCE, CellComparison, Criteria, Further, Overall, POWER, Pair, Repeats, Side,
-    Test, Unit, Verdict,
+    ALPHA, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest, Overall,
+    POWER, Pair, Repeats, ReplicationUnit, Side,
 };
 
 /// More trials than this are no advice.
 const TRIALS_ADVISED_MAX: usize = 1000;
 
 /// Compares all pairs, in their order.
-pub(super) fn compare(pairs: &[Pair], terms: &Criteria, unit: Unit) -> Vec<CellComparison> {
+pub(super) fn compare(
+    pairs: &[Pair],
+    terms: &Criteria,
+    unit: ReplicationUnit,
+) -> Vec<CellComparison> {
     let mut cells = judge(pairs, terms);
     for (cell, pair) in cells.iter_mut().zip(pairs) {
         cell.verdict = allowed(cell.verdict, pair, unit);
@@ -24,7 +28,7 @@ pub(super) fn compare(pairs: &[Pair], terms: &Criteria, unit: Unit) -> Vec<CellC
     let family = cells.iter().filter(|c| c.p_adjusted.is_some()).count();
     for (cell, pair) in cells.iter_mut().zip(pairs) {
         // Trials do not settle what differs from run to run.
-        if cell.verdict == Verdict::CannotTell && unit != Unit::Runs {
+        if cell.verdict == CellVerdict::CannotTell && unit != ReplicationUnit::Runs {
             cell.further = further(cell, pair, terms, family);
         }
     }
@@ -32,13 +36,13 @@ pub(super) fn compare(pairs: &[Pair], terms: &Criteria, unit: Unit) -> Vec<CellC
 }
 
 /// What may be said of a cell, given what the two sides are.
-fn allowed(verdict: Verdict, pair: &Pair, unit: Unit) -> Verdict {
+fn allowed(verdict: CellVerdict, pair: &Pair, unit: ReplicationUnit) -> CellVerdict {
     match (verdict, unit) {
-        (_, Unit::SameRun) => Verdict::Identical,
-        (Verdict::CannotTell | Verdict::Drifting, _) => verdict,
-        _ if !pair.disturbed.is_empty() => Verdict::Disturbed,
-        (Verdict::Equivalent, _) => verdict,
-        (_, Unit::Runs) => Verdict::OneRunEach,
+        (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
+        (CellVerdict::CannotTell | CellVerdict::Drifting, _) => verdict,
+        _ if !pair.disturbed.is_empty() => CellVerdict::Disturbed,
+        (CellVerdict::Equivalent, _) => verdict,
+        (_, ReplicationUnit::Runs) => CellVerdict::OneRunEach,
         _ => verdict,
     }
 }
@@ -118,7 +122,7 @@ fn measure(
         tost_dependent_p,
         dependent_p_adjusted: None,
         shares_blocks: within_blocks.is_some(),
-        verdict: Verdict::CannotTell,
+        verdict: CellVerdict::CannotTell,
         further: None,
         repeats: terms
             .repeats
@@ -150,7 +154,7 @@ fn repeats(base: &[f64], new: &[f64], n: usize) -> Repeats {
 }
 
 /// Holm's correction over the cells that have a p value.
-fn adjust(cells: &mut [CellComparison], test: Test) {
+fn adjust(cells: &mut [CellComparison], test: HypothesisTest) {
     let deciding = |cell: &CellComparison| match cell.shares_blocks {
         true => cell.dependent_p,
         false => cell.p(test),
@@ -173,7 +177,7 @@ fn adjusted(p: &[Option<f64>]) -> Vec<Option<f64>> {
 /// A difference is reported when it is shown and the ratio lies outside the margin; equivalence when it is shown and
 /// the ratio lies inside. So no verdict contradicts the ratio that stands beside it, and a change that is real but
 /// too small to matter is no alarm. Both must hold too when it is allowed for that trials depend on each other.
-fn verdict(cell: &CellComparison, terms: &Criteria) -> Verdict {
+fn verdict(cell: &CellComparison, terms: &Criteria) -> CellVerdict {
     let shown = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
     let differs = shown(cell.p_adjusted);
     let equivalent = match cell.shares_blocks {
@@ -183,7 +187,7 @@ fn verdict(cell: &CellComparison, terms: &Criteria) -> Verdict {
     let ratio = cell.ratio().map(|r| r.ratio);
     let claim = match (ratio, cell.welch) {
         (Some(ratio), _) if is_inside(ratio, terms.margin) => {
-            equivalent.then_some((Verdict::Equivalent, cell.tost_dependent_p))
+            equivalent.then_some((CellVerdict::Equivalent, cell.tost_dependent_p))
         }
         (Some(ratio), _) => {
             differs.then_some((terms.better.verdict(ratio > 1.0), cell.dependent_p_adjusted))
@@ -197,8 +201,8 @@ fn verdict(cell: &CellComparison, terms: &Criteria) -> Verdict {
     };
     match claim {
         Some((verdict, dependent)) if shown(dependent) => verdict,
-        Some(_) => Verdict::Drifting,
-        None => Verdict::CannotTell,
+        Some(_) => CellVerdict::Drifting,
+        None => CellVerdict::CannotTell,
     }
 }
 

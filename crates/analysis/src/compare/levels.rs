@@ -3,7 +3,7 @@
 use iolab_workload::{Error, Result};
 
 use super::{Comparison, Criteria, RunSide};
-use crate::analysed::AnalysedRun;
+use crate::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_workload::settings::Setting;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iolab_workload::{Error, Result};
 
 use super::{Pair, pressure};
-use crate::analysed::AnalysedRun;
+use crate::analysed_run::AnalysedRun;
 use crate::analysis::{CellAnalysis, Response};
 use crate::imbalance::between;
 use iolab_plan::cells::cells;
@@ -92,7 +92,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
     };
     let within: Vec<Option<BTreeMap<u32, f64>>> =
         both.iter().map(|(a, b)| within(a.cell, b.cell)).collect();
-    let together = together(&within.iter().flatten().collect::<Vec<_>>());
+    let together = merge_blocks(&within.iter().flatten().collect::<Vec<_>>());
     let pairs = both
         .iter()
         .zip(within)
@@ -261,7 +261,7 @@ fn within_blocks(
 }
 
 /// The mean over all cells in each block that all of them have.
-fn together(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
+fn merge_blocks(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
     let Some((first, rest)) = cells.split_first() else {
         return Vec::new();
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Better, Comparison, Criteria, RunSide, Test};
-use crate::analysed::AnalysedRun;
+use super::{Better, Comparison, Criteria, HypothesisTest, RunSide};
+use crate::analysed_run::AnalysedRun;
 use iolab_workload::tool::Tool;
 
 /// The smallest difference between tools that matters: what they cannot do alike is within it.
@@ -19,7 +19,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     let peers: BTreeSet<Tool> = tools.filter(|tool| tool.is_peer()).collect();
     let terms = || Criteria {
         margin: PEER_MARGIN,
-        tests: vec![Test::Welch],
+        tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
         repeats: Vec::new(),
         within_run: false,

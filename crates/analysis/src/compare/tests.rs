@@ -8,7 +8,7 @@ use super::*;
 fn terms() -> Criteria {
     Criteria {
         margin: 0.05,
-        tests: vec![Test::Welch],
+        tests: vec![HypothesisTest::Welch],
         better: Better::Higher,
         repeats: Vec::new(),
         within_run: false,
@@ -62,19 +62,19 @@ fn verdicts_follow_direction_and_margin() {
     let same = machine.trials(12, 100.5, 0.01);
     let with = |better| Criteria { better, ..terms() };
     for (new, better, expected) in [
-        (&half, Better::Higher, Verdict::Slower),
-        (&half, Better::Lower, Verdict::Faster),
-        (&half, Better::Unstated, Verdict::Lower),
-        (&same, Better::Higher, Verdict::Equivalent),
-        (&same, Better::Lower, Verdict::Equivalent),
+        (&half, Better::Higher, CellVerdict::Slower),
+        (&half, Better::Lower, CellVerdict::Faster),
+        (&half, Better::Unstated, CellVerdict::Lower),
+        (&same, Better::Higher, CellVerdict::Equivalent),
+        (&same, Better::Lower, CellVerdict::Equivalent),
     ] {
         assert_eq!(one(&base, new, with(better)).verdict, expected);
         let reversed = one(new, &base, with(better)).verdict;
         assert_eq!(
-            reversed == Verdict::Equivalent,
-            expected == Verdict::Equivalent
+            reversed == CellVerdict::Equivalent,
+            expected == CellVerdict::Equivalent
         );
-        assert_ne!(reversed, Verdict::CannotTell);
+        assert_ne!(reversed, CellVerdict::CannotTell);
     }
 }
 
@@ -87,12 +87,12 @@ fn a_change_that_is_real_but_within_the_margin_is_no_alarm() {
     );
     let cell = one(&base, &new, terms());
     assert!(cell.p_adjusted.unwrap() < 1e-6);
-    assert_eq!(cell.verdict, Verdict::Equivalent);
+    assert_eq!(cell.verdict, CellVerdict::Equivalent);
     let strict = Criteria {
         margin: 0.01,
         ..terms()
     };
-    assert_eq!(one(&base, &new, strict).verdict, Verdict::Slower);
+    assert_eq!(one(&base, &new, strict).verdict, CellVerdict::Slower);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn what_cannot_be_told_says_what_it_would_take() {
     let mut machine = Machine::new(33);
     let (base, new) = (machine.trials(6, 100.0, 0.2), machine.trials(6, 85.0, 0.2));
     let cell = one(&base, &new, terms());
-    assert_eq!(cell.verdict, Verdict::CannotTell);
+    assert_eq!(cell.verdict, CellVerdict::CannotTell);
     let Some(Further::Trials(more)) = cell.further else {
         panic!("{:?}", cell.further)
     };
@@ -108,11 +108,11 @@ fn what_cannot_be_told_says_what_it_would_take() {
     let n = 6 + more;
     let told = (0..200).filter(|_| {
         let (base, new) = (machine.trials(n, 100.0, 0.2), machine.trials(n, 85.0, 0.2));
-        one(&base, &new, terms()).verdict == Verdict::Slower
+        one(&base, &new, terms()).verdict == CellVerdict::Slower
     });
     assert!(told.count() > 100, "{more} more trials");
     assert_eq!(one(&[], &base, terms()).further, None);
-    assert_eq!(one(&[], &base, terms()).verdict, Verdict::CannotTell);
+    assert_eq!(one(&[], &base, terms()).verdict, CellVerdict::CannotTell);
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn blocks_that_depend_on_each_other_need_more_of_them() {
         within_blocks: Some(ratios),
         ..Pair::default()
     };
-    let cells = judge::compare(&[pair], &terms(), Unit::Blocks);
-    assert_eq!(cells[0].verdict, Verdict::CannotTell);
+    let cells = judge::compare(&[pair], &terms(), ReplicationUnit::Blocks);
+    assert_eq!(cells[0].verdict, CellVerdict::CannotTell);
     match cells[0].further {
         Some(Further::Trials(more)) => assert!(more >= 30, "{more} more trials"),
         Some(Further::TooMany) => {}
@@ -142,16 +142,22 @@ fn blocks_that_depend_on_each_other_need_more_of_them() {
 #[test]
 fn degenerate_sides_have_a_verdict_and_no_panic() {
     let (fives, sixes) = ([5.0; 8], [6.0; 8]);
-    assert_eq!(one(&fives, &fives, terms()).verdict, Verdict::Equivalent);
-    assert_eq!(one(&fives, &sixes, terms()).verdict, Verdict::Faster);
-    assert_eq!(one(&[1.0], &[2.0], terms()).verdict, Verdict::CannotTell);
+    assert_eq!(
+        one(&fives, &fives, terms()).verdict,
+        CellVerdict::Equivalent
+    );
+    assert_eq!(one(&fives, &sixes, terms()).verdict, CellVerdict::Faster);
+    assert_eq!(
+        one(&[1.0], &[2.0], terms()).verdict,
+        CellVerdict::CannotTell
+    );
     // A ratio of values that are not positive has no meaning, a difference has.
     let (below, above): (Vec<f64>, Vec<f64>) = (0..8)
         .map(|i| (f64::from(i % 4) - 10.0, f64::from(i % 4) + 10.0))
         .unzip();
     let cell = one(&below, &above, terms());
     assert_eq!(cell.ratio_of_medians, None);
-    assert_eq!(cell.verdict, Verdict::Faster);
+    assert_eq!(cell.verdict, CellVerdict::Faster);
 }
 
 #[test]
@@ -170,9 +176,9 @@ fn the_p_values_of_the_first_trials_are_theirs() {
         },
     );
     let first = one(&base[..10], &new[..10], terms());
-    assert_eq!(cell.repeats[0].student_p, first.p(Test::Student));
-    assert_eq!(cell.repeats[1].welch_p, cell.p(Test::Welch));
-    assert_eq!(cell.repeats[2].p(Test::MannWhitney), None);
+    assert_eq!(cell.repeats[0].student_p, first.p(HypothesisTest::Student));
+    assert_eq!(cell.repeats[1].welch_p, cell.p(HypothesisTest::Welch));
+    assert_eq!(cell.repeats[2].p(HypothesisTest::MannWhitney), None);
 }
 
 /// Of comparisons of a machine with itself at most 5 % report a difference in any of their cells.
@@ -191,7 +197,7 @@ fn an_unchanged_machine_is_rarely_called_changed() {
                 .collect();
             let cells = judge(&pairs, &terms());
             let differs =
-                |c: &CellComparison| matches!(c.verdict, Verdict::Faster | Verdict::Slower);
+                |c: &CellComparison| matches!(c.verdict, CellVerdict::Faster | CellVerdict::Slower);
             alarms += usize::from(cells.iter().any(differs));
         }
         assert!(alarms <= 7, "{alarms} of 150 at {trials} trials");
@@ -208,7 +214,10 @@ fn a_machine_that_drifts_raises_few_alarms() {
         let new = machine.drifting(20, 400.0, 0.1, 0.7);
         let cell = one(&base, &new, terms());
         naive += usize::from(cell.p_adjusted.is_some_and(|p| p < ALPHA));
-        alarms += usize::from(matches!(cell.verdict, Verdict::Faster | Verdict::Slower));
+        alarms += usize::from(matches!(
+            cell.verdict,
+            CellVerdict::Faster | CellVerdict::Slower
+        ));
     }
     assert!(naive > 75, "{naive} of 300");
     assert!(
@@ -220,10 +229,10 @@ fn a_machine_that_drifts_raises_few_alarms() {
 proptest! {
     #[test]
     fn nothing_differs_from_itself(values in prop::collection::vec(1e-3..1e12f64, 0..20)) {
-        for test in [Test::Welch, Test::Student, Test::MannWhitney] {
+        for test in [HypothesisTest::Welch, HypothesisTest::Student, HypothesisTest::MannWhitney] {
             let pair = Pair { base: values.clone(), new: values.clone(), ..Pair::default() };
             let cell = &judge(&[pair], &Criteria { tests: vec![test], ..terms() })[0];
-            prop_assert!(!matches!(cell.verdict, Verdict::Faster | Verdict::Slower));
+            prop_assert!(!matches!(cell.verdict, CellVerdict::Faster | CellVerdict::Slower));
         }
     }
 

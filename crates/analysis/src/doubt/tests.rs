@@ -68,8 +68,8 @@ fn sample(id: i64) -> Sample {
     }
 }
 
-fn verdict(served_by: ServedBy, reason: &str) -> Verdict {
-    Verdict {
+fn verdict(served_by: ServedBy, reason: &str) -> ServedVerdict {
+    ServedVerdict {
         served_by,
         device_fraction: None,
         reason: reason.to_owned(),

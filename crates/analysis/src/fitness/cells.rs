@@ -3,10 +3,10 @@
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::level::{Level, Levels};
+use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::settings::cell_label;
 
-use super::{Answer, Evidence, Judged, judge, together};
+use super::{Answer, Evidence, Judged, judge, merge_answers};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
 
 /// A level in a cell.
@@ -49,7 +49,7 @@ impl CellAnswer {
         cell: &Cell,
         evidence: &Evidence<'_>,
         environment: &Environment,
-        levels: impl IntoIterator<Item = &'a Level>,
+        levels: impl IntoIterator<Item = &'a ServiceLevel>,
     ) -> Self {
         let doubts = Doubts::of_cell(cell, evidence.samples(), environment);
         let levels = levels.into_iter().map(|level| {
@@ -97,12 +97,12 @@ impl CellAnswer {
 
     /// All levels together, before any doubt.
     pub fn measured(&self) -> Answer {
-        together(self.levels.iter().map(|level| level.judged.answer))
+        merge_answers(self.levels.iter().map(|level| level.judged.answer))
     }
 
     /// All levels together.
     pub fn answer(&self) -> Answer {
-        together(self.levels.iter().map(|level| level.answer))
+        merge_answers(self.levels.iter().map(|level| level.answer))
     }
 }
 
@@ -112,7 +112,7 @@ impl Verdicts {
     /// # Errors
     /// The first of `latencies`.
     pub fn of(
-        levels: &Levels,
+        levels: &ServiceLevels,
         record: &RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
     ) -> Result<Self> {
@@ -134,7 +134,7 @@ impl Verdicts {
         });
         let cells: Vec<CellAnswer> = cells.collect();
         Ok(Self {
-            answer: together(cells.iter().map(CellAnswer::answer)),
+            answer: merge_answers(cells.iter().map(CellAnswer::answer)),
             cells,
         })
     }

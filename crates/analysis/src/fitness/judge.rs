@@ -9,7 +9,7 @@ use iolab_stats::{
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::level::{Bound, Level, Quantity, REQUESTS_OF_MAX, Requests};
+use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX, Requests, ServiceLevel};
 
 use super::Answer;
 
@@ -67,7 +67,7 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The level.
-    pub level: Level,
+    pub level: ServiceLevel,
     /// What it bounds, in ns, requests/s or MB/s; `None` without requests.
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval.
@@ -144,7 +144,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// What a level bounds in each trial, with the requests that the value rests on.
-    pub(crate) fn values(&self, level: &Level) -> Vec<(f64, f64)> {
+    pub(crate) fn values(&self, level: &ServiceLevel) -> Vec<(f64, f64)> {
         let trials = self.trials.iter().map(|trial| {
             let counts = trial.counts(level.of);
             let requests = all_of(&counts);
@@ -224,7 +224,7 @@ impl Trial<'_> {
     }
 
     /// A rate of an operation, per second or in MB/s.
-    fn rate(&self, level: &Level) -> f64 {
+    fn rate(&self, level: &ServiceLevel) -> f64 {
         let amount = match (level.quantity, level.of) {
             (Quantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
             (Quantity::Throughput, Requests::Reads) => {
@@ -241,7 +241,7 @@ impl Trial<'_> {
 }
 
 /// Whether a single trial keeps all levels, as it was measured. One without requests keeps none.
-pub fn keeps(levels: &[Level], sample: &Sample, times: Times) -> bool {
+pub fn keeps(levels: &[ServiceLevel], sample: &Sample, times: Times) -> bool {
     let trial = Trial { sample, times };
     levels.iter().all(|level| {
         let value = of_trial(level, &trial, &trial.counts(level.of));
@@ -254,7 +254,7 @@ pub fn keeps(levels: &[Level], sample: &Sample, times: Times) -> bool {
 
 /// Judges a level by the trials of a cell. Where what it bounds changes for good in their course, it has to hold before and
 /// after.
-pub fn judge(level: &Level, evidence: &Evidence<'_>) -> Judged {
+pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
     let counts: Vec<Vec<(f64, u64)>> = evidence
         .trials
         .iter()
@@ -310,7 +310,7 @@ pub fn judge(level: &Level, evidence: &Evidence<'_>) -> Judged {
 }
 
 /// What several answers come to: no where one is no, else cannot tell where one is that.
-pub fn together(answers: impl IntoIterator<Item = Answer>) -> Answer {
+pub fn merge_answers(answers: impl IntoIterator<Item = Answer>) -> Answer {
     answers
         .into_iter()
         .max_by_key(|answer| severity(*answer))
@@ -335,7 +335,7 @@ fn all_of(counts: &[(f64, u64)]) -> u64 {
 }
 
 /// What a level bounds, in one trial; NaN without requests.
-fn of_trial(level: &Level, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f64 {
+fn of_trial(level: &ServiceLevel, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f64 {
     let total = all_of(counts);
     let at = |q: f64| {
         let rank = ((total as f64 * q).ceil() as u64).max(1);
@@ -367,7 +367,12 @@ fn changes(values: &[f64]) -> Vec<usize> {
 }
 
 /// Judges a level by trials among which nothing changes.
-fn of_part(level: &Level, trials: &[Trial<'_>], counts: &[Vec<(f64, u64)>], seed: u64) -> Judged {
+fn of_part(
+    level: &ServiceLevel,
+    trials: &[Trial<'_>],
+    counts: &[Vec<(f64, u64)>],
+    seed: u64,
+) -> Judged {
     let clusters: Vec<&[(f64, u64)]> = counts.iter().map(Vec::as_slice).collect();
     let requests = sum(trials.iter().map(|trial| trial.requests(level.of)));
     let rates = || trials.iter().map(|t| t.rate(level)).collect::<Vec<f64>>();
@@ -564,9 +569,9 @@ mod tests {
     #[test]
     fn one_no_makes_all_a_no() {
         use Answer::{CannotTell, No, Yes};
-        assert_eq!(together([Yes, Yes]), Yes);
-        assert_eq!(together([Yes, CannotTell]), CannotTell);
-        assert_eq!(together([CannotTell, No, Yes]), No);
-        assert_eq!(together([]), CannotTell);
+        assert_eq!(merge_answers([Yes, Yes]), Yes);
+        assert_eq!(merge_answers([Yes, CannotTell]), CannotTell);
+        assert_eq!(merge_answers([CannotTell, No, Yes]), No);
+        assert_eq!(merge_answers([]), CannotTell);
     }
 }

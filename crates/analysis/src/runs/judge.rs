@@ -3,7 +3,7 @@
 use iolab_stats::{Contrast, contrast, holm_weighted};
 
 use super::{GATE_POWER, LooksFor, RunCriteria};
-use crate::compare::{Better, Verdict};
+use crate::compare::{Better, CellVerdict};
 
 /// Medians closer than this, as a share, are taken for equal: latencies are kept to three significant digits.
 const RESOLUTION: f64 = 0.001;
@@ -32,7 +32,7 @@ pub struct Judged {
     /// together in all of them.
     pub detectable: Option<f64>,
     /// What can be said.
-    pub verdict: Verdict,
+    pub verdict: CellVerdict,
 }
 
 /// Judges all cells, and all undisturbed ones together where there are several.
@@ -43,7 +43,7 @@ pub fn judge(
 ) -> (Vec<Judged>, Option<Judged>) {
     let contrast = |cell: &RunCell| cell.contrast(terms.base_min);
     let contrasts: Vec<Option<Contrast>> = cells.iter().map(contrast).collect();
-    let together = together(cells);
+    let together = merge_cells(cells);
     let overall = together.as_ref().map(contrast);
     let known = contrasts.iter().flatten().count();
     // All cells together weigh as much as the cells do: what changes a machine changes most of its cells.
@@ -86,7 +86,7 @@ impl RunCell {
 }
 
 /// The mean over the undisturbed cells that every run has; `None` where these are fewer than two.
-fn together(cells: &[RunCell]) -> Option<RunCell> {
+fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
     let whole = |cell: &&RunCell| {
         !cell.is_disturbed && cell.base.iter().chain(&cell.new).all(Option::is_some)
     };
@@ -134,26 +134,26 @@ impl RunCriteria {
         p_adjusted: Option<f64>,
         better: Better,
         is_disturbed: bool,
-    ) -> Verdict {
+    ) -> CellVerdict {
         let Some(contrast) = contrast else {
-            return Verdict::CannotTell;
+            return CellVerdict::CannotTell;
         };
         let shown = p_adjusted.is_some_and(|p| p < self.alpha);
         let inside = contrast.difference.abs() <= self.margin.ln_1p();
         let equivalent = inside && contrast.within_p(self.margin.ln_1p()) < self.alpha;
         let direction = better.verdict(contrast.difference > 0.0);
         let claim = match self.looks_for {
-            LooksFor::Changes if equivalent => Some(Verdict::Equivalent),
+            LooksFor::Changes if equivalent => Some(CellVerdict::Equivalent),
             LooksFor::Changes => (!inside && shown).then_some(direction),
             _ if shown => Some(direction),
-            LooksFor::AnyChangeOrEquivalence if equivalent => Some(Verdict::Equivalent),
+            LooksFor::AnyChangeOrEquivalence if equivalent => Some(CellVerdict::Equivalent),
             _ => None,
         };
         match (claim, self.looks_for) {
-            (Some(_), _) if is_disturbed => Verdict::Disturbed,
+            (Some(_), _) if is_disturbed => CellVerdict::Disturbed,
             (Some(verdict), _) => verdict,
-            (None, LooksFor::AnyChange) => Verdict::NoChange,
-            (None, _) => Verdict::CannotTell,
+            (None, LooksFor::AnyChange) => CellVerdict::NoChange,
+            (None, _) => CellVerdict::CannotTell,
         }
     }
 }

@@ -151,7 +151,7 @@ const UNJUDGED: super::Judged = super::Judged {
     p: None,
     p_adjusted: None,
     detectable: None,
-    verdict: crate::compare::Verdict::CannotTell,
+    verdict: crate::compare::CellVerdict::CannotTell,
 };
 
 fn logarithms(medians: &[Option<f64>]) -> Vec<Option<f64>> {

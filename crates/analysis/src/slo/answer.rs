@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use iolab_record::{RunRecord, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::level::{Level, Levels};
+use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{RATE_MAX, Rate};
 
-use super::{Limit, Search};
+use super::{RateLimit, Search};
 use crate::doubt::ReachedLimit;
 use crate::fitness::{Answer, CellAnswer, keeps};
 
@@ -26,16 +26,16 @@ pub struct SearchAnswer {
     /// The experiment.
     pub experiment: String,
     /// The levels.
-    pub levels: Levels,
+    pub levels: ServiceLevels,
     /// The limit by all trials: the rate at which half of the trials keep the levels.
-    pub limit: Limit,
+    pub limit: RateLimit,
     /// The greatest rate at which all levels are shown to hold, as at a rate that a user names; without a doubt that turns
     /// that where there is one.
     pub holds: Option<RateAnswer>,
     /// The least greater rate at which a level is shown to fail.
     pub fails: Option<RateAnswer>,
     /// The levels that most trials missed, which set the limit: all of them where each was missed as often.
-    pub binding: Vec<Level>,
+    pub binding: Vec<ServiceLevel>,
     /// How long the trials lasted, the shortest and the longest; `None` without trials.
     pub times: Option<(Duration, Duration)>,
 }
@@ -66,7 +66,7 @@ impl SearchAnswer {
     /// # Errors
     /// The first of `latencies`.
     pub fn of(
-        levels: &Levels,
+        levels: &ServiceLevels,
         record: &RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
     ) -> Result<Self> {
@@ -122,7 +122,7 @@ impl SearchAnswer {
     }
 }
 
-fn most_missed(levels: &Levels, missed: &[u32]) -> Vec<Level> {
+fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {
     let most = missed.iter().copied().max().unwrap_or(0);
     let missed = levels.all().iter().zip(missed);
     missed

@@ -49,7 +49,7 @@ pub struct RatePoint {
 
 /// Between which rates the limit lies.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Limit {
+pub struct RateLimit {
     /// Lower end of its interval; `None` where the limit may lie below every rate that was visited.
     pub holds: Option<u64>,
     /// Upper end; `None` where it may lie above.
@@ -240,7 +240,7 @@ impl Search {
     }
 
     /// Between which rates the limit lies, as far as is known.
-    pub fn limit(&self) -> Limit {
+    pub fn limit(&self) -> RateLimit {
         let known = self.known();
         let (mut low, mut high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
         let contradiction = self.contradiction();
@@ -272,7 +272,7 @@ impl Search {
                 _ => None,
             },
         });
-        Limit {
+        RateLimit {
             holds,
             fails,
             estimate: (holds.and(fails)).map(|_| (known.quantile(0.5) / STEPS).exp2()),

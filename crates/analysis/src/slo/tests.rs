@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use iolab_plan::experiment::Experiment;
 use iolab_workload::trial::Rate;
 
-use super::{Limit, Search, Shown, Step};
+use super::{RateLimit, Search, Shown, Step};
 use crate::fitness::Answer;
 
 /// How well the limit itself is known: its simulation has a standard error of about half a percent.
@@ -120,7 +120,7 @@ impl Server {
         low
     }
 
-    fn searched(&self, seed: u64) -> Limit {
+    fn searched(&self, seed: u64) -> RateLimit {
         let mut draws = Draws::new(seed * 7 + 1);
         let experiment = self.experiment();
         let least = experiment.least_rate().expect("a rate");
@@ -148,12 +148,12 @@ fn time_of_trial(experiment: &Experiment, rate: f64) -> f64 {
 
 /// How many of 100 searches have an interval that holds the limit, and how many have both of its ends.
 fn graded(server: Server, limit: f64) -> (usize, usize) {
-    let found: Vec<Limit> = (0..100).map(|seed| server.searched(seed)).collect();
-    let holds = |found: &&Limit| {
+    let found: Vec<RateLimit> = (0..100).map(|seed| server.searched(seed)).collect();
+    let holds = |found: &&RateLimit| {
         found.holds.is_none_or(|low| low as f64 <= limit * KNOWN)
             && found.fails.is_none_or(|high| limit <= high as f64 * KNOWN)
     };
-    let closed = |found: &&Limit| found.holds.is_some() && found.fails.is_some();
+    let closed = |found: &&RateLimit| found.holds.is_some() && found.fails.is_some();
     (
         found.iter().filter(holds).count(),
         found.iter().filter(closed).count(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_record::{RunRecord, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::level::Level;
+use iolab_workload::service_level::ServiceLevel;
 
 use crate::fitness::Evidence;
 
@@ -12,11 +12,11 @@ use crate::fitness::Evidence;
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelValues {
     /// The level.
-    pub level: Level,
+    pub level: ServiceLevel,
     /// Its value in each trial of a cell in the order of time, by the cell's id: ns, requests/s or MB/s. Without the trials that
-    /// have fewer requests than [`Level::requests_min`].
+    /// have fewer requests than [`ServiceLevel::requests_min`].
     pub by_cell: BTreeMap<i64, Vec<f64>>,
-    /// Cells of which a trial has fewer requests than [`Level::requests_enough`], so that its value is uncertain by itself.
+    /// Cells of which a trial has fewer requests than [`ServiceLevel::requests_enough`], so that its value is uncertain by itself.
     pub uncertain: usize,
     /// Cells without a trial that has requests enough for a value.
     pub without: usize,
@@ -27,7 +27,7 @@ pub struct LevelValues {
 /// # Errors
 /// The first of `latencies`.
 pub fn level_values(
-    level: &Level,
+    level: &ServiceLevel,
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
 ) -> Result<LevelValues> {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use iolab_record::{RunRecord, Sample, SampleLatency};
 use iolab_workload::Result;
-use iolab_workload::level::Levels;
+use iolab_workload::service_level::ServiceLevels;
 
-use crate::fitness::{Answer, Evidence, Times, judge, keeps, times_of_samples, together};
+use crate::fitness::{Answer, Evidence, Times, judge, keeps, merge_answers, times_of_samples};
 
 /// The measured trials of a search in the order of time, by the rate of each.
 #[derive(Debug, Clone)]
 pub struct Visits {
-    levels: Levels,
+    levels: ServiceLevels,
     seed: u64,
     by_rate: BTreeMap<u64, Vec<(Sample, Times)>>,
 }
@@ -27,7 +27,7 @@ pub struct Shown {
 
 impl Visits {
     /// None yet, in a search about levels with the seed of its run.
-    pub fn new(levels: &Levels, seed: u64) -> Self {
+    pub fn new(levels: &ServiceLevels, seed: u64) -> Self {
         Self {
             levels: levels.clone(),
             seed,
@@ -40,7 +40,7 @@ impl Visits {
     /// # Errors
     /// The first of `latencies`.
     pub fn of_run(
-        levels: &Levels,
+        levels: &ServiceLevels,
         record: &RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
         mut visited: impl FnMut(u64, bool),
@@ -78,7 +78,7 @@ impl Visits {
             .iter()
             .map(|level| judge(level, &evidence));
         Shown {
-            answer: together(judged.map(|judged| judged.answer)),
+            answer: merge_answers(judged.map(|judged| judged.answer)),
             trials: trials.len(),
         }
     }

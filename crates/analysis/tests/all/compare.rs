@@ -1,8 +1,8 @@
 //! Runs against each other: which cells belong together, and what else differs.
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
-    Better, Comparison, Conclusion, Criteria, RunSide, Test, Unit, Verdict,
+    Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit, RunSide,
 };
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
@@ -17,7 +17,7 @@ use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 fn terms() -> Criteria {
     Criteria {
         margin: 0.05,
-        tests: vec![Test::Welch],
+        tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
         repeats: Vec::new(),
         within_run: true,
@@ -57,14 +57,17 @@ fn cells_are_matched_by_their_levels_whatever_their_order() {
         &[("1MiB", 901.0), ("4KiB", 50.0), ("2MiB", 950.0)],
     );
     let comparison = of(&base, &new, None).unwrap();
-    let verdicts: Vec<(&str, Verdict)> = comparison
+    let verdicts: Vec<(&str, CellVerdict)> = comparison
         .cells
         .iter()
         .map(|c| (c.levels[0].as_str(), c.verdict))
         .collect();
     assert_eq!(
         verdicts,
-        [("4KiB", Verdict::Slower), ("1MiB", Verdict::Equivalent)]
+        [
+            ("4KiB", CellVerdict::Slower),
+            ("1MiB", CellVerdict::Equivalent)
+        ]
     );
     assert_eq!(comparison.only_base, ["bs=64KiB"]);
     assert_eq!(comparison.only_new, ["bs=2MiB"]);
@@ -130,8 +133,8 @@ fn two_levels_of_one_run_are_compared_at_equal_other_levels() {
     }
     let comparison = of(&run, &run, Some(("buffer_init", ["zeroed", "untouched"]))).unwrap();
     assert_eq!(comparison.factors, ["bs"]);
-    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Slower, Verdict::Equivalent]);
+    let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [CellVerdict::Slower, CellVerdict::Equivalent]);
     assert!(
         comparison.differences.is_empty(),
         "{:?}",
@@ -193,13 +196,17 @@ fn times_are_better_when_they_are_short() {
     for response in ["latency", "elapsed"] {
         base.experiment.response = response.parse().expect("a response");
         new.experiment.response = response.parse().expect("a response");
-        let verdicts: Vec<Verdict> = of(&base, &new, None)
+        let verdicts: Vec<CellVerdict> = of(&base, &new, None)
             .unwrap()
             .cells
             .iter()
             .map(|c| c.verdict)
             .collect();
-        assert_eq!(verdicts, [Verdict::Slower, Verdict::Faster], "{response}");
+        assert_eq!(
+            verdicts,
+            [CellVerdict::Slower, CellVerdict::Faster],
+            "{response}"
+        );
     }
 }
 
@@ -230,8 +237,8 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
         run.cells[cell].spec.trial.sync = sync.parse().expect("a value");
     }
     let verdict = |levels| of(&run, &run, Some(("sync", levels))).unwrap().cells[0].verdict;
-    assert_eq!(verdict(["none", "odsync"]), Verdict::Slower);
-    assert_eq!(verdict(["none", "osync"]), Verdict::Equivalent);
+    assert_eq!(verdict(["none", "odsync"]), CellVerdict::Slower);
+    assert_eq!(verdict(["none", "osync"]), CellVerdict::Equivalent);
     // Two runs might have drifted apart.
     let alone = |mb_s| {
         let mut run = record("write-size", &["bs"]);
@@ -239,7 +246,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
         run
     };
     let comparison = of(&alone(100.0), &alone(85.0), None).unwrap();
-    assert_eq!(comparison.cells[0].verdict, Verdict::Drifting);
+    assert_eq!(comparison.cells[0].verdict, CellVerdict::Drifting);
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
 }
 
@@ -387,28 +394,31 @@ fn two_runs_do_not_accuse_each_other() {
     let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 401.0)]);
     new.run.seed += 1;
     let comparison = one_run_each(&base, &new);
-    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
-    assert_eq!(verdicts, [Verdict::OneRunEach, Verdict::Equivalent]);
+    let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [CellVerdict::OneRunEach, CellVerdict::Equivalent]);
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
-    assert_eq!(comparison.unit, Unit::Runs);
+    assert_eq!(comparison.unit, ReplicationUnit::Runs);
     // A run and a copy of its file.
     let comparison = one_run_each(&base, &base);
-    assert_eq!(comparison.count(Verdict::Identical), 2);
+    assert_eq!(comparison.count(CellVerdict::Identical), 2);
     assert_eq!(comparison.conclusion(), Conclusion::Settled);
     // The same run, before it was finished.
     let mut part = base.clone();
     part.samples.pop();
-    assert_eq!(one_run_each(&part, &base).unit, Unit::Runs);
+    assert_eq!(one_run_each(&part, &base).unit, ReplicationUnit::Runs);
     // Between two runs of a model nothing differs but the seed.
     let computed = |record: &RunRecord| {
         let mut record = record.clone();
         record.run.target_kind = TargetKind::Model;
         record
     };
-    assert_eq!(one_run_each(&computed(&base), &new).unit, Unit::Runs);
+    assert_eq!(
+        one_run_each(&computed(&base), &new).unit,
+        ReplicationUnit::Runs
+    );
     let comparison = one_run_each(&computed(&base), &computed(&new));
-    assert_eq!(comparison.unit, Unit::ComputedRuns);
-    assert_eq!(comparison.cells[0].verdict, Verdict::Slower);
+    assert_eq!(comparison.unit, ReplicationUnit::ComputedRuns);
+    assert_eq!(comparison.cells[0].verdict, CellVerdict::Slower);
 }
 
 #[test]
@@ -421,8 +431,8 @@ fn a_busy_neighbour_is_named_and_nobody_is_accused() {
         }
     }
     let comparison = of(&base, &new, None).unwrap();
-    let verdicts: Vec<Verdict> = comparison.cells.iter().map(|c| c.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Disturbed, Verdict::Slower]);
+    let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(verdicts, [CellVerdict::Disturbed, CellVerdict::Slower]);
     assert_eq!(comparison.pairs[0].disturbed.len(), 1);
     // Beside a program, which reads a few bytes in its time, any traffic is much.
     let program = |record: &RunRecord| {

@@ -2,7 +2,7 @@
 //! runs of an unchanged machine. A simulated history is a random choice of these runs in random order, so that it has their
 //! distribution, with its tails, and their dependence between cells.
 
-use iolab_analysis::compare::{ALPHA, Better, Verdict};
+use iolab_analysis::compare::{ALPHA, Better, CellVerdict};
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunCell, RunCriteria, judge,
 };
@@ -73,7 +73,7 @@ fn cells(runs: &[&Vec<f64>], shift: impl Fn(usize) -> f64) -> Vec<RunCell> {
 fn is_alarm(judged: &(Vec<Judged>, Option<Judged>)) -> bool {
     let all = judged.0.iter().chain(&judged.1);
     all.into_iter()
-        .any(|judged| judged.verdict == Verdict::Slower)
+        .any(|judged| judged.verdict == CellVerdict::Slower)
 }
 
 fn sd(runs: &[Vec<f64>], place: usize) -> f64 {
@@ -149,7 +149,7 @@ fn a_change_in_one_cell_is_found_as_often_as_the_stated_power_says() {
                 let down = of_cells[changed].detectable.expect("a spread").ln_1p();
                 let after = cells(&chosen, |place| if place == changed { -down } else { 0.0 });
                 let judged = judge(&after, Better::Higher, &terms());
-                found += usize::from(judged.0[changed].verdict == Verdict::Slower);
+                found += usize::from(judged.0[changed].verdict == CellVerdict::Slower);
             }
             let share = found as f64 / GATES as f64;
             // The tails of real runs are heavier than those of the normal distribution, towards slow runs.
@@ -180,13 +180,13 @@ fn the_stated_power_is_right() {
                 let alone = down(&of_cells[0]);
                 let after = cells(&chosen, |place| if place == 0 { -alone } else { 0.0 });
                 let judged = judge(&after, Better::Higher, &terms());
-                found_alone += usize::from(judged.0[0].verdict == Verdict::Slower);
+                found_alone += usize::from(judged.0[0].verdict == CellVerdict::Slower);
                 if let Some(overall) = overall {
                     let together = down(&overall);
                     let after = cells(&chosen, |_| -together);
                     let (_, overall) = judge(&after, Better::Higher, &terms());
                     let verdict = overall.expect("several cells").verdict;
-                    found_together += usize::from(verdict == Verdict::Slower);
+                    found_together += usize::from(verdict == CellVerdict::Slower);
                 }
             }
             // Four standard errors of a share of 1000.

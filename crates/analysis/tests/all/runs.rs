@@ -1,11 +1,11 @@
 //! Runs against runs, gates and histories, on records that are made up.
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{ALPHA, Conclusion, Verdict};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::history::History;
 use iolab_analysis::imbalance::Disturber;
-use iolab_analysis::runs::kin::{Kinship, Unlike};
+use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus};
@@ -81,7 +81,7 @@ fn gate_that_finds(
             base_min: HISTORY_MIN,
             ..terms(looks_for)
         },
-        kinship: Kinship { any_host: false },
+        kinship: Comparability { any_host: false },
         last: 20,
         must_find,
     };
@@ -134,19 +134,23 @@ fn the_spread_of_the_runs_is_the_yardstick() {
     let mut new = runs(&[130.0, 90.0, 105.0, 140.0]);
     new.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&base, &new).unwrap();
-    assert_eq!(comparison.count(Verdict::CannotTell), 2, "{comparison:?}");
+    assert_eq!(
+        comparison.count(CellVerdict::CannotTell),
+        2,
+        "{comparison:?}"
+    );
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
     let mut slow = runs(&STEADY.map(|mb_s| 0.8 * mb_s));
     slow.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&runs(&STEADY), &slow).unwrap();
-    assert_eq!(comparison.count(Verdict::Slower), 2);
-    assert_eq!(comparison.overall.unwrap().verdict, Verdict::Slower);
+    assert_eq!(comparison.count(CellVerdict::Slower), 2);
+    assert_eq!(comparison.overall.unwrap().verdict, CellVerdict::Slower);
     assert_eq!(comparison.conclusion(), Conclusion::Regression);
     let mut same = runs(&STEADY);
     same.reverse();
     same.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&runs(&STEADY), &same).unwrap();
-    assert_eq!(comparison.count(Verdict::Equivalent), 2);
+    assert_eq!(comparison.count(CellVerdict::Equivalent), 2);
     assert_eq!(comparison.conclusion(), Conclusion::Settled);
 }
 
@@ -164,7 +168,7 @@ fn a_run_is_on_one_side_only_and_counts_once() {
 fn two_runs_alone_say_nothing_of_runs() {
     let base = runs(&STEADY);
     let comparison = compared(&base[..1], &base[1..2]).unwrap();
-    assert_eq!(comparison.count(Verdict::CannotTell), 2);
+    assert_eq!(comparison.count(CellVerdict::CannotTell), 2);
     assert_eq!(comparison.cells[0].judged.contrast, None);
 }
 
@@ -175,13 +179,13 @@ fn a_gate_alarms_for_a_slow_run_and_for_no_other() {
     assert_eq!(slow.conclusion(), Conclusion::Regression);
     let same = gate(&later(100.5), &history);
     assert_eq!(same.conclusion(), Conclusion::Settled);
-    assert_eq!(same.compared.unwrap().count(Verdict::NoChange), 2);
+    assert_eq!(same.compared.unwrap().count(CellVerdict::NoChange), 2);
     let fast = gate(&later(115.0), &history);
     assert_eq!(fast.conclusion(), Conclusion::Settled);
-    assert_eq!(fast.compared.unwrap().count(Verdict::Faster), 2);
+    assert_eq!(fast.compared.unwrap().count(CellVerdict::Faster), 2);
     // A strict one wants equivalence, which ten runs within 2 % show within 5 %.
     let strict = gate_with(&later(100.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
-    assert_eq!(strict.compared.unwrap().count(Verdict::Equivalent), 2);
+    assert_eq!(strict.compared.unwrap().count(CellVerdict::Equivalent), 2);
     let unsure = gate_with(&later(97.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
     assert_eq!(unsure.conclusion(), Conclusion::CannotTell);
 }
@@ -216,10 +220,10 @@ fn a_disturbed_run_accuses_nobody() {
     }
     let gate = gate(&new, &history);
     let compared = gate.compared.as_ref().unwrap();
-    assert_eq!(compared.cells[0].judged.verdict, Verdict::Disturbed);
+    assert_eq!(compared.cells[0].judged.verdict, CellVerdict::Disturbed);
     assert_eq!(compared.cells[0].disturbed[0].what, Disturber::OtherTraffic);
     // The other cell was not disturbed.
-    assert_eq!(compared.cells[1].judged.verdict, Verdict::Slower);
+    assert_eq!(compared.cells[1].judged.verdict, CellVerdict::Slower);
     assert_eq!(gate.conclusion(), Conclusion::Regression);
     new.samples.retain(|sample| sample.cell == 0);
     let alone: Vec<RunRecord> = history
@@ -238,42 +242,42 @@ fn a_disturbed_run_accuses_nobody() {
 #[test]
 fn only_runs_of_the_same_kind_are_history() {
     type Change = fn(&mut RunRecord);
-    let cases: [(Change, Unlike); 9] = [
+    let cases: [(Change, ExclusionReason); 9] = [
         (
             |run| run.run.status = RunStatus::Interrupted,
-            Unlike::Unfinished,
+            ExclusionReason::Unfinished,
         ),
         (
             |run| run.run.started_utc = "2027-01-01T00:00:00Z".to_owned(),
-            Unlike::Later,
+            ExclusionReason::Later,
         ),
         (
             |run| run.experiment.name = "other".to_owned(),
-            Unlike::Experiment,
+            ExclusionReason::Experiment,
         ),
         (
             |run| run.experiment.budget_ns *= 2,
-            Unlike::Settings("budget".to_owned()),
+            ExclusionReason::Settings("budget".to_owned()),
         ),
         (
             |run| run.cells[1].spec.trial.threads = 4,
-            Unlike::Settings("threads".to_owned()),
+            ExclusionReason::Settings("threads".to_owned()),
         ),
         (
             |run| run.run.target = "/other".to_owned(),
-            Unlike::Target("path"),
+            ExclusionReason::Target("path"),
         ),
         (
             |run| run.environment.put(&KEYS.host_name, "b".to_owned()),
-            Unlike::Machine("host_name"),
+            ExclusionReason::Machine("host_name"),
         ),
         (
             |run| run.environment.put(&KEYS.cpu_model, "Z80".to_owned()),
-            Unlike::Machine("cpu_model"),
+            ExclusionReason::Machine("cpu_model"),
         ),
         (
             |run| run.environment.put(&KEYS.device_model, "Old".to_owned()),
-            Unlike::Target("device_model"),
+            ExclusionReason::Target("device_model"),
         ),
     ];
     let mut new = later(100.0);
@@ -286,7 +290,10 @@ fn only_runs_of_the_same_kind_are_history() {
         let gate = gate(&new, &[old]);
         assert_eq!(gate.unused, [("0.iolab".to_owned(), expected)]);
     }
-    assert_eq!(gate(&new, &[new.clone()]).unused[0].1, Unlike::Itself);
+    assert_eq!(
+        gate(&new, &[new.clone()]).unused[0].1,
+        ExclusionReason::Itself
+    );
     // What the older run does not know cannot differ.
     assert_eq!(gate(&new, &runs(&[100.0])).history, 1);
 }
@@ -297,7 +304,10 @@ fn only_the_last_runs_count() {
     let gate = gate(&later(100.0), &history);
     assert_eq!(gate.history, 20);
     assert_eq!(gate.unused.len(), 5);
-    assert_eq!(gate.unused[0], ("0.iolab".to_owned(), Unlike::Older));
+    assert_eq!(
+        gate.unused[0],
+        ("0.iolab".to_owned(), ExclusionReason::Older)
+    );
 }
 
 fn by(response: Response) -> Metric {
@@ -337,7 +347,7 @@ fn a_history_finds_where_a_level_shifts_and_what_changed_there() {
         other
     });
     let all = analysed(&all);
-    let history = History::of(&filed(&all), Kinship { any_host: false }).unwrap();
+    let history = History::of(&filed(&all), Comparability { any_host: false }).unwrap();
     let sizes: Vec<usize> = history.lines.iter().map(|line| line.runs.len()).collect();
     assert_eq!(sizes, [20, 1]);
     let line = &history.lines[0];

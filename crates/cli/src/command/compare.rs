@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{ALPHA, Better, Comparison, Conclusion, Criteria, RunSide, Test};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{
+    ALPHA, Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide,
+};
 use iolab_analysis::runs::{LooksFor, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
 use iolab_runfile::numbers;
@@ -130,9 +132,9 @@ fn terms(options: &Compare) -> Criteria {
     let mut tests = Vec::new();
     for name in &options.test {
         let test = match name {
-            TestName::Welch => Test::Welch,
-            TestName::Student => Test::Student,
-            TestName::MannWhitney => Test::MannWhitney,
+            TestName::Welch => HypothesisTest::Welch,
+            TestName::Student => HypothesisTest::Student,
+            TestName::MannWhitney => HypothesisTest::MannWhitney,
         };
         if !tests.contains(&test) {
             tests.push(test);

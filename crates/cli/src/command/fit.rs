@@ -5,17 +5,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
-use iolab_plan::requirement::{Requirement, Workload};
+use iolab_plan::requirement::{RequiredWorkload, Requirement};
 use iolab_record::digest;
 use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
 use iolab_runfile::NewFile;
-use iolab_runner::{Begun, Disk};
+use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
 use iolab_workload::access::requests_in_words;
 use iolab_workload::units::{parse_duration, rough_duration};
@@ -71,7 +71,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
     let seed = options.seed.unwrap_or_else(new_seed);
     workspace.fill(seed)?;
-    workspace.look_around(&plans);
+    workspace.check_before_run(&plans);
     for text in announced(&requirement)? {
         note(format_args!("{text}"));
     }
@@ -117,7 +117,7 @@ fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Quest
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |since| since.as_nanos());
     let id = digest(format!("{now} {seed} {}", requirement.name).bytes());
-    let question = |workload: &Workload| Question {
+    let question = |workload: &RequiredWorkload| Question {
         of: Asked::Fit(FitOf {
             id: id.clone(),
             requirement: requirement.name.clone(),
@@ -141,12 +141,12 @@ fn measure(
     workspace: &Workspace,
     folder: &Path,
 ) -> Outcome<Vec<PathBuf>> {
-    let mut begun: VecDeque<(String, Begun<'_>)> = VecDeque::new();
+    let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
     for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
         let experiment = plan.experiment().clone();
         let place = in_folder(folder, &experiment);
         let own_seed = seed.wrapping_add(number as u64);
-        match Begun::new(plan, Some(question), own_seed, place, workspace.setup()) {
+        match PreparedRun::new(plan, Some(question), own_seed, place, workspace.setup()) {
             Ok(run) => begun.push_back((experiment.name, run)),
             Err(error) => return Err(leave(begun, error.into())),
         }
@@ -175,7 +175,7 @@ fn measure(
 }
 
 /// Leaves the runs that are not carried out now, after a failure.
-fn leave(begun: VecDeque<(String, Begun<'_>)>, failure: Failure) -> Failure {
+fn leave(begun: VecDeque<(String, PreparedRun<'_>)>, failure: Failure) -> Failure {
     begun
         .into_iter()
         .fold(failure, |failure, (_, run)| match run.leave() {
@@ -201,7 +201,7 @@ fn adapt(requirement: &mut Requirement, disk: &Disk) -> Result<Vec<String>> {
 
 /// What each workload does and writes, before anything is touched.
 fn announced(requirement: &Requirement) -> Result<Vec<String>> {
-    let of = |workload: &Workload| {
+    let of = |workload: &RequiredWorkload| {
         let plan = Plan::of_new_run(workload.experiment.clone())?;
         let does = requests_in_words(&workload.experiment.base()?.trial);
         Ok(format!(

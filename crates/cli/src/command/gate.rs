@@ -4,7 +4,7 @@ use std::io::Write;
 
 use iolab_analysis::compare::ALPHA;
 use iolab_analysis::gate::{Gate, GateTerms};
-use iolab_analysis::runs::kin::Kinship;
+use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria};
 use iolab_report::runs as report;
 
@@ -29,7 +29,7 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
             },
             base_min: HISTORY_MIN,
         },
-        kinship: Kinship {
+        kinship: Comparability {
             any_host: options.any_host,
         },
         last: options.last as usize,

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use iolab_analysis::history::History;
-use iolab_analysis::runs::kin::Kinship;
+use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_figure::Options;
 use iolab_report::history as report;
 use iolab_report::rows::Format;
@@ -17,7 +17,7 @@ use crate::output;
 /// Writes the lines of a folder to stdout or to a new file.
 pub(crate) fn history(options: &arguments::History) -> Outcome {
     let runs = runs_of_folder(&options.folder, options.metric.as_ref())?;
-    let kinship = Kinship {
+    let kinship = Comparability {
         any_host: options.any_host,
     };
     let history = History::of(&filed(&runs), kinship)?;

@@ -24,7 +24,7 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
 use iolab_report::answer::Answers;
 use iolab_runner::ranks::Ranks;

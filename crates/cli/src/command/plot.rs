@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
-use iolab_figure::{Figure, Options, Run, default_kind, draw};
+use iolab_figure::{Figure, FigureRun, Options, default_kind, draw};
 use iolab_record::SampleSeries;
 use iolab_workload::{Error, Result};
 
@@ -77,9 +77,9 @@ fn figure(options: &Plot) -> Result<Figure> {
         let run = read_run_by(path, group)?;
         analysed.push((name(path, &options.files, &run), run));
     }
-    let mut runs: Vec<Run<'_>> = analysed
+    let mut runs: Vec<FigureRun<'_>> = analysed
         .iter()
-        .map(|(name, run)| Run::new(name, run))
+        .map(|(name, run)| FigureRun::new(name, run))
         .collect();
     let mut wanted = wanted(options);
     let mut shown = None;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use iolab_report::input::Input;
-use iolab_report::report::{Bundle, Report};
+use iolab_report::report::{Bundle, StudyReport};
 use iolab_workload::{Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
@@ -23,7 +23,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
     let inputs = read(&options.files)?;
     let path = place(options)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let report = Report::new(&inputs);
+    let report = StudyReport::new(&inputs);
     let bundle = match options.format {
         ReportFormat::Html => Bundle {
             text: report.html()?,
@@ -86,7 +86,7 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
 
 /// Writes the page of these runs to a folder; see [`write_new`].
 pub(crate) fn write_in(folder: &Path, inputs: &[Input]) -> Outcome<PathBuf> {
-    let page = Report::new(inputs).html()?;
+    let page = StudyReport::new(inputs).html()?;
     write_new(folder, "report", "html", harmless(&page).as_bytes())
 }
 

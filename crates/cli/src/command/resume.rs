@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -198,7 +198,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<Pa
     let mut plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
     let mut workspace = open(&record, &mut plan, options, ranks)?;
     workspace.fill(record.run.seed)?;
-    workspace.look_around(std::slice::from_ref(&plan));
+    workspace.check_before_run(std::slice::from_ref(&plan));
     let mut display = workspace.display(&record.experiment.name);
     let finished = iolab_runner::resume(file, plan, workspace.setup(), &mut display);
     let now = display.kept_in().map(Path::to_owned);

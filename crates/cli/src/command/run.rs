@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let mut plan = Plan::of_new_run(experiment)?;
     let name = plan.experiment().name.clone();
     if options.changes.dry_run {
-        iolab_runner::ranks::foresee(&mut plan);
+        iolab_runner::ranks::assume_rank_count(&mut plan);
         let needs = match model.is_some() || plan.experiment().runs_programs() {
             true => Vec::new(),
             false => needs(options, &changes, &targets, &plan)?,
@@ -96,9 +96,9 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let seed = options.changes.seed();
     workspace.fill(seed)?;
     if let Some(peak) = &options.peak {
-        workspace.find_peaks(peak, plan.writes())?;
+        workspace.determine_peaks(peak, plan.writes())?;
     }
-    workspace.look_around(std::slice::from_ref(&plan));
+    workspace.check_before_run(std::slice::from_ref(&plan));
     let mut display = workspace.display(&name);
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);

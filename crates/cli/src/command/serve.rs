@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use iolab_report::layout::{self, Column};
 use iolab_runner::model_definition;
-use iolab_serve::{OpTally, Options, Place, Punctuality, Report, Serving, Speed, Wake};
+use iolab_serve::{MountFolder, OpTally, Options, Punctuality, ServeReport, Serving, Speed, Wake};
 use iolab_workload::quantity::{format_bytes, format_ns, significant};
 use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
@@ -26,7 +26,7 @@ pub(crate) fn serve(options: Serve) -> Outcome {
     // Before anything is mounted: from then on no signal may leave it behind.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
     stop::signals_to(&bell)?;
-    let place = Place::new(&options.mountpoint)?;
+    let place = MountFolder::new(&options.mountpoint)?;
     if place.had_leftover() {
         note("note: unmounted the model that a killed iolab serve left there");
     }
@@ -117,7 +117,7 @@ fn reason(punctuality: &Punctuality) -> String {
     )
 }
 
-fn text(report: &Report, width: u16) -> String {
+fn text(report: &ServeReport, width: u16) -> String {
     let all = report.tally.all();
     let mut text = format!(
         "Served {} requests in {}, at most {} at a time.\n",
@@ -151,7 +151,7 @@ fn text(report: &Report, width: u16) -> String {
     text
 }
 
-fn table(report: &Report, width: u16) -> String {
+fn table(report: &ServeReport, width: u16) -> String {
     let kinds: Vec<(&str, &OpTally)> = report
         .tally
         .kinds()
@@ -182,7 +182,7 @@ fn table(report: &Report, width: u16) -> String {
     layout::text(columns, width)
 }
 
-fn json(report: &Report) -> Value {
+fn json(report: &ServeReport) -> Value {
     let kind = |kind: &OpTally| {
         let quantiles = |histogram: &iolab_workload::histogram::LatencyHistogram| {
             json!({

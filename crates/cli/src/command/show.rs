@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use iolab_peers::fio::job::JobFile;
-use iolab_peers::fio::write::job_file;
+use iolab_peers::fio::write_job::job_file;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;

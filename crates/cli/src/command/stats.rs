@@ -7,7 +7,7 @@ use iolab_analysis::series_tests::series_tests;
 use iolab_report::series;
 use iolab_runfile::numbers;
 use iolab_stats::{Summary, summary};
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(crate) fn stats(options: &Stats) -> Outcome {
             } in &files
             {
                 let text = series::text(summary, &series_tests(values), values, output::style());
-                writeln!(to, "{}\n{text}", plain(name))?;
+                writeln!(to, "{}\n{text}", escape_control(name))?;
             }
         }
     }

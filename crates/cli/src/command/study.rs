@@ -67,7 +67,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     let seed = options.changes.seed();
     workspace.fill(seed)?;
-    workspace.look_around(&plans);
+    workspace.check_before_run(&plans);
     let mut to = Results::new();
     let each = options.full.then_some(&mut to);
     let measured = measure(plans, seed, budget, &workspace, &options.output, each);

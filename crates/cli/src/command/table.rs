@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_report::findings::cross_findings;
 use iolab_report::findings::interpretation::Interpretation;

@@ -13,7 +13,7 @@ const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}\r\u{8}";
 /// Fails where a terminal could take a part of a text as a command.
 #[track_caller]
 fn assert_harmless(text: &str, what: &str) {
-    let steers = |c: char| iolab_workload::plain::steers(c) && c != '\n' && c != '\t';
+    let steers = |c: char| iolab_workload::escape_control::steers(c) && c != '\n' && c != '\t';
     let found = text.find(steers);
     assert!(found.is_none(), "{what}: {:?}", found.map(|at| &text[at..]));
 }

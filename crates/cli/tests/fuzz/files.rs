@@ -5,11 +5,11 @@ use std::io::sink;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::history::History;
-use iolab_analysis::runs::kin::Kinship;
+use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_analysis::runs::{FiledRun, RunName};
 use iolab_plan::experiment::Experiment;
 use iolab_report::answer::Answers;
@@ -18,7 +18,7 @@ use iolab_report::export::{self, LatencyRow, SeriesRow};
 use iolab_report::findings::cross_findings;
 use iolab_report::history;
 use iolab_report::input::Input;
-use iolab_report::report::Report;
+use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
 use iolab_report::{compare, equivalence, table};
 use iolab_runfile::RunFile;
@@ -164,20 +164,24 @@ pub(crate) fn show(run: &AnalysedRun) {
     }
     let _ = cross_findings([analysis, analysis]);
     let input = Input::new("x.iolab".into(), run.clone());
-    let _ = Report::new(&[input]).html();
+    let _ = StudyReport::new(&[input]).html();
     let named = (RunName::of("x", record), run.clone());
     let _ = export::cells([&named, &named], Format::Json, &mut sink());
     let exported = [(named.0, record, run.answer())];
     let _ = export::samples(&exported, Format::Csv, &mut sink());
     let _ = export::answers(&exported, Format::Json, &mut sink());
     let filed = FiledRun { file: "x", run };
-    if let Ok(history) = History::of(&[filed], Kinship { any_host: false }) {
+    if let Ok(history) = History::of(&[filed], Comparability { any_host: false }) {
         let _ = history::json(&history, &mut sink());
         let _ = history::html(&history);
     }
     let terms = Criteria {
         margin: 0.05,
-        tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
+        tests: vec![
+            HypothesisTest::Welch,
+            HypothesisTest::Student,
+            HypothesisTest::MannWhitney,
+        ],
         better: Better::Unstated,
         repeats: vec![3],
         within_run: true,

@@ -3,18 +3,18 @@
 
 use std::io::sink;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::runs::RunName;
-use iolab_figure::{FigureKind, Options, Run, draw};
+use iolab_figure::{FigureKind, FigureRun, Options, draw};
 use iolab_record::{
     EndedBy, Event, EventKind, LatencyOf, LatencySummary, Moved, Operation, OperationSummary,
-    PartId, PerOperation, RunRecord, Sample, SampleLatency, SampleSeries, ServedBy, Verdict,
+    PartId, PerOperation, RunRecord, Sample, SampleLatency, SampleSeries, ServedBy, ServedVerdict,
 };
 use iolab_report::export;
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::input::Input;
-use iolab_report::report::Report;
+use iolab_report::report::StudyReport;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
@@ -129,7 +129,7 @@ fn little(mutator: &mut Mutator, sample: &mut Sample) {
         sample.counters = Default::default();
     }
     let served = [ServedBy::Device, ServedBy::PageCache, ServedBy::Unknown];
-    sample.verdict = Verdict {
+    sample.verdict = ServedVerdict {
         served_by: pick(mutator, &served),
         device_fraction: pick(mutator, &[None, Some(0.0), Some(1.0)]),
         reason: String::new(),
@@ -240,11 +240,11 @@ impl Small {
 fn figures_of_hardly_anything() {
     drive("figures of small runs", Small::new, |small| {
         let (analysed, latencies) = (small.analysed(), small.latencies());
-        let runs: Vec<Run<'_>> = (0..analysed.len())
-            .map(|i| Run {
+        let runs: Vec<FigureRun<'_>> = (0..analysed.len())
+            .map(|i| FigureRun {
                 latencies: &latencies[i],
                 series: &small.series[i],
-                ..Run::new(["a", "b"][i], &analysed[i])
+                ..FigureRun::new(["a", "b"][i], &analysed[i])
             })
             .collect();
         for kind in FigureKind::ALL.iter().copied().map(Some).chain([None]) {
@@ -266,7 +266,7 @@ fn documents_of_hardly_anything() {
         small.analysed().iter().for_each(show);
         let input = |run: AnalysedRun| Input::new("x.iolab".into(), run);
         let inputs: Vec<Input> = small.analysed().into_iter().map(input).collect();
-        let report = Report::new(&inputs);
+        let report = StudyReport::new(&inputs);
         report.html().expect("a page");
         report.markdown("x").expect("Markdown");
         report.latex("x").expect("LaTeX");

@@ -10,7 +10,7 @@ use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_runfile::NewFile;
 use iolab_runfile::numbers;
 use iolab_runner::import::Import;
-use iolab_workload::command::Template;
+use iolab_workload::command_template::Template;
 use iolab_workload::settings::{SETTINGS, Setting};
 use iolab_workload::units::{format_size, parse_duration, parse_size};
 

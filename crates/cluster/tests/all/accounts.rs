@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::accounts::{Accounts, Number, Numbered};
 use iolab_cluster::client::Client;
-use iolab_cluster::in_process::{Thread, threads};
-use iolab_cluster::outcome::Deed;
-use iolab_cluster::team::Team;
+use iolab_cluster::collectives::Team;
+use iolab_cluster::in_process::{ThreadLink, threads};
+use iolab_cluster::outcome::TrialContribution;
+use iolab_cluster::shared_counters::{Accounts, Number, Numbered};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
 };
@@ -71,7 +71,7 @@ fn reading(host: usize, own: &Accounts) -> Counters {
 }
 
 /// What the root gets of a trial by the ranks of a roster, each of which is a client by itself.
-fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> Deed {
+fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> TrialContribution {
     let timeout = Duration::from_secs(10);
     let hosts: Vec<usize> = ranks.iter().map(|(host, _)| *host).collect();
     let clients: Vec<usize> = (0..ranks.len()).collect();
@@ -83,7 +83,7 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> Deed {
             counters: reading(*host, own),
             ..Outcome::default()
         };
-        let deed = Deed {
+        let deed = TrialContribution {
             outcome,
             shares: numbered.shares(&hosts, roster, rank),
             apart: true,
@@ -93,12 +93,12 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> Deed {
         };
         let shared = numbered.shared(&clients, roster, rank);
         let client = deed.client(rank, Medium::Storage, shared);
-        Deed {
+        TrialContribution {
             clients: vec![client],
             ..deed
         }
     };
-    let part = |link: Thread, rank: usize| {
+    let part = |link: ThreadLink, rank: usize| {
         let own = roster.contains(&rank).then(|| deed(rank));
         // Two children each: sums are joined on the way.
         Team::new(link, 2).gather(own, timeout)
@@ -116,15 +116,15 @@ fn trial(ranks: &[(usize, Accounts)], roster: &[usize]) -> Deed {
     })
 }
 
-fn device(deed: &Deed) -> Option<u64> {
+fn device(deed: &TrialContribution) -> Option<u64> {
     deed.outcome.counters.device.map(|own| own.read_bytes)
 }
 
-fn disks(deed: &Deed) -> Option<u64> {
+fn disks(deed: &TrialContribution) -> Option<u64> {
     deed.outcome.counters.bottom.map(|own| own.stat.read_bytes)
 }
 
-fn client(deed: &Deed, rank: u64) -> &Client {
+fn client(deed: &TrialContribution, rank: u64) -> &Client {
     let mut all = deed.clients.iter();
     all.find(|client| client.rank == rank).expect("a client")
 }
@@ -242,7 +242,7 @@ fn a_loop_device_in_a_file_shows_in_the_sum() {
     let deed = |rank: usize, in_file| {
         let mut counters = reading(0, &ranks[rank].1);
         counters.bottom = counters.bottom.map(|own| Bottom { in_file, ..own });
-        Deed {
+        TrialContribution {
             outcome: Outcome {
                 counters,
                 ..Outcome::default()
@@ -255,7 +255,7 @@ fn a_loop_device_in_a_file_shows_in_the_sum() {
         }
     };
     for (a, b) in [(false, true), (true, false)] {
-        let whole = iolab_cluster::team::Gathered::join(deed(0, a), deed(1, b));
+        let whole = iolab_cluster::collectives::Gathered::join(deed(0, a), deed(1, b));
         let sum = whole.outcome.counters.bottom.expect("one disk");
         assert_eq!((sum.stat.read_bytes, sum.in_file), (held(0, A), true));
     }
@@ -279,7 +279,7 @@ fn mounts_of_one_nfs_file_system_count_once() {
 fn clients_that_share_a_device_know_the_first_of_them() {
     let ranks = [A, B, B, B].map(|device| (0, on(device, &[])));
     let whole = trial(&ranks, &every(&ranks));
-    let of = |whole: &Deed, rank| client(whole, rank).shared.device;
+    let of = |whole: &TrialContribution, rank| client(whole, rank).shared.device;
     let shared = |first, clients| Some(SharedAccount { first, clients });
     let all = [0, 1, 2, 3].map(|rank| of(&whole, rank));
     assert_eq!(all, [None, shared(1, 3), shared(1, 3), shared(1, 3)]);

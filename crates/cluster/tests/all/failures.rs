@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use iolab_cluster::activity::Activity;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::link::{Link, Lost, Why};
-use iolab_cluster::span::Activity;
-use iolab_cluster::team::{Gathered, Team};
-use iolab_cluster::trial::{Habits, Halt, Trouble};
+use iolab_cluster::collectives::{Gathered, Team};
+use iolab_cluster::link::{Link, LossReason, LostRank};
+use iolab_cluster::trial::{Halt, TrialTimeouts, Trouble};
 use iolab_cluster::virtual_network::{Skew, network};
 use iolab_cluster::wire::{Reader, Writer};
 
@@ -58,13 +58,13 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
         let (_, root, ..) = root.expect("the root");
         let lost = root.expect_err("a rank is lost");
         assert_eq!(lost.rank, silent);
-        assert!(matches!(lost.why, Why::Silent(_)), "{lost}");
+        assert!(matches!(lost.why, LossReason::Silent(_)), "{lost}");
     }
 }
 
 #[test]
 fn those_whose_way_to_the_root_is_whole_learn_who_is_lost() {
-    let habits = Habits {
+    let habits = TrialTimeouts {
         rounds: 2,
         timeout: TIMEOUT,
         trial: TIMEOUT,
@@ -111,9 +111,9 @@ fn the_root_names_the_rank_whose_clock_jumped() {
         let activity = Activity::of([(now, now + 1)].into_iter()).expect("a worker");
         team.gather(Dated(activity), TIMEOUT).map(|_| ())
     });
-    let jumped = Err(Lost {
+    let jumped = Err(LostRank {
         rank: 7,
-        why: Why::ClockJumped,
+        why: LossReason::ClockJumped,
     });
     // Those on its way to the root know it too.
     assert_eq!(
@@ -146,7 +146,7 @@ impl Gathered for Dated {
 
 #[test]
 fn every_rank_learns_which_one_cannot_start() {
-    let habits = Habits {
+    let habits = TrialTimeouts {
         rounds: 2,
         timeout: TIMEOUT,
         trial: TIMEOUT,
@@ -176,16 +176,16 @@ fn what_cannot_be_read_names_its_sender() {
         }
         team.link().send(0, &[99, 1, 2], TIMEOUT)
     });
-    let garbled = Lost {
+    let garbled = LostRank {
         rank: 1,
-        why: Why::Garbled,
+        why: LossReason::Garbled,
     };
     assert_eq!(results[0], Err(garbled));
     assert_eq!(
         garbled.to_string(),
         "rank 1 sent a message that cannot be read"
     );
-    let why = Why::Silent(Duration::from_millis(2_500));
-    let lost = Lost { rank: 3, why };
+    let why = LossReason::Silent(Duration::from_millis(2_500));
+    let lost = LostRank { rank: 3, why };
     assert_eq!(lost.to_string(), "rank 3 has not answered for 2.5 s");
 }

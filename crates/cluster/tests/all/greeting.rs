@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use iolab_cluster::greeting::{Hello, Limits, Met, Placed};
-use iolab_cluster::link::{Link, Lost, Why};
-use iolab_cluster::team::{List, Team};
+use iolab_cluster::collectives::{List, Team};
+use iolab_cluster::handshake::{HandshakeResult, HandshakeTimeouts, Hello, Placed};
+use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Halt, Trouble};
-use iolab_cluster::virtual_network::{Seat, Skew};
+use iolab_cluster::virtual_network::{Skew, VirtualLink};
 
 use crate::support::{Delays, together};
 
 const SIZE: usize = 40;
 const FANOUT: usize = 3;
-const LIMITS: Limits = Limits {
+const LIMITS: HandshakeTimeouts = HandshakeTimeouts {
     first: Duration::from_secs(40),
     level: Duration::from_secs(2),
 };
@@ -48,14 +48,14 @@ fn host(rank: usize) -> String {
     format!("node{rank:02}")
 }
 
-fn greet(team: &mut Team<Seat>, build: &str) -> Met {
+fn greet(team: &mut Team<VirtualLink>, build: &str) -> HandshakeResult {
     let own = hello(team.link().rank(), build);
     let differs = |own: &str, above: &str| format!("{own} is not {above}");
     team.greet(&own, "kernel", LIMITS, &differs)
 }
 
 /// What a version before this greeting does.
-fn greet_as_before(team: &mut Team<Seat>) -> Result<(), Lost> {
+fn greet_as_before(team: &mut Team<VirtualLink>) -> Result<(), LostRank> {
     let rank = team.link().rank();
     team.broadcast(b"0.0.9 150", BEFORE)?;
     let own: Placed = (rank as u64, (host(rank), "kernel".to_owned()));
@@ -63,7 +63,7 @@ fn greet_as_before(team: &mut Team<Seat>) -> Result<(), Lost> {
     team.broadcast(b"places", BEFORE).map(drop)
 }
 
-fn be(guest: Guest, team: &mut Team<Seat>) -> Option<Met> {
+fn be(guest: Guest, team: &mut Team<VirtualLink>) -> Option<HandshakeResult> {
     let rank = team.link().rank();
     let parent = Tree::new(SIZE, FANOUT).parent(rank);
     match guest {
@@ -88,7 +88,7 @@ fn be(guest: Guest, team: &mut Team<Seat>) -> Option<Met> {
 }
 
 /// What each rank knows in the end, and how long it took, where this rank is that guest.
-fn meet(guest: Guest, at: usize) -> Vec<(Option<Met>, Duration)> {
+fn meet(guest: Guest, at: usize) -> Vec<(Option<HandshakeResult>, Duration)> {
     let delays = Delays {
         least_ns: 1_000,
         greatest_ns: 20_000,
@@ -102,7 +102,7 @@ fn meet(guest: Guest, at: usize) -> Vec<(Option<Met>, Duration)> {
         let took = team.link().true_ns().unsigned_abs();
         // Its process ends.
         team.into_link().fall_silent();
-        Ok::<_, Lost>((met, Duration::from_nanos(took)))
+        Ok::<_, LostRank>((met, Duration::from_nanos(took)))
     });
     results
         .into_iter()
@@ -111,7 +111,10 @@ fn meet(guest: Guest, at: usize) -> Vec<(Option<Met>, Duration)> {
 }
 
 /// What keeps the root from going on, and the host of the rank at this place as far as the root knows it.
-fn roots_word(results: &[(Option<Met>, Duration)], at: usize) -> (Halt, Option<String>) {
+fn roots_word(
+    results: &[(Option<HandshakeResult>, Duration)],
+    at: usize,
+) -> (Halt, Option<String>) {
     let root = results[0].0.as_ref().expect("a rank of this build");
     let mut known = root.known.iter();
     let host = known.find(|(rank, _)| *rank == at as u64);
@@ -119,7 +122,7 @@ fn roots_word(results: &[(Option<Met>, Duration)], at: usize) -> (Halt, Option<S
     (halt, host.map(|(_, (name, _))| name.clone()))
 }
 
-fn all_end_in_time(results: &[(Option<Met>, Duration)], at: usize) {
+fn all_end_in_time(results: &[(Option<HandshakeResult>, Duration)], at: usize) {
     let in_time = LIMITS.in_all(Tree::new(SIZE, FANOUT).height(0));
     assert!(in_time < BEFORE);
     for (rank, (met, took)) in results.iter().enumerate() {
@@ -174,14 +177,14 @@ fn a_rank_of_a_version_before_the_greeting_is_named() {
         let results = meet(Guest::Older, at);
         all_end_in_time(&results, at);
         let (halt, known) = roots_word(&results, at);
-        let Halt::Lost(Lost { rank, why }) = halt else {
+        let Halt::Lost(LostRank { rank, why }) = halt else {
             panic!("{halt:?}");
         };
         assert_eq!(rank, at);
         match tree.children(at).is_empty() {
-            true => assert_eq!((why, known), (Why::Stranger, Some(host(at)))),
+            true => assert_eq!((why, known), (LossReason::Stranger, Some(host(at)))),
             // It waits for those below before it says a word.
-            false => assert!(matches!(why, Why::Silent(_)), "{why:?}"),
+            false => assert!(matches!(why, LossReason::Silent(_)), "{why:?}"),
         }
     }
 }
@@ -192,9 +195,9 @@ fn a_root_of_a_version_before_the_greeting_is_known_to_those_next_to_it() {
     all_end_in_time(&results, 0);
     for (rank, (met, took)) in results.iter().enumerate().skip(1) {
         let met = met.as_ref().expect("a rank of this build");
-        let stranger = Lost {
+        let stranger = LostRank {
             rank: 0,
-            why: Why::Stranger,
+            why: LossReason::Stranger,
         };
         assert_eq!(met.halt, Some(stranger.into()), "rank {rank}");
         assert!(*took < Duration::from_secs(1), "{took:?}");
@@ -206,9 +209,9 @@ fn a_rank_that_sends_garbage_is_named() {
     for at in [2, 17, 39] {
         let results = meet(Guest::Garbage, at);
         all_end_in_time(&results, at);
-        let stranger = Lost {
+        let stranger = LostRank {
             rank: at,
-            why: Why::Stranger,
+            why: LossReason::Stranger,
         };
         assert_eq!(roots_word(&results, at).0, stranger.into());
     }
@@ -224,7 +227,7 @@ fn a_rank_that_hangs_is_named_with_its_host_once_it_has_spoken() {
         all_end_in_time(&results, at);
         let (halt, known) = roots_word(&results, at);
         assert!(
-            matches!(halt, Halt::Lost(Lost { rank, why: Why::Silent(_) }) if rank == at),
+            matches!(halt, Halt::Lost(LostRank { rank, why: LossReason::Silent(_) }) if rank == at),
             "{halt:?}"
         );
         let spoke = (guest == Guest::Hangs).then(|| host(at));

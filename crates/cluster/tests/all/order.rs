@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-use iolab_cluster::order::{Order, Own, Place, Task, error_of, error_text};
+use iolab_cluster::root_order::{Own, RemoteTarget, RootOrder, Task, error_of, error_text};
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::trial::{Batch, Limit, Others, Pattern, TrialSpec};
+use iolab_workload::trial::{Batch, Others, Pattern, TrialLimit, TrialSpec};
 use iolab_workload::{Error, Kind};
 
-fn round(order: &Order) {
+fn round(order: &RootOrder) {
     let message = order.message().expect("a message");
-    assert_eq!(Order::read(&message).as_ref(), Some(order));
+    assert_eq!(RootOrder::read(&message).as_ref(), Some(order));
     for length in 0..message.len() {
-        assert_ne!(Order::read(&message[..length]).as_ref(), Some(order));
+        assert_ne!(RootOrder::read(&message[..length]).as_ref(), Some(order));
     }
 }
 
 #[test]
 fn orders_arrive_as_they_were_given() {
-    round(&Order::End);
-    round(&Order::Fill {
+    round(&RootOrder::End);
+    round(&RootOrder::Fill {
         seed: 1 << 60,
         bytes: 1 << 40,
     });
-    round(&Order::Rest(1 << 60));
-    round(&Order::Open(vec![Place {
+    round(&RootOrder::Rest(1 << 60));
+    round(&RootOrder::Open(vec![RemoteTarget {
         path: "/lustre/ä b".to_owned(),
         scratch: true,
         bytes: 1 << 40,
@@ -31,7 +31,7 @@ fn orders_arrive_as_they_were_given() {
         own: None,
         seen_in: Some("/mnt/{rank}".to_owned()),
     }]));
-    round(&Order::Open(vec![Place {
+    round(&RootOrder::Open(vec![RemoteTarget {
         path: "/mnt/{host}/{rank}".to_owned(),
         scratch: false,
         bytes: 4096,
@@ -44,15 +44,15 @@ fn orders_arrive_as_they_were_given() {
         }),
         seen_in: None,
     }]));
-    round(&Order::Trial(Box::new(Task {
+    round(&RootOrder::Trial(Box::new(Task {
         trial: TrialSpec {
             pattern: Pattern::Zipf(1.2),
             bs: 12_345,
             region: (1 << 30) + 512,
             batch: Batch::Percent(37),
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(Duration::from_nanos(123_456_789)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             seed: u64::MAX,
             series_ns: 7,
@@ -99,7 +99,7 @@ fn every_setting_of_a_trial_is_in_its_order() {
             let is_taken = setting.set(&mut cell, text).is_ok();
             if is_taken && cell.trial != plain.trial {
                 let trial = cell.trial;
-                round(&Order::Trial(Box::new(Task { trial, target: 0 })));
+                round(&RootOrder::Trial(Box::new(Task { trial, target: 0 })));
             }
         }
     }
@@ -115,7 +115,7 @@ fn what_is_no_setting_is_refused_and_not_lost() {
         },
         ..TrialSpec::default()
     };
-    let order = Order::Trial(Box::new(Task { trial, target: 0 }));
+    let order = RootOrder::Trial(Box::new(Task { trial, target: 0 }));
     assert!(order.message().is_err());
 }
 

@@ -1,9 +1,9 @@
 //! What a trial did, on its way up the tree.
 
-use iolab_cluster::accounts::{Adds, Shares};
 use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
-use iolab_cluster::outcome::{Deed, RankPart};
-use iolab_cluster::team::Gathered;
+use iolab_cluster::collectives::Gathered;
+use iolab_cluster::outcome::{RankPart, TrialContribution};
+use iolab_cluster::shared_counters::{Adds, Shares};
 use iolab_cluster::wire::{Reader, Writer};
 use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
@@ -12,11 +12,11 @@ use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
 use iolab_workload::outcome::{Effective, Ended, FailedRank, Failure, Outcome, Tally, Waits};
-use iolab_workload::region::{Region, Residency};
+use iolab_workload::region_state::{Region, Residency};
 use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::series::{Interval, Series};
-use iolab_workload::summary::{LatencySummary, OperationSummary};
 use iolab_workload::verify::{FaultKind, Verified};
 
 /// Of a rank all of whose accounts an earlier one reads.
@@ -36,7 +36,7 @@ fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
 
 /// What rank `rank` did: everything has a value, and differs between ranks. `first` says whether it is the first to read its
 /// accounts.
-fn deed(rank: u64, first: bool) -> Deed {
+fn deed(rank: u64, first: bool) -> TrialContribution {
     let mut latency = new_latency_histogram();
     latency
         .record_n(1_000 * (rank + 1), 10 + rank)
@@ -123,7 +123,7 @@ fn deed(rank: u64, first: bool) -> Deed {
         waited: Some(rank),
         groups: Vec::new(),
     };
-    Deed {
+    TrialContribution {
         outcome,
         shares: if first {
             Shares::ALONE
@@ -150,7 +150,7 @@ fn deed(rank: u64, first: bool) -> Deed {
 }
 
 /// As it goes up where the rank is a client by itself.
-fn with_client(mut deed: Deed) -> Deed {
+fn with_client(mut deed: TrialContribution) -> TrialContribution {
     let rank = deed.parts[0].rank as usize;
     let shared = SharedAccounts {
         device: Some(SharedAccount {
@@ -164,19 +164,19 @@ fn with_client(mut deed: Deed) -> Deed {
     deed
 }
 
-fn message(deed: &Deed) -> Vec<u8> {
+fn message(deed: &TrialContribution) -> Vec<u8> {
     let mut to = Writer::default();
     deed.write(&mut to);
     to.into_bytes()
 }
 
-fn sent(deed: &Deed) -> Deed {
+fn sent(deed: &TrialContribution) -> TrialContribution {
     let bytes = message(deed);
     let mut from = Reader::new(&bytes);
-    let read = Deed::read(&mut from).expect("a deed");
+    let read = TrialContribution::read(&mut from).expect("a deed");
     assert!(from.is_at_end());
     for length in 0..bytes.len() {
-        let cut = Deed::read(&mut Reader::new(&bytes[..length]));
+        let cut = TrialContribution::read(&mut Reader::new(&bytes[..length]));
         assert!(cut.is_none(), "cut at {length} of {}", bytes.len());
     }
     read
@@ -325,7 +325,10 @@ fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
             .add(&deed.outcome.operations.read.latency)
             .expect("the same bounds");
     }
-    let whole = all.into_iter().reduce(Deed::join).expect("three");
+    let whole = all
+        .into_iter()
+        .reduce(TrialContribution::join)
+        .expect("three");
     let client = whole.client(0, Medium::Storage, SharedAccounts::default());
     assert_eq!(client.operations.read.latency, LatencySummary::of(&latency));
     assert_eq!(client.operations.read.requests, latency.len());
@@ -337,7 +340,7 @@ fn latencies_of_a_client_are_merged_before_their_quantiles_are_taken() {
 
 #[test]
 fn what_ranks_see_of_bytes_of_their_own_is_added_up() {
-    let apart = |rank| Deed {
+    let apart = |rank| TrialContribution {
         apart: true,
         region_bytes: 1 << 19,
         ..deed(rank, true)
@@ -375,7 +378,7 @@ fn the_host_that_was_worse_off_counts() {
         };
         deed
     };
-    let of = |a: Deed, b: Deed| {
+    let of = |a: TrialContribution, b: TrialContribution| {
         let pressure = a.join(b).outcome.counters.pressure;
         (pressure.cpu_khz, pressure.steal_ns)
     };

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use iolab_cluster::team::Team;
-use iolab_cluster::virtual_network::{Costs, Seat, Skew, network};
+use iolab_cluster::collectives::Team;
+use iolab_cluster::virtual_network::{Costs, Skew, VirtualLink, network};
 
 /// Delays between `least_ns` and `greatest_ns`, of which each pair and way has a part of its own, and each message the rest.
 pub(crate) struct Delays {
@@ -42,7 +42,7 @@ pub(crate) fn together<R: Send, E: Send>(
     clocks: &[Skew],
     delays: Delays,
     fanout: usize,
-    part: impl Fn(Team<Seat>) -> Result<R, E> + Sync,
+    part: impl Fn(Team<VirtualLink>) -> Result<R, E> + Sync,
 ) -> Vec<Result<R, E>> {
     let seats = network(clocks, delays);
     thread::scope(|scope| {

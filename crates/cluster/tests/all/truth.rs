@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock};
+use iolab_cluster::collectives::Gathered;
 use iolab_cluster::link::Link;
-use iolab_cluster::span::{Activity, CumulativeBytes};
-use iolab_cluster::team::Gathered;
 use iolab_cluster::tree::Tree;
-use iolab_cluster::trial::{Contribution, Habits, Halt, Whole};
+use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts, Whole};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
 use proptest::prelude::*;
 
 use crate::support::{Delays, scrambled, together};
 
-const HABITS: Habits = Habits {
+const HABITS: TrialTimeouts = TrialTimeouts {
     rounds: 8,
     timeout: Duration::from_secs(10),
     trial: Duration::from_secs(100),
@@ -134,7 +134,7 @@ proptest! {
         let last_start = truths.iter().map(|t| t.start).max().expect("ranks");
         let first_end = truths.iter().map(|t| t.end).min().expect("ranks");
         let last = truths.iter().map(|t| t.end).max().expect("ranks");
-        let holds = |bounds: iolab_cluster::span::Bounded, truth: f64| {
+        let holds = |bounds: iolab_cluster::activity::Bounded, truth: f64| {
             bounds.least <= truth && truth <= bounds.greatest
         };
         let elapsed = whole.activity.elapsed_ns();

@@ -4,7 +4,7 @@ use crate::definition::Definition;
 
 /// A model that comes with iolab: its name and its definition as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CatalogueEntry {
     /// The name that users write.
     pub name: &'static str,
     /// The definition.
@@ -13,12 +13,12 @@ pub struct Entry {
 
 macro_rules! entries {
     ($($name:literal),* $(,)?) => {
-        &[$(Entry { name: $name, text: include_str!(concat!("../../models/", $name, ".toml")) }),*]
+        &[$(CatalogueEntry { name: $name, text: include_str!(concat!("../../models/", $name, ".toml")) }),*]
     };
 }
 
 /// All of them, by kind and name.
-pub const ENTRIES: &[Entry] = entries![
+pub const ENTRIES: &[CatalogueEntry] = entries![
     "atlas10k",
     "cheetah4lp",
     "cheetah9lp",

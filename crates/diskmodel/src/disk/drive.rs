@@ -14,7 +14,7 @@ use super::mechanics::{Arm, Head};
 use super::segments::{Rules, Segments};
 use super::stream::{Arrival, Stream, Writing};
 use super::write_cache::WriteCache;
-use crate::model::{Completion, Done, Model, Ns, Op, Request, Served, from_ms};
+use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
 
 /// Requests among which the drive chooses when its definition names no depth: the ones that came first.
 const WINDOW: usize = 128;
@@ -326,7 +326,7 @@ impl Drive {
         let end = at + length + self.costs.write_complete;
         self.bus.take(at, end);
         self.last_was_write = true;
-        self.done.add(job.tag, end, Served::Buffered);
+        self.done.add(job.tag, end, ServedFrom::Buffered);
         (job.kind, job.ready) = (Task::Destage, end);
         self.cache.accept(job, blocks * self.block);
     }
@@ -354,7 +354,7 @@ impl Drive {
     fn destaged(&mut self, at: Ns) {
         for tag in self.cache.finish() {
             self.done
-                .add(tag, at + self.costs.write_complete, Served::Control);
+                .add(tag, at + self.costs.write_complete, ServedFrom::Control);
         }
         let block = self.block;
         while let Some(job) = self.cache.release(|job| (job.end - job.first) * block) {
@@ -365,8 +365,11 @@ impl Drive {
     fn submit_flush(&mut self, now: Ns, tag: u64) {
         if !self.cache.flush(tag) {
             let written = self.behind.map_or(now, |behind| behind.until.max(now));
-            self.done
-                .add(tag, written + self.costs.write_complete, Served::Control);
+            self.done.add(
+                tag,
+                written + self.costs.write_complete,
+                ServedFrom::Control,
+            );
         }
     }
 }
@@ -380,7 +383,7 @@ impl Model for Drive {
         self.run(now);
         self.bus.forget(now);
         if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, Served::Refused);
+            return self.done.add(tag, now, ServedFrom::Refused);
         }
         let now = now + self.costs.request;
         match request.op {
@@ -388,10 +391,10 @@ impl Model for Drive {
             Op::Trim => {
                 return self
                     .done
-                    .add(tag, now + self.costs.write_complete, Served::Control);
+                    .add(tag, now + self.costs.write_complete, ServedFrom::Control);
             }
             Op::Read | Op::Write if request.len == 0 => {
-                return self.done.add(tag, now, Served::Control);
+                return self.done.add(tag, now, ServedFrom::Control);
             }
             Op::Read | Op::Write => {}
         }

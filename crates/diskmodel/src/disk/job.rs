@@ -1,6 +1,6 @@
 //! What waits for the heads.
 
-use super::layout::Place;
+use super::layout::SectorPosition;
 use crate::model::Ns;
 
 /// What the heads are to do.
@@ -25,5 +25,5 @@ pub(super) struct Job {
     pub(super) arrived: Ns,
     /// The command has been worked off; the heads may start.
     pub(super) ready: Ns,
-    pub(super) place: Place,
+    pub(super) place: SectorPosition,
 }

@@ -6,7 +6,7 @@ use super::zone::ZoneMap;
 
 /// A sector's place on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct SectorPosition {
     /// Cylinder, counted from the outermost.
     pub cylinder: u32,
     /// Head.
@@ -21,7 +21,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     /// Where the first of them lies.
-    pub place: Place,
+    pub place: SectorPosition,
     /// How many there are, to the end of the track or to a replaced sector.
     pub blocks: u64,
     /// How many sectors they span; more than `blocks` where a sector between them is left out.
@@ -125,7 +125,7 @@ impl Layout {
     }
 
     /// Where a block lies. `block` is less than [`Layout::blocks`].
-    pub fn place(&self, block: u64) -> Place {
+    pub fn place(&self, block: u64) -> SectorPosition {
         let (zone, first) = self.zone(block);
         self.at(zone, zone.map.place(block - first))
     }
@@ -170,7 +170,7 @@ impl Layout {
 
     /// Cylinder, head, sector and angle of a place. The start of each track is turned against the one before by the
     /// track's skew, or by the cylinder's where the cylinder changes.
-    fn at(&self, zone: &Placed, place: u64) -> Place {
+    fn at(&self, zone: &Placed, place: u64) -> SectorPosition {
         let (track, sector) = (place / zone.sectors, place % zone.sectors);
         let (cylinder, turn) = (track / self.surfaces, track % self.surfaces);
         let slipped = match self.skewed_by {
@@ -194,7 +194,7 @@ impl Layout {
             TrackOrder::SerpentineDisk => absolute % 2 == 1,
         };
         let head = if back { self.surfaces - 1 - turn } else { turn };
-        Place {
+        SectorPosition {
             cylinder: absolute,
             head: head as u32,
             sector: sector as u32,

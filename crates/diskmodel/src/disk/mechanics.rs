@@ -2,7 +2,7 @@
 
 use crate::definition::disk::{Mechanics, Rotation, Seek};
 
-use super::layout::{Place, Run};
+use super::layout::{Run, SectorPosition};
 use crate::model::{MILLISECOND, Ns, from_ms};
 
 /// How much later than a sector's start the head may come and still read it; covers the rounding of times to 1 ns.
@@ -17,8 +17,8 @@ pub struct Head {
     pub head: u32,
 }
 
-impl From<Place> for Head {
-    fn from(place: Place) -> Self {
+impl From<SectorPosition> for Head {
+    fn from(place: SectorPosition) -> Self {
         Self {
             cylinder: place.cylinder,
             head: place.head,

@@ -13,5 +13,5 @@ mod write_cache;
 mod zone;
 
 pub use drive::Drive;
-pub use layout::{Layout, Place, Run};
+pub use layout::{Layout, Run, SectorPosition};
 pub use mechanics::{Arm, Head};

@@ -7,7 +7,7 @@ use super::job::Job;
 use super::mechanics::Head;
 use super::segments::Match;
 use super::stream::{Arrival, Stream};
-use crate::model::{Ns, Served};
+use crate::model::{Ns, ServedFrom};
 
 impl Drive {
     /// Brings the segment that reading ahead fills up to `now`; drops reading that is over.
@@ -87,7 +87,7 @@ impl Drive {
         let at = self.bus.fit(now, length);
         self.bus.take(at, at + length);
         self.last_was_write = false;
-        self.done.add(job.tag, at + length, Served::Hit);
+        self.done.add(job.tag, at + length, ServedFrom::Hit);
     }
 
     /// Starts the heads for a read. Returns the segment that takes the data, and what it already held.
@@ -203,9 +203,9 @@ impl Drive {
         };
         self.last_was_write = false;
         let served = match found {
-            Match::Whole => Served::Hit,
-            Match::Front => Served::Partial,
-            Match::Nothing => Served::Miss,
+            Match::Whole => ServedFrom::Hit,
+            Match::Front => ServedFrom::Partial,
+            Match::Nothing => ServedFrom::Miss,
         };
         self.done.add(job.tag, end, served);
     }
@@ -317,7 +317,7 @@ impl Drive {
             self.bus.take(from, end);
             self.behind = Some(behind);
             self.busy_until = written.max(end);
-            self.done.add(job.tag, end, Served::Buffered);
+            self.done.add(job.tag, end, ServedFrom::Buffered);
             return;
         }
         let (leave, reselect) = match extra {
@@ -339,7 +339,7 @@ impl Drive {
             NextSeek::DuringCompletion => back + reselect,
             NextSeek::BeforeCompletion => written,
         };
-        self.done.add(job.tag, end, Served::Miss);
+        self.done.add(job.tag, end, ServedFrom::Miss);
     }
 
     /// A write that continues the one on its way to the medium.
@@ -374,6 +374,6 @@ impl Drive {
         self.behind = Some(behind);
         self.busy_until = written.max(end);
         self.last_was_write = true;
-        self.done.add(job.tag, end, Served::Buffered);
+        self.done.add(job.tag, end, ServedFrom::Buffered);
     }
 }

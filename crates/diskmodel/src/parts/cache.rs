@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::definition::parts::CacheDefinition;
 
 use super::{Slab, earlier};
-use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
+use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A cache in front of another model: least recently used lines give way.
 pub struct Cache {
@@ -75,7 +75,7 @@ impl Model for Cache {
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
         if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, Served::Refused);
+            return self.done.add(tag, now, ServedFrom::Refused);
         }
         let inside = request.len > 0;
         let (first, end) = (
@@ -89,7 +89,7 @@ impl Model for Cache {
             for line in first..end {
                 self.use_line(line);
             }
-            return self.done.add(tag, now + self.hit, Served::Hit);
+            return self.done.add(tag, now + self.hit, ServedFrom::Hit);
         }
         let own = self
             .flight

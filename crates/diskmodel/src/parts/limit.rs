@@ -65,7 +65,7 @@ impl Bucket {
 }
 
 /// Rates and bursts in front of another model. Requests pass in the order they came.
-pub struct Limit {
+pub struct RateLimit {
     inner: Box<dyn Model>,
     requests: Option<Bucket>,
     request_bytes: u64,
@@ -76,7 +76,7 @@ pub struct Limit {
     finished: Vec<Completion>,
 }
 
-impl Limit {
+impl RateLimit {
     /// Puts the rates of a definition in front of a model.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Limit {
     }
 }
 
-impl Model for Limit {
+impl Model for RateLimit {
     fn capacity(&self) -> u64 {
         self.inner.capacity()
     }

@@ -6,7 +6,7 @@ mod raid;
 mod simple;
 
 pub use cache::Cache;
-pub use limit::Limit;
+pub use limit::RateLimit;
 pub use raid::Raid;
 pub use simple::{Latency, Memory, Server};
 

@@ -3,7 +3,7 @@
 use crate::definition::parts::{Level, RaidDefinition};
 
 use super::{Slab, earlier};
-use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
+use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A request of the host.
 struct Parent {
@@ -11,11 +11,11 @@ struct Parent {
     /// Groups that have not completed.
     left: usize,
     finished: Ns,
-    served: Served,
+    served: ServedFrom,
 }
 
 /// Requests to members that have to complete before those that follow, or the parent.
-struct Group {
+struct MemberRequests {
     parent: u64,
     left: usize,
     then: Vec<(usize, Request)>,
@@ -31,7 +31,7 @@ pub struct Raid {
     /// Requests that each member has.
     busy: Vec<usize>,
     parents: Slab<Parent>,
-    groups: Slab<Group>,
+    groups: Slab<MemberRequests>,
     finished: Vec<Completion>,
     done: Done,
 }
@@ -142,7 +142,7 @@ impl Raid {
         if let Some(parent) = self.parents.get(parent) {
             parent.left += 1;
         }
-        let group = self.groups.add(Group {
+        let group = self.groups.add(MemberRequests {
             parent,
             left: first.len(),
             then,
@@ -256,19 +256,19 @@ impl Model for Raid {
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
         self.run(now);
         if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, Served::Refused);
+            return self.done.add(tag, now, ServedFrom::Refused);
         }
         // Parity keeps no record of what is trimmed.
         let nothing = request.op != Op::Flush && request.len == 0
             || request.op == Op::Trim && self.level == Level::Parity;
         if nothing {
-            return self.done.add(tag, now, Served::Control);
+            return self.done.add(tag, now, ServedFrom::Control);
         }
         let parent = self.parents.add(Parent {
             tag,
             left: 0,
             finished: now,
-            served: Served::Hit,
+            served: ServedFrom::Hit,
         });
         let end = request.offset + request.len;
         let all = |request: Request| {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::definition::parts::LatencyDefinition;
 
 use super::{Slab, earlier};
-use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
+use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// Storage that takes no time.
 #[derive(Clone, Debug)]
@@ -31,10 +31,10 @@ impl Model for Memory {
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
         let served = match request.op {
-            _ if !request.fits(self.bytes) => Served::Refused,
-            Op::Read => Served::Hit,
-            Op::Write => Served::Buffered,
-            Op::Flush | Op::Trim => Served::Control,
+            _ if !request.fits(self.bytes) => ServedFrom::Refused,
+            Op::Read => ServedFrom::Hit,
+            Op::Write => ServedFrom::Buffered,
+            Op::Flush | Op::Trim => ServedFrom::Control,
         };
         self.done.add(tag, now, served);
     }
@@ -90,7 +90,7 @@ impl Model for Latency {
         self.inner.advance(until, &mut self.finished);
         for completion in self.finished.drain(..) {
             if let Some((tag, write)) = self.flight.take(completion.tag) {
-                let added = if completion.served == Served::Refused {
+                let added = if completion.served == ServedFrom::Refused {
                     0
                 } else {
                     self.added[usize::from(write)]

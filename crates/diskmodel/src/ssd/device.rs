@@ -9,7 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::ftl::{Collected, Ftl, Spot};
-use crate::model::{Completion, Done, Model, Ns, Op, Request, Served};
+use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A page that is being filled in the buffer.
 #[derive(Clone, Debug)]
@@ -245,9 +245,9 @@ impl Ssd {
             slot = next;
         }
         let served = if from_flash {
-            Served::Miss
+            ServedFrom::Miss
         } else {
-            Served::Hit
+            ServedFrom::Hit
         };
         self.done.add(tag, finish, served);
     }
@@ -354,7 +354,7 @@ impl Ssd {
             self.room -= self.definition.slot;
             self.buffer(at, slot);
         }
-        self.done.add(tag, at, Served::Buffered);
+        self.done.add(tag, at, ServedFrom::Buffered);
     }
 
     /// Puts a slot into the open page; a full page goes to its die.
@@ -450,7 +450,7 @@ impl Model for Ssd {
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
         if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, Served::Refused);
+            return self.done.add(tag, now, ServedFrom::Refused);
         }
         self.settle(now);
         if let Some(slc) = &self.definition.slc {
@@ -460,14 +460,16 @@ impl Model for Ssd {
         let first = request.offset / self.definition.slot;
         let end = (request.offset + request.len).div_ceil(self.definition.slot);
         match request.op {
-            Op::Read | Op::Write if request.len == 0 => self.done.add(tag, now, Served::Control),
+            Op::Read | Op::Write if request.len == 0 => {
+                self.done.add(tag, now, ServedFrom::Control)
+            }
             Op::Read => self.read(now, tag, first, end),
             Op::Write => self.write(now, tag, first, end),
             Op::Flush => {
                 let command = self.command(now);
                 self.close_page(command, true);
                 self.done
-                    .add(tag, command.max(self.programmed), Served::Control);
+                    .add(tag, command.max(self.programmed), ServedFrom::Control);
             }
             Op::Trim => {
                 // Only slots that the range covers whole lose their data.
@@ -477,7 +479,7 @@ impl Model for Ssd {
                 );
                 self.ftl.trim_range(inner, outer.max(inner));
                 let command = self.command(now);
-                self.done.add(tag, command, Served::Control);
+                self.done.add(tag, command, ServedFrom::Control);
             }
         }
     }

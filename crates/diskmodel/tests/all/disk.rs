@@ -3,7 +3,7 @@
 use iolab_diskmodel::definition::disk::{DiskDefinition, Policy, ReadAhead, Seek, WriteBack};
 use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
 use iolab_diskmodel::disk::{Arm, Drive, Head};
-use iolab_diskmodel::{Completion, Model, Request, Served, build, serve};
+use iolab_diskmodel::{Completion, Model, Request, ServedFrom, build, serve};
 
 const MS: u64 = 1_000_000;
 
@@ -46,7 +46,7 @@ fn write(first: u64, blocks: u64) -> Request {
 }
 
 /// The times at which requests end that follow each other without a pause, in ms, and how they were served.
-fn ends(disk: &DiskDefinition, requests: &[Request]) -> Vec<(f64, Served)> {
+fn ends(disk: &DiskDefinition, requests: &[Request]) -> Vec<(f64, ServedFrom)> {
     let mut drive = Drive::new(disk).unwrap();
     let mut now = 0;
     requests
@@ -104,16 +104,22 @@ fn reading_ahead_fills_the_segment_while_the_host_pauses() {
     assert_eq!(serve(&mut drive, 0, &read(0, 2)).finished, 2 * MS);
     // At 5 ms sectors 2, 3 and 4 have been read ahead; sector 5 passes just then.
     let hit = serve(&mut drive, 5 * MS, &read(2, 3));
-    assert_eq!((hit.finished, hit.served), (5 * MS, Served::Hit));
+    assert_eq!((hit.finished, hit.served), (5 * MS, ServedFrom::Hit));
     let partial = serve(&mut drive, 5 * MS, &read(4, 2));
     assert_eq!(
         (partial.finished, partial.served),
-        (6 * MS, Served::Partial)
+        (6 * MS, ServedFrom::Partial)
     );
     // A write takes its blocks out of the buffer, and what it wrote can be read there.
     serve(&mut drive, 20 * MS, &write(3, 1));
-    assert_eq!(serve(&mut drive, 60 * MS, &read(3, 1)).served, Served::Hit);
-    assert_eq!(serve(&mut drive, 90 * MS, &read(4, 1)).served, Served::Miss);
+    assert_eq!(
+        serve(&mut drive, 60 * MS, &read(3, 1)).served,
+        ServedFrom::Hit
+    );
+    assert_eq!(
+        serve(&mut drive, 90 * MS, &read(4, 1)).served,
+        ServedFrom::Miss
+    );
 }
 
 #[test]
@@ -125,12 +131,12 @@ fn a_buffered_write_completes_at_once_and_the_next_request_waits_for_it() {
     let requests = [write(3, 1), read(17, 1)];
     assert_eq!(
         ends(&disk, &requests),
-        [(0.0, Served::Buffered), (8.0, Served::Miss)]
+        [(0.0, ServedFrom::Buffered), (8.0, ServedFrom::Miss)]
     );
     // A write that continues the first joins it.
     assert_eq!(
         ends(&disk, &[write(3, 1), write(4, 1)])[1],
-        (0.0, Served::Buffered)
+        (0.0, ServedFrom::Buffered)
     );
     // A flush waits for the medium.
     assert_eq!(times(&disk, &[write(3, 1), Request::flush()]), [0.0, 4.0]);

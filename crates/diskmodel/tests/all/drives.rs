@@ -2,7 +2,7 @@
 
 use iolab_diskmodel::check::{Check, check, distance, parse_trace};
 use iolab_diskmodel::definition::catalogue;
-use iolab_diskmodel::{Served, build};
+use iolab_diskmodel::{ServedFrom, build};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.
 const DRIVES: [(&str, &str, u32, f64); 7] = [
@@ -83,7 +83,7 @@ fn hits_of_the_c2247a_are_hits_of_the_model() {
     let definition = catalogue::find("hp-c2247a").unwrap().unwrap();
     let mut model = build(&definition, 0).unwrap();
     let replayed = iolab_diskmodel::check::replay(&mut *model, 512, &trace);
-    let count = |buffer: &str, served: Served| {
+    let count = |buffer: &str, served: ServedFrom| {
         trace
             .iter()
             .zip(&replayed)
@@ -91,11 +91,11 @@ fn hits_of_the_c2247a_are_hits_of_the_model() {
             .count()
     };
     let table = [
-        ("Hit", Served::Hit),
-        ("Hit", Served::Partial),
-        ("Hit", Served::Miss),
-        ("Miss", Served::Hit),
-        ("Miss", Served::Partial),
+        ("Hit", ServedFrom::Hit),
+        ("Hit", ServedFrom::Partial),
+        ("Hit", ServedFrom::Miss),
+        ("Miss", ServedFrom::Hit),
+        ("Miss", ServedFrom::Partial),
     ];
     assert_eq!(
         table.map(|(buffer, served)| count(buffer, served)),

@@ -3,7 +3,7 @@
 use iolab_diskmodel::definition::ssd::{Collection, SsdDefinition};
 use iolab_diskmodel::definition::{PartDefinition, catalogue};
 use iolab_diskmodel::ssd::Ssd;
-use iolab_diskmodel::{Model, Request, Served, build, serve};
+use iolab_diskmodel::{Model, Request, ServedFrom, build, serve};
 use proptest::prelude::*;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -200,7 +200,7 @@ fn a_read_of_the_970_pro_takes_its_published_parts() {
     // Firmware 21.5 us, lower page 29.76 us, 4 KiB over a channel of 800 MB/s and a link of 3,360 MB/s.
     let completion = serve(&mut *model, 0, &Request::read(0, 4096));
     assert_eq!(completion.finished, 21_500 + 29_760 + 5_120 + 1_219);
-    assert_eq!(completion.served, Served::Miss);
+    assert_eq!(completion.served, ServedFrom::Miss);
     // A write: 4 us, 0.46 us for its 4 KiB, and the link. Then it is read from the buffer.
     let at = 1_000_000;
     assert_eq!(
@@ -210,7 +210,7 @@ fn a_read_of_the_970_pro_takes_its_published_parts() {
     let read = serve(&mut *model, 2 * at, &Request::read(0, 4096));
     assert_eq!(
         (read.finished, read.served),
-        (2 * at + 21_500 + 1_219, Served::Hit)
+        (2 * at + 21_500 + 1_219, ServedFrom::Hit)
     );
     // A flush programs the page: 32 KiB over the channel and 185 us.
     let flush = serve(&mut *model, 3 * at, &Request::flush());

@@ -2,7 +2,7 @@
 //! answers.
 
 use iolab_diskmodel::definition::{Definition, catalogue};
-use iolab_diskmodel::{Completion, Model, Ns, Op, Request, Served, build};
+use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
 /// Combined parts, to be held to the same properties as the catalogue.
@@ -67,7 +67,7 @@ proptest! {
             prop_assert_eq!(tags, (0..steps.len() as u64).collect::<Vec<_>>(), "{}", title);
             for one in &out {
                 prop_assert!(one.finished >= submitted[one.tag as usize], "{}: {:?}", title, one);
-                prop_assert!(one.served != Served::Refused, "{}: {:?}", title, one);
+                prop_assert!(one.served != ServedFrom::Refused, "{}: {:?}", title, one);
             }
             prop_assert!(out.is_sorted_by_key(|one| one.finished), "{}", title);
             let (_, again) = run(&mut *build(&definition, 5).unwrap(), &steps);
@@ -89,7 +89,7 @@ fn a_range_outside_is_refused_at_once() {
             let completion = iolab_diskmodel::serve(&mut *model, 77, &request);
             assert_eq!(
                 (completion.finished, completion.served),
-                (77, Served::Refused),
+                (77, ServedFrom::Refused),
                 "{}",
                 definition.title
             );

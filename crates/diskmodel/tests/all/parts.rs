@@ -1,7 +1,7 @@
 //! Plain parts: times computed by hand.
 
 use iolab_diskmodel::definition::{Definition, catalogue};
-use iolab_diskmodel::{Completion, Model, Request, Served, serve};
+use iolab_diskmodel::{Completion, Model, Request, ServedFrom, serve};
 
 const US: u64 = 1000;
 
@@ -67,10 +67,10 @@ fn a_cache_serves_what_was_used_last() {
         (completion.finished / US - at, completion.served)
     };
     assert_eq!(time(Request::read(100, 50), 0).0, 100);
-    assert_eq!(time(Request::read(0, 4096), 1_000), (5, Served::Hit));
+    assert_eq!(time(Request::read(0, 4096), 1_000), (5, ServedFrom::Hit));
     // A write goes through and stays; a third line takes the place of the one used least recently.
     assert_eq!(time(Request::write(4096, 4096), 2_000).0, 200);
-    assert_eq!(time(Request::read(4096, 4096), 3_000), (5, Served::Hit));
+    assert_eq!(time(Request::read(4096, 4096), 3_000), (5, ServedFrom::Hit));
     assert_eq!(time(Request::read(8192, 1), 4_000).0, 100);
     assert_eq!(time(Request::read(0, 1), 5_000).0, 100);
     // A range that is not all there is fetched.

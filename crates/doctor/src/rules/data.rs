@@ -2,7 +2,7 @@
 
 use iolab_storage::TargetKind;
 
-use super::super::Content;
+use super::super::TargetContent;
 use super::{Facts, Finding, Topic, folder, one, quoted};
 use iolab_workload::quantity::{format_bytes, format_percent};
 
@@ -21,7 +21,7 @@ const COMPRESSING: [&str; 4] = [
 ];
 
 /// What an existing file or device holds; nothing of a directory, whose scratch file is filled.
-fn existing(facts: &Facts) -> Option<&Content> {
+fn existing(facts: &Facts) -> Option<&TargetContent> {
     let is_there = matches!(facts.place.kind, TargetKind::File | TargetKind::BlockDevice);
     facts.content.as_ref().filter(|_| is_there)
 }
@@ -66,7 +66,7 @@ pub(super) fn written(facts: &Facts) -> Vec<Finding> {
 }
 
 /// What gives written bytes to measure, as far as there is room for them.
-fn remedy(facts: &Facts, content: &Content) -> Option<String> {
+fn remedy(facts: &Facts, content: &TargetContent) -> Option<String> {
     let room = facts.space?.room;
     if content.length.is_some_and(|length| length <= room) {
         let name = quoted(&facts.place.named);
@@ -139,7 +139,7 @@ pub(super) fn compressed(facts: &Facts) -> Vec<Finding> {
 
 /// Encryption by the file system.
 pub(super) fn encrypted(facts: &Facts) -> Vec<Finding> {
-    let is_encrypted = |content: &&Content| {
+    let is_encrypted = |content: &&TargetContent| {
         content.set_encrypted || content.layout.is_some_and(|l| l.encrypted_bytes > 0)
     };
     let Some(_) = facts.content.as_ref().filter(is_encrypted) else {
@@ -198,7 +198,7 @@ pub(super) fn fragmented(facts: &Facts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use iolab_host::counters::Layout;
+    use iolab_host::counters::FileBlocks;
     use iolab_storage::FileSystem;
 
     use super::super::super::Severity::{Fine, MustFix, WorthKnowing};
@@ -208,9 +208,9 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn file(content: Content) -> Facts {
+    fn file(content: TargetContent) -> Facts {
         let mut facts = Facts {
-            content: Some(Content {
+            content: Some(TargetContent {
                 looked_bytes: 100 * MIB,
                 length: Some(100 * MIB),
                 allocated_bytes: content.allocated_bytes.or(Some(100 * MIB)),
@@ -228,21 +228,21 @@ mod tests {
         facts
     }
 
-    fn kept(layout: Layout) -> Facts {
-        file(Content {
+    fn kept(layout: FileBlocks) -> Facts {
+        file(TargetContent {
             layout: Some(layout),
-            ..Content::default()
+            ..TargetContent::default()
         })
     }
 
     #[test]
     fn holes_and_reserved_space_are_told_apart() {
-        let full = file(Content::default());
+        let full = file(TargetContent::default());
         assert_eq!(only(written, &full).0, Fine);
-        let sparse = file(Content {
+        let sparse = file(TargetContent {
             empty_bytes: 60 * MIB,
             allocated_bytes: Some(40 * MIB),
-            ..Content::default()
+            ..TargetContent::default()
         });
         let (severity, what, remedy) = only(written, &sparse);
         assert_eq!(severity, MustFix);
@@ -254,14 +254,14 @@ mod tests {
             remedy.is_some_and(|r| r.starts_with("cp --sparse=never ")
                 && r.contains(" --no-clobber data data.full "))
         );
-        let reserved = file(Content {
+        let reserved = file(TargetContent {
             empty_bytes: 60 * MIB,
-            ..Content::default()
+            ..TargetContent::default()
         });
         assert!(only(written, &reserved).1.contains("only reserved"));
-        let little = file(Content {
+        let little = file(TargetContent {
             empty_bytes: 4096,
-            ..Content::default()
+            ..TargetContent::default()
         });
         assert_eq!(only(written, &little).0, WorthKnowing);
     }
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn no_remedy_fills_a_disk() {
         let sparse = |length, room| {
-            let mut facts = file(Content {
+            let mut facts = file(TargetContent {
                 empty_bytes: 60 * MIB,
-                ..Content::default()
+                ..TargetContent::default()
             });
             // All of the file is copied, however little of it is measured.
             facts.content.as_mut().expect("content").length = length;
@@ -287,9 +287,9 @@ mod tests {
 
     #[test]
     fn a_scratch_file_is_not_judged_by_its_holes() {
-        let mut facts = file(Content {
+        let mut facts = file(TargetContent {
             empty_bytes: 60 * MIB,
-            ..Content::default()
+            ..TargetContent::default()
         });
         facts.place.kind = TargetKind::Scratch;
         assert!(written(&facts).is_empty());
@@ -298,30 +298,30 @@ mod tests {
     #[test]
     fn zeros_are_no_data() {
         let with = |zeros| {
-            file(Content {
+            file(TargetContent {
                 zero_blocks: Some((64, zeros)),
-                ..Content::default()
+                ..TargetContent::default()
             })
         };
         assert_eq!(only(zeros, &with(64)).0, WorthKnowing);
         assert!(is_silent(zeros, &with(3)));
-        assert!(zeros(&file(Content::default())).is_empty());
+        assert!(zeros(&file(TargetContent::default())).is_empty());
     }
 
     #[test]
     fn compression_is_seen_in_three_places() {
-        assert!(compressed(&file(Content::default())).is_empty());
-        let extents = kept(Layout {
+        assert!(compressed(&file(TargetContent::default())).is_empty());
+        let extents = kept(FileBlocks {
             compressed_bytes: MIB,
-            ..Layout::default()
+            ..FileBlocks::default()
         });
         assert_eq!(only(compressed, &extents).0, MustFix);
-        let attribute = file(Content {
+        let attribute = file(TargetContent {
             set_compressed: true,
-            ..Content::default()
+            ..TargetContent::default()
         });
         assert_eq!(only(compressed, &attribute).0, WorthKnowing);
-        let mut mounted = file(Content::default());
+        let mut mounted = file(TargetContent::default());
         mounted.file_system = Some(FileSystem {
             kind: "btrfs".to_owned(),
             mount_point: "/".into(),
@@ -337,19 +337,19 @@ mod tests {
 
     #[test]
     fn the_layout_tells_the_rest() {
-        let plain = kept(Layout {
+        let plain = kept(FileBlocks {
             pieces: 2,
             written_bytes: 100 * MIB,
-            ..Layout::default()
+            ..FileBlocks::default()
         });
         assert!(is_silent(shared, &plain) && is_silent(encrypted, &plain));
         assert!(is_silent(fragmented, &plain));
-        let odd = kept(Layout {
+        let odd = kept(FileBlocks {
             pieces: 1000,
             written_bytes: 100 * MIB,
             shared_bytes: MIB,
             encrypted_bytes: MIB,
-            ..Layout::default()
+            ..FileBlocks::default()
         });
         assert_eq!(only(shared, &odd).0, WorthKnowing);
         assert_eq!(only(encrypted, &odd).0, WorthKnowing);

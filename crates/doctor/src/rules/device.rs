@@ -312,7 +312,7 @@ mod tests {
     use super::super::testing::{is_silent, only};
     use super::*;
     use iolab_host::device::Backing;
-    use iolab_host::link::Link;
+    use iolab_host::device_link::DeviceLink;
 
     fn with(change: impl FnOnce(&mut Device)) -> Facts {
         let mut device = Device {
@@ -398,7 +398,7 @@ mod tests {
     fn what_colours_results_is_told() {
         let link_of = |now: &str| {
             with(|d| {
-                d.link = Some(Link {
+                d.link = Some(DeviceLink {
                     now: now.to_owned(),
                     best: "16.0 GT/s x4".to_owned(),
                     ceiling_mb_s: Some(1969.2),

@@ -13,7 +13,7 @@ const CACHED_FROM: f64 = 0.5;
 
 /// What the counts of a transfer mean.
 #[derive(Debug, Clone, PartialEq)]
-enum Verdict {
+enum DirectVerdict {
     Honoured,
     /// The page cache took part: how that was seen.
     Buffered(String),
@@ -71,14 +71,14 @@ fn judged(
     };
     let tried = format_bytes(transfer.bytes as f64);
     Some(match verdict(transfer) {
-        Verdict::Honoured => Finding::fine(
+        DirectVerdict::Honoured => Finding::fine(
             Topic::DirectIo,
             rule,
             format!(
                 "direct {word} reach the device: tried with {tried}, aligned to {alignment} bytes"
             ),
         ),
-        Verdict::Buffered(how) => {
+        DirectVerdict::Buffered(how) => {
             let finding = Finding::must_fix(
                 Topic::DirectIo,
                 rule,
@@ -86,7 +86,7 @@ fn judged(
             );
             finding.remedy(remedy(facts))
         }
-        Verdict::Unclear(what) => Finding::worth_knowing(
+        DirectVerdict::Unclear(what) => Finding::worth_knowing(
             Topic::DirectIo,
             rule,
             format!("it is unknown whether direct {word} reach a disk: {what}"),
@@ -107,7 +107,7 @@ fn remedy(facts: &Facts) -> String {
     }
 }
 
-fn verdict(transfer: &Transfer) -> Verdict {
+fn verdict(transfer: &Transfer) -> DirectVerdict {
     let size = |bytes: u64| format_bytes(bytes as f64);
     let share = |bytes: u64| bytes as f64 / transfer.bytes.max(1) as f64;
     let tried = size(transfer.bytes);
@@ -121,7 +121,7 @@ fn verdict(transfer: &Transfer) -> Verdict {
     // What was there before may be another reader's; only what came with this transfer tells by itself.
     let new = cached.saturating_sub(transfer.cached_before_bytes.unwrap_or(0));
     if share(new) >= CACHED_FROM {
-        return Verdict::Buffered(holds(cached));
+        return DirectVerdict::Buffered(holds(cached));
     }
     let counts = [
         ("the process's account", transfer.process_bytes),
@@ -134,10 +134,10 @@ fn verdict(transfer: &Transfer) -> Verdict {
     let known: Vec<(&str, u64)> = known.collect();
     let all = |is_so: &dyn Fn(f64) -> bool| known.iter().all(|(_, n)| is_so(share(*n)));
     if known.is_empty() {
-        return Verdict::Unclear("neither the process nor a device has counters".to_owned());
+        return DirectVerdict::Unclear("neither the process nor a device has counters".to_owned());
     }
     if all(&|share| share >= MOST) {
-        return Verdict::Honoured;
+        return DirectVerdict::Honoured;
     }
     let said: Vec<String> = known
         .iter()
@@ -145,11 +145,11 @@ fn verdict(transfer: &Transfer) -> Verdict {
         .collect();
     let said = format!("of {tried}, {}", said.join(", "));
     match all(&|share| share <= NEXT_TO_NOTHING) {
-        true if share(cached) >= CACHED_FROM => Verdict::Buffered(holds(cached)),
-        true if transfer.device_bytes.is_some() => Verdict::Buffered(said),
+        true if share(cached) >= CACHED_FROM => DirectVerdict::Buffered(holds(cached)),
+        true if transfer.device_bytes.is_some() => DirectVerdict::Buffered(said),
         // Some file systems keep no account for the process, and some lie on no device that counts.
-        true => Verdict::Unclear(format!("{said}, and no device has counters")),
-        false => Verdict::Unclear(format!(
+        true => DirectVerdict::Unclear(format!("{said}, and no device has counters")),
+        false => DirectVerdict::Unclear(format!(
             "{said}; a cache, a hole or compression may be the cause"
         )),
     }

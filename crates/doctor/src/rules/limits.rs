@@ -111,11 +111,11 @@ mod tests {
     fn without_limits_all_is_fine() {
         let facts = Facts {
             memory_bytes: Some(1 << 30),
-            cgroup: cgroup::Limits {
+            cgroup: cgroup::CgroupLimits {
                 memory_bytes: Some(1 << 31),
-                ..cgroup::Limits::default()
+                ..cgroup::CgroupLimits::default()
             },
-            limits: facts::Limits {
+            limits: facts::ProcessLimits {
                 open_files: Some(20_000),
                 locked_bytes: None,
             },
@@ -130,7 +130,7 @@ mod tests {
     fn limits_of_a_control_group_are_told() {
         let facts = Facts {
             memory_bytes: Some(1 << 34),
-            cgroup: cgroup::Limits {
+            cgroup: cgroup::CgroupLimits {
                 cpus: Some(1.5),
                 memory_bytes: Some(1 << 30),
                 memory_left_bytes: None,
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn low_limits_of_the_process_are_told() {
         let facts = Facts {
-            limits: facts::Limits {
+            limits: facts::ProcessLimits {
                 open_files: Some(256),
                 locked_bytes: Some(8 << 20),
             },

@@ -80,13 +80,13 @@ mod tests {
     use super::super::super::Severity::WorthKnowing;
     use super::super::testing::{is_silent, only};
     use super::*;
-    use crate::facts::Place;
+    use crate::facts::TargetFacts;
 
     fn on(kind: TargetKind, holder: Option<&str>, lower: usize) -> Facts {
         Facts {
-            place: Place {
+            place: TargetFacts {
                 kind,
-                ..Place::default()
+                ..TargetFacts::default()
             },
             layering: Some(Layering {
                 layers: Some(Layers {

@@ -177,7 +177,7 @@ mod tests {
     use iolab_storage::FileSystem;
 
     use super::super::super::Severity::{MustFix, WorthKnowing};
-    use super::super::super::facts::{Place, Space};
+    use super::super::super::facts::{Space, TargetFacts};
     use super::super::testing::{is_silent, only};
     use super::*;
 
@@ -197,9 +197,9 @@ mod tests {
     fn memory_must_not_be_taken_for_storage() {
         let mut facts = on("tmpfs", "rw");
         assert!(is_silent(memory, &facts));
-        facts.place = Place {
+        facts.place = TargetFacts {
             is_memory: true,
-            ..Place::default()
+            ..TargetFacts::default()
         };
         let (severity, what, remedy) = only(memory, &facts);
         assert_eq!(severity, MustFix);

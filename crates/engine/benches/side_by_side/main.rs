@@ -20,7 +20,7 @@ use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{
-    Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, TrialSpec,
+    Backend, Batch, BufferInit, CacheState, Content, Pattern, TrialLimit, TrialSpec,
 };
 
 /// Odd, so that the median is one of them.
@@ -144,9 +144,9 @@ fn hot_reads(directory: &Path, clock: &Clock, score: &mut Score) {
     let spec = TrialSpec {
         region: HOT_FILE,
         cache: CacheState::Hot,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(HOT_REQUESTS),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };
@@ -215,9 +215,9 @@ fn deep_reads(directory: &Path, clock: &Clock, score: &mut Score) {
         region: HOT_FILE,
         depth: 32,
         batch,
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_secs(1)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };
@@ -263,9 +263,9 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
         read_percent: 0,
         buffer_init: BufferInit::Huge,
         content,
-        limit: Limit {
+        limit: TrialLimit {
             bytes: Some(4 * HOT_FILE),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };

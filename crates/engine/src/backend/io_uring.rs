@@ -8,7 +8,7 @@ use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
 use super::opened::Opened;
 use crate::buffer::{Buffers, Slot};
-use crate::flags;
+use crate::flag_support;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_workload::outcome::{Effective, RingFlag};
 use iolab_workload::trial::TrialSpec;
@@ -94,7 +94,7 @@ impl<O: Opened> Uring<O> {
             },
             sqpoll: spec.sqpoll,
             polls: spec.iopoll && !spec.sqpoll,
-            flags: flags::of(spec),
+            flags: flag_support::of(spec),
         };
         if spec.registered {
             uring.register(buffers);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::opened::Opened;
 use crate::buffer::Slot;
-use crate::flags;
+use crate::flag_support;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::{CacheState, TrialSpec};
@@ -88,7 +88,7 @@ impl<O: Opened> Libaio<O> {
             slots: InFlight::new(depth),
             in_flight: 0,
             buffered: spec.cache != CacheState::Direct,
-            flags: flags::of(spec),
+            flags: flag_support::of(spec),
         })
     }
 

@@ -28,12 +28,12 @@ pub(super) struct Pool<O> {
 }
 
 /// A request on its way to a thread, or back.
-struct Handed<T>(T);
+struct SendSlot<T>(T);
 
 // SAFETY: what is handed over has the slot of a buffer, which is the only right to touch that buffer, whichever thread holds it;
 // the place that it points to is only read. The buffers free both when all their slots are back with the worker, and never
 // before.
-unsafe impl<T> Send for Handed<T> {}
+unsafe impl<T> Send for SendSlot<T> {}
 
 struct Shared<O> {
     opened: O,
@@ -47,8 +47,8 @@ struct Shared<O> {
 
 /// Both queues have room for all requests from the start.
 struct State {
-    waiting: VecDeque<Handed<(Slot, Request)>>,
-    done: Vec<Handed<Completion>>,
+    waiting: VecDeque<SendSlot<(Slot, Request)>>,
+    done: Vec<SendSlot<Completion>>,
     closes: bool,
 }
 
@@ -64,14 +64,14 @@ impl<O: Opened> Shared<O> {
     fn serve(&self) {
         let mut state = self.state();
         loop {
-            if let Some(Handed((mut slot, request))) = state.waiting.pop_front() {
+            if let Some(SendSlot((mut slot, request))) = state.waiting.pop_front() {
                 drop(state);
                 let (number, request) = self.opened.resolve(request);
                 let file = &self.opened.files()[number];
                 let calls = (&mut PositionedCalls, self.trim);
                 let result = carry_out(file, calls, &mut slot, request);
                 state = self.state();
-                state.done.push(Handed(Completion { slot, result }));
+                state.done.push(SendSlot(Completion { slot, result }));
                 self.done.notify_one();
             } else if state.closes {
                 return;
@@ -129,7 +129,7 @@ impl<O: Opened> Pool<O> {
     /// Hands over what is queued.
     fn submit(&mut self) {
         let count = self.queued.len();
-        let handed = self.queued.drain(..).map(Handed);
+        let handed = self.queued.drain(..).map(SendSlot);
         self.shared.state().waiting.extend(handed);
         for _ in 0..count {
             self.shared.work.notify_one();
@@ -158,7 +158,7 @@ impl<O: Opened> Backend for Pool<O> {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        done.extend(state.done.drain(..).map(|Handed(completion)| completion));
+        done.extend(state.done.drain(..).map(|SendSlot(completion)| completion));
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl<O: Opened> Backend for Pool<O> {
             let waited = self.shared.done.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        done.extend(state.done.drain(..).map(|Handed(completion)| completion));
+        done.extend(state.done.drain(..).map(|SendSlot(completion)| completion));
         Ok(())
     }
 

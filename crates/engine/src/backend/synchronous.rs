@@ -11,7 +11,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use super::opened::Opened;
 use super::trim::TrimCall;
 use crate::buffer::Slot;
-use crate::flags;
+use crate::flag_support;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_workload::outcome::Effective;
 use iolab_workload::trial::TrialSpec;
@@ -151,7 +151,7 @@ impl VectoredCalls {
             true => ReadWriteFlags::HIPRI,
             false => ReadWriteFlags::empty(),
         };
-        let (read, write) = flags::of(spec);
+        let (read, write) = flag_support::of(spec);
         let flags = |bits: i32| ReadWriteFlags::from_bits_retain(bits.cast_unsigned()) | polled;
         Self {
             read: flags(read),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use iolab_workload::trial::Arrivals;
-use iolab_workload::trial::{Backend, Batch, Limit, Pattern, Rate, SyncPolicy};
+use iolab_workload::trial::{Backend, Batch, Pattern, Rate, SyncPolicy, TrialLimit};
 
 const US: u64 = 1_000;
 
@@ -61,7 +61,7 @@ fn carry_out(spec: &TrialSpec, disk: &mut Fixed) -> Outcome {
     outcome
 }
 
-fn spec(limit: Limit) -> TrialSpec {
+fn spec(limit: TrialLimit) -> TrialSpec {
     TrialSpec {
         region: 1 << 20,
         pattern: Pattern::Rand,
@@ -70,17 +70,17 @@ fn spec(limit: Limit) -> TrialSpec {
     }
 }
 
-fn requests(count: u64) -> Limit {
-    Limit {
+fn requests(count: u64) -> TrialLimit {
+    TrialLimit {
         requests: Some(count),
-        ..Limit::default()
+        ..TrialLimit::default()
     }
 }
 
-fn time(us: u64) -> Limit {
-    Limit {
+fn time(us: u64) -> TrialLimit {
+    TrialLimit {
         time: Some(Duration::from_micros(us)),
-        ..Limit::default()
+        ..TrialLimit::default()
     }
 }
 
@@ -119,7 +119,7 @@ fn the_closed_loop_keeps_threads_times_depth_outstanding() {
 #[test]
 fn each_block_comes_once_per_pass_and_bounds_hold() {
     let mut disk = Fixed::new(1, 10 * US, 0);
-    let one_pass = carry_out(&spec(Limit::default()), &mut disk);
+    let one_pass = carry_out(&spec(TrialLimit::default()), &mut disk);
     assert_eq!(one_pass.operations.read.requests, 256);
     let mut blocks: Vec<Ask> = disk.asked.iter().map(|(_, ask)| *ask).collect();
     blocks.sort_by_key(|ask| match ask {
@@ -258,9 +258,9 @@ fn threads_pause_in_virtual_time() {
     let spec = TrialSpec {
         thinktime: Some(Duration::from_micros(30)),
         thinktime_every: 2,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(6),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };
@@ -275,9 +275,9 @@ fn threads_pause_in_virtual_time() {
 fn bursts_end_with_the_request_under_way() {
     let spec = TrialSpec {
         bursts: "25us/100us".parse().ok(),
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_micros(200)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };
@@ -321,7 +321,7 @@ fn group(number: u32, trial: TrialSpec, follows: bool) -> GroupTrial {
     }
 }
 
-fn together(groups: &[GroupTrial], disk: &mut Fixed) -> Outcome {
+fn run_together(groups: &[GroupTrial], disk: &mut Fixed) -> Outcome {
     let stop = AtomicBool::new(false);
     run_groups(groups, disk, 0, &stop).expect("carried out").0
 }
@@ -335,7 +335,7 @@ fn groups_share_a_disk_that_is_computed() {
         ..spec(requests(10))
     };
     let groups = [group(1, reader, false), group(2, writer, false)];
-    let outcome = together(&groups, &mut Fixed::new(1, 100 * US, 0));
+    let outcome = run_together(&groups, &mut Fixed::new(1, 100 * US, 0));
     assert_eq!(
         (
             outcome.operations.read.requests,
@@ -358,11 +358,11 @@ fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
     let rated = TrialSpec {
         read_percent: 0,
         rate: Some(Rate::Bytes(4096 * 5000)),
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_secs(3600)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
-        ..spec(Limit::default())
+        ..spec(TrialLimit::default())
     };
     let late = TrialSpec {
         start_delay: Duration::from_micros(300),
@@ -373,7 +373,7 @@ fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
         group(2, rated, true),
         group(4, late, false),
     ];
-    let outcome = together(&groups, &mut Fixed::new(8, 100 * US, 0));
+    let outcome = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
     let [reader, rated, late] = outcome.groups.as_slice() else {
         panic!("three groups");
     };
@@ -383,7 +383,7 @@ fn a_group_that_follows_or_is_late_does_so_in_virtual_time_too() {
     assert_eq!(rated.outcome.operations.write.requests, 5);
     assert_eq!((late.group, late.start_ns), (4, 300 * US));
     assert_eq!(late.outcome.elapsed_ns, 200 * US);
-    let again = together(&groups, &mut Fixed::new(8, 100 * US, 0));
+    let again = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
     assert_eq!(again.series.intervals, outcome.series.intervals);
 }
 
@@ -394,14 +394,14 @@ fn a_group_ends_the_trial_in_virtual_time_too() {
         ..spec(requests(10))
     };
     let endless = TrialSpec {
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_secs(3600)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
-        ..spec(Limit::default())
+        ..spec(TrialLimit::default())
     };
     let groups = [group(1, first, false), group(2, endless, false)];
-    let outcome = together(&groups, &mut Fixed::new(8, 100 * US, 0));
+    let outcome = run_together(&groups, &mut Fixed::new(8, 100 * US, 0));
     assert_eq!(outcome.groups[0].outcome.operations.read.requests, 10);
     let other = &outcome.groups[1].outcome;
     assert_eq!(other.ended, Ended::Time);

@@ -2,7 +2,7 @@
 
 use super::{Ask, Disk};
 use crate::request::Action;
-use crate::worker::open::Open;
+use crate::worker::open_loop::Open;
 use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::verify::Stored;
 use iolab_storage::{OpenMode, Target};
 use iolab_workload::stripe::Stripe;
-use iolab_workload::trial::{Advice, Allocate, Descriptors, Layout, TrialSpec};
+use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, TrialSpec};
 use iolab_workload::{Error, Result};
 
 /// What a trial reads and writes.
@@ -162,10 +162,10 @@ impl Files<'_> {
 fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
     let region = spec.offset..spec.offset + spec.region;
     match spec.layout {
-        Layout::Private => (0..spec.threads)
+        FileLayout::Private => (0..spec.threads)
             .map(|worker| 0..spec.private_bytes(worker))
             .collect(),
-        Layout::Shared | Layout::Interleaved | Layout::Overlapping => vec![region],
+        FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => vec![region],
     }
 }
 
@@ -177,8 +177,8 @@ fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
 pub fn files_of<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target, Range<u64>)>> {
     let file = |(worker, range): (u32, Range<u64>)| {
         let file = match spec.layout {
-            Layout::Private => target.private_file(worker, range.end)?,
-            Layout::Shared | Layout::Interleaved | Layout::Overlapping => target,
+            FileLayout::Private => target.private_file(worker, range.end)?,
+            FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => target,
         };
         Ok((file, range))
     };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::worker::flow::Flow;
+use crate::worker::group_weights::Flow;
 
-use super::meeting::Alone;
 use super::merge::graver;
+use super::rank_barrier::Alone;
 use super::{Beside, Side, carry_out, merge, signed, sum};
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
@@ -98,14 +98,14 @@ pub fn run_groups(
     }
     let workers = carried.workers.into_iter().flatten().collect();
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
-    together(&mut outcome, &apart);
+    merge_groups(&mut outcome, &apart);
     outcome.groups = apart;
     Ok(outcome)
 }
 
 /// Completes what all groups did by what came of them after the timed span, and leaves out what has a meaning for all of
 /// them only where each has it.
-pub(crate) fn together(outcome: &mut Outcome, groups: &[GroupOutcome]) {
+pub(crate) fn merge_groups(outcome: &mut Outcome, groups: &[GroupOutcome]) {
     let parts = || groups.iter().map(|group| &group.outcome);
     outcome.errors = parts().map(|part| part.errors).sum();
     outcome.failure = parts().find_map(|part| part.failure.clone());

@@ -6,7 +6,7 @@ use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware, ProcessIo};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
-use iolab_workload::region::Region;
+use iolab_workload::region_state::Region;
 
 /// What all workers of a trial did.
 pub(crate) fn merge(

@@ -2,7 +2,7 @@
 
 use super::format::{Generation, Seen};
 use super::written;
-use iolab_workload::verify::{FaultKind, Found};
+use iolab_workload::verify::{FaultKind, FoundInstead};
 
 /// A block while its sectors are looked at one after the other.
 #[derive(Debug, Default)]
@@ -10,7 +10,7 @@ pub(super) struct Block {
     /// The writes of this trial that its sectors hold, each once.
     written: Vec<Generation>,
     /// The first sector that is not as the first of the written ones, and what it holds.
-    differs: Option<(u64, Found)>,
+    differs: Option<(u64, FoundInstead)>,
     damaged: Option<u64>,
     made_for: Option<(u64, u64)>,
     earlier: bool,
@@ -26,7 +26,7 @@ pub(super) enum Judgement {
     /// Every sector was written by the trial, but not all by the same write.
     Mixed(Vec<Generation>, u64),
     /// It is not what any write of the trial can have left.
-    Faulty(FaultKind, u64, Found),
+    Faulty(FaultKind, u64, FoundInstead),
 }
 
 impl Block {
@@ -53,12 +53,13 @@ impl Block {
             }
             Seen::Earlier => {
                 self.earlier = true;
-                self.differs.get_or_insert((offset, Found::Earlier));
+                self.differs.get_or_insert((offset, FoundInstead::Earlier));
             }
             Seen::Zeros | Seen::Unknown => {
                 let zeros = seen == Seen::Zeros;
                 self.unknown.get_or_insert((offset, zeros));
-                self.differs.get_or_insert((offset, Found::unknown(zeros)));
+                self.differs
+                    .get_or_insert((offset, FoundInstead::unknown(zeros)));
             }
         }
     }
@@ -67,17 +68,17 @@ impl Block {
     pub(super) fn judge(self, start: u64) -> Judgement {
         let faulty = Judgement::Faulty;
         if let Some(offset) = self.damaged {
-            return faulty(FaultKind::Corrupted, offset, Found::Damaged);
+            return faulty(FaultKind::Corrupted, offset, FoundInstead::Damaged);
         }
         if let Some((offset, place)) = self.made_for {
-            return faulty(FaultKind::Misplaced, offset, Found::MadeFor(place));
+            return faulty(FaultKind::Misplaced, offset, FoundInstead::MadeFor(place));
         }
         let is_partly_old = self.earlier || self.unknown.is_some();
         match (self.written.as_slice(), self.differs, self.unknown) {
-            ([], _, _) if self.earlier => faulty(FaultKind::Stale, start, Found::Earlier),
+            ([], _, _) if self.earlier => faulty(FaultKind::Stale, start, FoundInstead::Earlier),
             ([], _, unknown) => {
                 let zeros = unknown.is_some_and(|(_, zeros)| zeros);
-                faulty(FaultKind::Lost, start, Found::unknown(zeros))
+                faulty(FaultKind::Lost, start, FoundInstead::unknown(zeros))
             }
             (_, Some((offset, found)), _) if is_partly_old => {
                 faulty(FaultKind::Torn, offset, found)
@@ -120,42 +121,62 @@ mod tests {
                 [is, Seen::Damaged],
                 FaultKind::Corrupted,
                 512,
-                Found::Damaged,
+                FoundInstead::Damaged,
             ),
             (
                 [is, Seen::MadeFor(0)],
                 FaultKind::Misplaced,
                 512,
-                Found::MadeFor(0),
+                FoundInstead::MadeFor(0),
             ),
-            ([is, Seen::Earlier], FaultKind::Torn, 512, Found::Earlier),
-            ([Seen::Earlier, is], FaultKind::Torn, 0, Found::Earlier),
-            ([is, Seen::Zeros], FaultKind::Torn, 512, Found::Zeros),
-            ([Seen::Unknown, is], FaultKind::Torn, 0, Found::Unknown),
+            (
+                [is, Seen::Earlier],
+                FaultKind::Torn,
+                512,
+                FoundInstead::Earlier,
+            ),
+            (
+                [Seen::Earlier, is],
+                FaultKind::Torn,
+                0,
+                FoundInstead::Earlier,
+            ),
+            ([is, Seen::Zeros], FaultKind::Torn, 512, FoundInstead::Zeros),
+            (
+                [Seen::Unknown, is],
+                FaultKind::Torn,
+                0,
+                FoundInstead::Unknown,
+            ),
             (
                 [Seen::Earlier, Seen::Earlier],
                 FaultKind::Stale,
                 0,
-                Found::Earlier,
+                FoundInstead::Earlier,
             ),
             (
                 [Seen::Earlier, Seen::Zeros],
                 FaultKind::Stale,
                 0,
-                Found::Earlier,
+                FoundInstead::Earlier,
             ),
-            ([Seen::Zeros, Seen::Zeros], FaultKind::Lost, 0, Found::Zeros),
+            (
+                [Seen::Zeros, Seen::Zeros],
+                FaultKind::Lost,
+                0,
+                FoundInstead::Zeros,
+            ),
             (
                 [Seen::Unknown, Seen::Unknown],
                 FaultKind::Lost,
                 0,
-                Found::Unknown,
+                FoundInstead::Unknown,
             ),
             (
                 [Seen::Damaged, Seen::MadeFor(0)],
                 FaultKind::Corrupted,
                 0,
-                Found::Damaged,
+                FoundInstead::Damaged,
             ),
         ] {
             assert_eq!(

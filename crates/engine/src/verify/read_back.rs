@@ -18,7 +18,7 @@ use iolab_storage::{OpenMode, Target};
 use iolab_workload::outcome::FailedRequest;
 use iolab_workload::stripe::Stripe;
 use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
-use iolab_workload::verify::{FaultKind, FaultyBlock, Found, Verified, Write};
+use iolab_workload::verify::{FaultKind, FaultyBlock, FoundInstead, Verified, Write};
 use iolab_workload::{Error, Result};
 
 /// Size of one request.
@@ -101,7 +101,7 @@ pub(crate) fn read_back(
 struct First {
     kind: FaultKind,
     offset: u64,
-    found: Found,
+    found: FoundInstead,
     index: usize,
 }
 
@@ -181,7 +181,7 @@ impl Reader<'_> {
         }
     }
 
-    fn fault(&mut self, kind: FaultKind, offset: u64, found: Found, index: usize) {
+    fn fault(&mut self, kind: FaultKind, offset: u64, found: FoundInstead, index: usize) {
         self.verified.count(kind, offset);
         if self
             .first
@@ -219,7 +219,10 @@ impl Reader<'_> {
         for index in 0..self.table.len() {
             match (self.table.outdated(index), self.mixed.remove(&index)) {
                 (Some(_), Some((parts, offset))) => {
-                    let oldest = parts.into_iter().min().map_or(Found::Unknown, written);
+                    let oldest = parts
+                        .into_iter()
+                        .min()
+                        .map_or(FoundInstead::Unknown, written);
                     self.fault(FaultKind::Torn, offset, oldest, index);
                 }
                 (Some(held), None) => {
@@ -257,7 +260,7 @@ impl Reader<'_> {
     fn first(&self) -> Option<FaultyBlock> {
         let first = self.first.as_ref()?;
         let thread = match first.found {
-            Found::Written(write) => write.thread,
+            FoundInstead::Written(write) => write.thread,
             _ => 0,
         };
         Some(FaultyBlock {

@@ -16,7 +16,7 @@ use super::*;
 use crate::buffer::Buffers;
 use iolab_storage::{Need, Target};
 use iolab_workload::pattern::Offsets;
-use iolab_workload::trial::{CacheState, Layout, Pattern};
+use iolab_workload::trial::{CacheState, FileLayout, Pattern};
 use std::sync::atomic::AtomicBool;
 
 const BS: u64 = 4096;
@@ -172,7 +172,10 @@ fn a_changed_byte_is_corrupted() {
         (kind, found),
         (FaultKind::Corrupted, faults(3, 5 * BS + 512))
     );
-    assert_eq!((first.wanted, first.found), (write(0, 5), Found::Damaged));
+    assert_eq!(
+        (first.wanted, first.found),
+        (write(0, 5), FoundInstead::Damaged)
+    );
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn a_block_in_the_wrong_place_is_misplaced() {
     store(&bench.file, 3 * BS, &block);
     let (kind, found, first) = bench.only();
     assert_eq!((kind, found), (FaultKind::Misplaced, faults(1, 3 * BS)));
-    assert_eq!(first.found, Found::MadeFor(9 * BS));
+    assert_eq!(first.found, FoundInstead::MadeFor(9 * BS));
 }
 
 #[test]
@@ -197,7 +200,7 @@ fn a_lost_write_of_a_second_pass_is_stale() {
     let (kind, found, first) = bench.only();
     assert_eq!((kind, found), (FaultKind::Stale, faults(2, 7 * BS)));
     assert_eq!(first.wanted, write(0, BLOCKS + 7));
-    assert_eq!(first.found, Found::Written(write(0, 7)));
+    assert_eq!(first.found, FoundInstead::Written(write(0, 7)));
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn what_an_earlier_trial_left_is_stale() {
     });
     let (kind, found, first) = bench.only();
     assert_eq!((kind, found), (FaultKind::Stale, faults(1, 30 * BS)));
-    assert_eq!(first.found, Found::Earlier);
+    assert_eq!(first.found, FoundInstead::Earlier);
 }
 
 #[test]
@@ -231,8 +234,8 @@ fn half_a_write_is_torn_whatever_was_there() {
     over_trial.signed.clear();
     let mut over_fill = bench(TrialSpec::default());
     for (bench, found) in [
-        (&mut over_trial, Found::Earlier),
-        (&mut over_fill, Found::Unknown),
+        (&mut over_trial, FoundInstead::Earlier),
+        (&mut over_fill, FoundInstead::Unknown),
     ] {
         bench.write(0, TRIAL, BLOCKS, |file, number, offset, block| {
             half(file, number, offset, block, 11);
@@ -248,7 +251,7 @@ fn half_a_write_is_torn_whatever_was_there() {
     let (kind, torn, first) = over_pass.only();
     assert_eq!((kind, torn), (FaultKind::Torn, faults(1, 11 * BS + 2048)));
     assert_eq!(first.wanted, write(0, BLOCKS + 11));
-    assert_eq!(first.found, Found::Written(write(0, 11)));
+    assert_eq!(first.found, FoundInstead::Written(write(0, 11)));
 }
 
 #[test]
@@ -256,7 +259,7 @@ fn atomic_writes_of_two_threads_do_not_mix() {
     for atomic in [false, true] {
         let mut bench = bench(TrialSpec {
             threads: 2,
-            layout: Layout::Overlapping,
+            layout: FileLayout::Overlapping,
             atomic,
             ..TrialSpec::default()
         });
@@ -279,8 +282,8 @@ fn atomic_writes_of_two_threads_do_not_mix() {
 #[test]
 fn what_never_came_is_lost() {
     for (fill, found) in [
-        (None, Found::Unknown),
-        (Some([0; BS as usize]), Found::Zeros),
+        (None, FoundInstead::Unknown),
+        (Some([0; BS as usize]), FoundInstead::Zeros),
     ] {
         let mut bench = bench(TrialSpec::default());
         bench.write(0, TRIAL, BLOCKS, |file, number, offset, block| {

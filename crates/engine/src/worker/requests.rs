@@ -3,8 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::flow::FlowPart;
-use super::rest::Pauses;
+use super::group_weights::FlowPart;
+use super::pauses::Pauses;
 use crate::request::{Action, Request};
 use iolab_host::clock::Clock;
 use iolab_workload::pattern::{Mix, Offsets, derive};
@@ -288,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use iolab_workload::trial::{Layout, Limit, Pattern};
+    use iolab_workload::trial::{FileLayout, Pattern, TrialLimit};
 
     /// Standard deviations of the binomial that a count may be off: about one false alarm in 5e8.
     const DEVIATIONS: f64 = 6.0;
@@ -307,7 +307,7 @@ mod tests {
                 read_percent,
                 pattern: Pattern::Rand,
                 bs_mix: Some(mix.clone()),
-                limit: Limit { requests: Some(1), ..Limit::default() },
+                limit: TrialLimit { requests: Some(1), ..TrialLimit::default() },
                 ..TrialSpec::default()
             };
             let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
@@ -359,15 +359,15 @@ mod tests {
             pattern in prop::sample::select(vec![
                 Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::RandReplace, Pattern::Zipf(1.2),
             ]),
-            layout in prop::sample::select(vec![Layout::Shared, Layout::Overlapping, Layout::Private]),
+            layout in prop::sample::select(vec![FileLayout::Shared, FileLayout::Overlapping, FileLayout::Private]),
         ) {
-            let offset = if layout == Layout::Private { 0 } else { offset * 4096 };
+            let offset = if layout == FileLayout::Private { 0 } else { offset * 4096 };
             let spec = TrialSpec {
                 seed, threads, pattern, layout, offset,
                 region: blocks * 4096,
                 read_percent: 50,
                 bs_mix: Some("4k:50,1k:20,8k:10,40k:20".parse().expect("a mix")),
-                limit: Limit { bytes: Some(1 << 20), ..Limit::default() },
+                limit: TrialLimit { bytes: Some(1 << 20), ..TrialLimit::default() },
                 ..TrialSpec::default()
             };
             spec.check().expect("possible");
@@ -375,7 +375,7 @@ mod tests {
             for worker in 0..threads {
                 let mut requests = Varied::new(&spec, worker, &Clock::of_rate(1.0));
                 let end = match layout {
-                    Layout::Private => spec.private_bytes(worker),
+                    FileLayout::Private => spec.private_bytes(worker),
                     _ => offset + spec.region,
                 };
                 while !requests.are_spent() {

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::open::Open;
+use super::open_loop::Open;
 use super::*;
 use crate::request::SystemFailure;
 use iolab_host::clock::Clock;
-use iolab_workload::trial::{Limit, Rate, TrialSpec};
+use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
 
 const DEPTH: u32 = 4;
 
@@ -90,9 +90,9 @@ fn run(keeps: usize, rate: Option<Rate>, latency: bool) -> (WorkerOutcome, Buffe
         depth: DEPTH,
         rate,
         latency,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(1000),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
-use iolab_storage::{Beside, Need, PrivateFiles, Target};
+use iolab_storage::{ExtraFiles, Need, PrivateFiles, Target};
 use iolab_workload::Result;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::trial::{
-    Allocate, Backend, CacheState, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
+    Allocate, Backend, CacheState, FileLayout, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 
 use crate::files::clock;
@@ -30,7 +30,7 @@ fn log(sync: SyncPolicy) -> TrialSpec {
 fn run(spec: &TrialSpec) -> Result<Outcome> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let private = match spec.layout {
-        Layout::Private => vec![PrivateFiles {
+        FileLayout::Private => vec![PrivateFiles {
             threads: spec.threads,
             bs: spec.bs,
             ranks: 1,
@@ -38,7 +38,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
         _ => Vec::new(),
     };
     let need = Need {
-        beside: Beside {
+        beside: ExtraFiles {
             private,
             fresh: spec.starts_fresh(),
         },
@@ -51,7 +51,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
     let left = std::fs::read_dir(directory.path()).expect("readable");
     let private = usize::try_from(spec.threads).expect("few");
     let own = match spec.layout {
-        Layout::Private => 1 + private,
+        FileLayout::Private => 1 + private,
         _ => 1,
     };
     assert_eq!(left.count(), own);
@@ -132,7 +132,7 @@ fn the_time_of_a_write_holds_that_of_its_sync() {
 #[test]
 fn a_new_file_is_filled_once() {
     for allocate in [Allocate::Append, Allocate::Preallocated] {
-        for (layout, threads) in [(Layout::Shared, 1), (Layout::Private, 4)] {
+        for (layout, threads) in [(FileLayout::Shared, 1), (FileLayout::Private, 4)] {
             for backend in [Backend::Sync, Backend::Psync, Backend::Pvsync2] {
                 let spec = TrialSpec {
                     allocate: Some(allocate),
@@ -140,9 +140,9 @@ fn a_new_file_is_filled_once() {
                     threads,
                     backend,
                     // Time for many passes: there is one.
-                    limit: Limit {
+                    limit: TrialLimit {
                         time: Some(std::time::Duration::from_secs(60)),
-                        ..Limit::default()
+                        ..TrialLimit::default()
                     },
                     ..log(SyncPolicy::Fdatasync)
                 };

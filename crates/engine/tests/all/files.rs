@@ -8,7 +8,7 @@ use iolab_host::clock::Clock;
 use iolab_storage::{Need, Target};
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
-use iolab_workload::trial::{Limit, TrialSpec};
+use iolab_workload::trial::{TrialLimit, TrialSpec};
 
 /// In the build folder, which lies on storage, where direct I/O has a chance; /tmp may be memory.
 pub(crate) fn folder() -> tempfile::TempDir {
@@ -37,9 +37,9 @@ pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 }
 
 /// A trial of so many requests.
-pub(crate) fn requests(count: u64) -> Limit {
-    Limit {
+pub(crate) fn requests(count: u64) -> TrialLimit {
+    TrialLimit {
         requests: Some(count),
-        ..Limit::default()
+        ..TrialLimit::default()
     }
 }

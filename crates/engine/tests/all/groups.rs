@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::{flags, trial};
+use iolab_engine::{flag_support, trial};
 use iolab_host::counters::{FileRange, residency};
 use iolab_host::page_cache;
 use iolab_storage::Target;
@@ -14,7 +14,9 @@ use iolab_workload::group::GroupSpec;
 use iolab_workload::operation::Operation;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Backend, CacheState, Layout, Limit, Pattern, Rate, TrialSpec};
+use iolab_workload::trial::{
+    Backend, CacheState, FileLayout, Pattern, Rate, TrialLimit, TrialSpec,
+};
 
 use crate::files::{clock, requests, scratch};
 use proptest::prelude::*;
@@ -45,7 +47,7 @@ fn cell(trials: Vec<TrialSpec>) -> CellSpec {
         groups: (1..).zip(trials).map(group).collect(),
         ..CellSpec::default()
     };
-    cell.trial = cell.together();
+    cell.trial = cell.merge_trials();
     cell.check().expect("a trial");
     cell
 }
@@ -111,7 +113,7 @@ fn groups_are_counted_apart_and_together() {
 #[test]
 fn waits_that_only_one_group_has_are_none_of_all() {
     let (_folder, target) = scratch(SIZE);
-    if let Err(error) = flags::trims(&target) {
+    if let Err(error) = flag_support::trims(&target) {
         return eprintln!("skipped: {error}");
     }
     let of = |rate| TrialSpec {
@@ -151,9 +153,9 @@ fn a_group_without_a_bound_ends_with_the_others() {
     }
     // Bound by time, both end by it.
     let timed = TrialSpec {
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_millis(30)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..spec(100)
     };
@@ -194,9 +196,9 @@ fn a_delayed_group_starts_later() {
 
 fn endless() -> TrialSpec {
     TrialSpec {
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_secs(3600)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..spec(100)
     }
@@ -291,7 +293,7 @@ fn writer() -> impl Strategy<Value = TrialSpec> {
             Just(Backend::Sync),
             Just(Backend::Mmap)
         ],
-        prop_oneof![Just(Layout::Shared), Just(Layout::Interleaved)],
+        prop_oneof![Just(FileLayout::Shared), Just(FileLayout::Interleaved)],
         0..100_u8,
         any::<u64>(),
         prop_oneof![Just(None), Just(Some(Rate::Requests(100_000)))],

@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use iolab_storage::{Beside, Need, PrivateFiles, Size, Target};
+use iolab_storage::{ExtraFiles, Need, PrivateFiles, Size, Target};
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
-    Backend, CacheState, Descriptors, Layout, Limit, Pattern, SyncPolicy, TrialSpec,
+    Backend, CacheState, Descriptors, FileLayout, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 
 use crate::files::{folder, run};
@@ -25,7 +25,7 @@ fn need(fresh: bool) -> Need {
         ranks: 1,
     });
     Need {
-        beside: Beside {
+        beside: ExtraFiles {
             private: private.to_vec(),
             fresh,
         },
@@ -44,7 +44,7 @@ fn scratch() -> (tempfile::TempDir, Target) {
     (directory, target)
 }
 
-fn spec(layout: Layout) -> TrialSpec {
+fn spec(layout: FileLayout) -> TrialSpec {
     TrialSpec {
         region: SIZE,
         threads: THREADS,
@@ -90,7 +90,7 @@ fn each_worker_writes_every_block_of_its_own_file() {
         let spec = TrialSpec {
             pattern,
             read_percent: 0,
-            ..spec(Layout::Private)
+            ..spec(FileLayout::Private)
         };
         let outcome = run(&spec, &target).expect("runs");
         assert_eq!(outcome.ended, Ended::Done);
@@ -123,7 +123,11 @@ fn each_worker_writes_every_block_of_its_own_file() {
 fn every_layout_reads_each_block_once_whoever_has_the_descriptor() {
     let (_directory, target) = scratch();
     for name in Backend::NAMES.iter().filter(|name| **name != "null") {
-        for layout in [Layout::Shared, Layout::Interleaved, Layout::Private] {
+        for layout in [
+            FileLayout::Shared,
+            FileLayout::Interleaved,
+            FileLayout::Private,
+        ] {
             for descriptors in [Descriptors::Private, Descriptors::Shared] {
                 let spec = TrialSpec {
                     backend: name.parse().expect("a name of the list"),
@@ -159,11 +163,11 @@ fn a_shared_position_is_never_moved_by_another() {
         pattern: Pattern::Rand,
         read_percent: 0,
         threads: 8,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(8 * SIZE / BLOCK),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
-        ..spec(Layout::Shared)
+        ..spec(FileLayout::Shared)
     };
     run(&spec, &target).expect("runs");
     let content = fs::read(target.path()).expect("readable");
@@ -178,8 +182,8 @@ fn writes_start_on_fresh_files_and_reads_on_the_filled_one() {
     let (directory, target) = scratch();
     let before = (sizes(directory.path()), stamps(directory.path()));
     for (layout, sync) in [
-        (Layout::Shared, SyncPolicy::None),
-        (Layout::Private, SyncPolicy::End),
+        (FileLayout::Shared, SyncPolicy::None),
+        (FileLayout::Private, SyncPolicy::End),
     ] {
         let spec = TrialSpec {
             read_percent: 0,
@@ -260,11 +264,11 @@ fn what_cannot_be_is_refused() {
 
     let plain = Need {
         write: false,
-        beside: Beside::default(),
+        beside: ExtraFiles::default(),
         ..need(false)
     };
     let file = Target::open(&path, &plain).expect("to read");
-    let error = run(&spec(Layout::Private), &file).expect_err("no files beside it");
+    let error = run(&spec(FileLayout::Private), &file).expect_err("no files beside it");
     assert_eq!(error.kind(), Kind::Usage);
 
     let huge = Need {
@@ -278,14 +282,14 @@ fn what_cannot_be_is_refused() {
         (
             TrialSpec {
                 descriptors: Descriptors::Shared,
-                ..spec(Layout::Private)
+                ..spec(FileLayout::Private)
             },
             "descriptors=shared",
         ),
         (
             TrialSpec {
                 pattern: Pattern::Strided,
-                ..spec(Layout::Interleaved)
+                ..spec(FileLayout::Interleaved)
             },
             "strided",
         ),
@@ -293,7 +297,7 @@ fn what_cannot_be_is_refused() {
             TrialSpec {
                 offset: BLOCK,
                 region: SIZE - BLOCK,
-                ..spec(Layout::Private)
+                ..spec(FileLayout::Private)
             },
             "offset",
         ),

@@ -8,7 +8,9 @@ use iolab_storage::Target;
 use iolab_workload::Kind;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{Arrivals, RATE_MAX, Rate};
-use iolab_workload::trial::{Backend, Batch, CacheState, Limit, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{
+    Backend, Batch, CacheState, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+};
 
 use crate::files::{requests, run, scratch};
 
@@ -91,9 +93,9 @@ fn a_time_bound_ends_what_would_take_long() {
         let spec = TrialSpec {
             rate: Some(Rate::Requests(200)),
             threads: 2,
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(Duration::from_millis(100)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..variant
         };
@@ -117,9 +119,9 @@ fn no_storage_holds_the_greatest_rate() {
     for variant in variants(&target) {
         let spec = TrialSpec {
             rate: Some(Rate::Requests(RATE_MAX)),
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(Duration::from_millis(20)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..variant
         };

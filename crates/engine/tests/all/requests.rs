@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use iolab_engine::{flags, trial};
+use iolab_engine::{flag_support, trial};
 use iolab_storage::{Consent, Need, Target};
 use iolab_workload::cpus::Cpus;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::trial::{
-    Advice, Backend, CacheState, IoPriority, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
-    TrimBy,
+    Advice, Backend, CacheState, FileLayout, IoPriority, Pattern, Rate, SyncPolicy, TrialLimit,
+    TrialSpec, TrimBy,
 };
 
 use crate::files::{self, clock, folder, requests, scratch};
@@ -56,9 +56,9 @@ fn requests_of_several_sizes_are_counted_by_size_and_by_bytes() {
                 pattern: Pattern::Rand,
                 read_percent: 60,
                 bs_mix: Some("4k:50,16k:30,64k:20/8k:100".parse().expect("a mix")),
-                limit: Limit {
+                limit: TrialLimit {
                     requests: Some(2000),
-                    ..Limit::default()
+                    ..TrialLimit::default()
                 },
                 ..spec()
             };
@@ -90,9 +90,9 @@ fn a_mix_ends_with_its_bytes() {
         let spec = TrialSpec {
             threads: 2,
             bs_mix: Some("4k:50,64k:50".parse().expect("a mix")),
-            limit: Limit {
+            limit: TrialLimit {
                 bytes,
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..spec()
         };
@@ -113,9 +113,9 @@ fn threads_pause_as_often_as_asked() {
                 threads: 2,
                 thinktime: Some(Duration::from_micros(200)),
                 thinktime_every: 5,
-                limit: Limit {
+                limit: TrialLimit {
                     requests: Some(100),
-                    ..Limit::default()
+                    ..TrialLimit::default()
                 },
                 ..spec()
             };
@@ -134,9 +134,9 @@ fn bursts_leave_pauses_that_end_with_the_trial() {
     let spec = TrialSpec {
         backend: Backend::Null,
         bursts: "1ms/2ms".parse().ok(),
-        limit: Limit {
+        limit: TrialLimit {
             time: Some(Duration::from_millis(30)),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..spec()
     };
@@ -184,9 +184,9 @@ proptest! {
             seed, bs, offset, region, threads, pattern, trim_by, backend,
             read_percent: 0,
             trim_percent: 100,
-            layout: Layout::Overlapping,
+            layout: FileLayout::Overlapping,
             cache: CacheState::Cold,
-            limit: Limit { requests: Some(2 * blocks), ..Limit::default() },
+            limit: TrialLimit { requests: Some(2 * blocks), ..TrialLimit::default() },
             ..TrialSpec::default()
         };
         let bytes = offset + region + behind * 1000;
@@ -218,9 +218,9 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
         pattern: Pattern::Rand,
         read_percent: 50,
         trim_percent: 40,
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(1000),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..spec()
     };
@@ -251,7 +251,7 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
 #[test]
 fn intervals_hold_what_every_operation_did() {
     let (_folder, target) = scratch(REGION);
-    if let Err(error) = flags::trims(&target) {
+    if let Err(error) = flag_support::trims(&target) {
         return eprintln!("skipped: {error}");
     }
     for rate in [None, Some(Rate::Requests(20_000))] {

@@ -14,7 +14,7 @@ use iolab_workload::operation::Moved;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::series::Interval;
 use iolab_workload::trial::{
-    Backend, Batch, BufferInit, CacheState, Content, Limit, Pattern, SyncPolicy, TrialSpec,
+    Backend, Batch, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 use iolab_workload::{Kind, Result};
 
@@ -198,15 +198,15 @@ fn bounds_hold_over_all_threads() {
     };
     let counted = run(&limited(requests(1000)), &target).expect("runs");
     assert_eq!(counted.requests(), 1000);
-    let bytes = Limit {
+    let bytes = TrialLimit {
         bytes: Some(3 * SIZE + 1),
-        ..Limit::default()
+        ..TrialLimit::default()
     };
     let sized = run(&limited(bytes), &target).expect("runs");
     assert_eq!(sized.bytes(), 3 * SIZE + BLOCK);
-    let time = Limit {
+    let time = TrialLimit {
         time: Some(Duration::from_millis(50)),
-        ..Limit::default()
+        ..TrialLimit::default()
     };
     let timed = run(&limited(time), &target).expect("runs");
     assert_eq!(timed.ended, Ended::Time);
@@ -557,9 +557,9 @@ fn untimed_trials_keep_their_bounds() {
         limit,
         ..spec()
     };
-    let time = Limit {
+    let time = TrialLimit {
         time: Some(Duration::from_millis(50)),
-        ..Limit::default()
+        ..TrialLimit::default()
     };
     let timed = run(&untimed(time), &target).expect("runs");
     assert_eq!(timed.ended, Ended::Time);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use iolab_storage::Target;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
-    Backend, Batch, CacheState, Layout, Limit, Pattern, Rate, SyncPolicy, TrialSpec,
+    Backend, Batch, CacheState, FileLayout, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec,
 };
 
 use crate::files::{run, scratch};
@@ -88,9 +88,9 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
                 depth,
                 sync,
                 batch: Batch::One,
-                limit: Limit {
+                limit: TrialLimit {
                     requests: Some(500),
-                    ..Limit::default()
+                    ..TrialLimit::default()
                 },
                 ..writes()
             };
@@ -105,13 +105,13 @@ fn threads_that_write_the_same_blocks_leave_one_of_their_writes() {
     for pattern in [Pattern::Seq, Pattern::Rand, Pattern::Strided] {
         let spec = TrialSpec {
             pattern,
-            layout: Layout::Overlapping,
+            layout: FileLayout::Overlapping,
             skip: BS,
             region: 16 * BS,
             threads: 4,
-            limit: Limit {
+            limit: TrialLimit {
                 requests: Some(2000),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..writes()
         };
@@ -148,9 +148,9 @@ fn loops_with_and_without_a_rate_are_verified() {
         let spec = TrialSpec {
             rate,
             latency,
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(Duration::from_millis(50)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             bs: 3 * 512,
             ..writes()

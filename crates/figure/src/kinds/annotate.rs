@@ -9,16 +9,16 @@ use iolab_analysis::thresholds::Threshold;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::trial::CacheState;
 
-use super::super::Run;
-use super::super::data::{Data, Parts, Row};
-use super::super::model::{Along, Bend, Line, Model, Series};
+use super::super::FigureRun;
+use super::super::data::{CellValues, Data, Parts};
+use super::super::model::{Along, Bend, FigureModel, ReferenceLine, Series};
 
 /// Most curves whose bends are looked for: each takes time, and more would hide the figure.
 const CURVES_MAX: usize = 3;
 
 /// A line for each ceiling that binds one of these cells in this quantity.
-pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Response) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> {
+    let mut lines: Vec<ReferenceLine> = Vec::new();
     for row in rows {
         let Some(at) = ceiling(row, quantity) else {
             continue;
@@ -39,7 +39,7 @@ pub(super) fn ceilings(rows: &[&Row<'_>], quantity: Response) -> Vec<Line> {
 }
 
 /// The ceiling of a cell, where it is one of the quantity drawn.
-pub(super) fn ceiling(row: &Row<'_>, quantity: Response) -> Option<f64> {
+pub(super) fn ceiling(row: &CellValues<'_>, quantity: Response) -> Option<f64> {
     let is_iops = match quantity {
         Response::Throughput => false,
         Response::Iops => true,
@@ -52,8 +52,8 @@ pub(super) fn ceiling(row: &Row<'_>, quantity: Response) -> Option<f64> {
 /// Adds the bends of the curves of one run, and the thresholds: all of them where memory and not a device was read, else
 /// those that a bend coincides with.
 pub(super) fn thresholds_and_bends(
-    model: &mut Model,
-    runs: &[Run<'_>],
+    model: &mut FigureModel,
+    runs: &[FigureRun<'_>],
     data: &Data<'_>,
     parts: &Parts,
 ) {
@@ -76,7 +76,7 @@ pub(super) fn thresholds_and_bends(
     for threshold in &run.analysis().thresholds {
         if from_memory || suspects.contains(threshold) {
             for panel in &mut model.panels {
-                panel.lines.push(Line {
+                panel.lines.push(ReferenceLine {
                     along: Along::Y,
                     at: threshold.bytes as f64,
                     label: short(threshold.name).to_owned(),
@@ -87,7 +87,7 @@ pub(super) fn thresholds_and_bends(
 }
 
 /// Adds the bends to the series that they belong to; gives the thresholds they coincide with.
-fn add_bends(model: &mut Model, analysis: &Analysis, bends: &Bends) -> Vec<Threshold> {
+fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec<Threshold> {
     let mut suspects = Vec::new();
     for curve in bendable(analysis) {
         let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {

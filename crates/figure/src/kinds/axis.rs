@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
+use super::super::labels::{self, Measure};
 use super::super::model::{Axis, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words::{self, Measure};
 use crate::scale::spans_decades;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Counts that span at least this factor stand on a log axis.
 const LOG_COUNTS: f64 = 8.0;
@@ -50,13 +50,13 @@ pub(super) fn single() -> FactorAxis<'static> {
 
 /// The axis along a factor with these levels.
 pub(super) fn of_factor<'a>(name: &str, levels: Vec<&'a str>, options: &Options) -> FactorAxis<'a> {
-    let places = levels.iter().map(|level| words::position(name, level));
+    let places = levels.iter().map(|level| labels::position(name, level));
     match places.collect() {
         Some(places) => numbers(name, levels, places, options),
         None => names(
             levels,
-            |level| plain(level).into_owned(),
-            words::capital(&words::noun(name)),
+            |level| escape_control(level).into_owned(),
+            labels::capital(&labels::noun(name)),
             true,
         ),
     }
@@ -93,7 +93,7 @@ fn numbers<'a>(
 ) -> FactorAxis<'a> {
     let least = places.iter().copied().fold(f64::INFINITY, f64::min);
     let most = places.iter().copied().fold(0.0, f64::max);
-    let measure = words::measure(name);
+    let measure = labels::measure(name);
     let suits_log = measure == Measure::Size || most >= LOG_COUNTS * least;
     let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
     if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
@@ -101,11 +101,11 @@ fn numbers<'a>(
         let mut order: Vec<usize> = (0..levels.len()).collect();
         order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
         let sorted = order.into_iter().map(|i| levels[i]).collect();
-        let label = words::axis(name);
+        let label = labels::axis(name);
         let written = |level: &str| {
-            let place = words::position(name, level);
+            let place = labels::position(name, level);
             match measure {
-                Measure::Size => place.map_or_else(String::new, words::size),
+                Measure::Size => place.map_or_else(String::new, labels::size),
                 _ => level.to_owned(),
             }
         };
@@ -117,7 +117,7 @@ fn numbers<'a>(
     sorted.dedup();
     FactorAxis {
         axis: Axis {
-            label: words::axis(name),
+            label: labels::axis(name),
             scale: if is_log {
                 Scale::log(values())
             } else {
@@ -155,13 +155,13 @@ pub(super) fn of_quantity(
     } else {
         Scale::linear(values.iter().copied(), from_zero)
     };
-    let noun = words::capital(&words::of_response(quantity));
+    let noun = labels::capital(&labels::of_response(quantity));
     let (label, ticks) = match quantity {
         Response::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
         Response::Iops => (noun, Ticks::Number),
         _ if is_log => (noun, Ticks::Time),
         _ => {
-            let (factor, unit) = words::time_unit(scale.ends().1);
+            let (factor, unit) = labels::time_unit(scale.ends().1);
             (format!("{noun} ({unit})"), Ticks::TimeIn { factor })
         }
     };

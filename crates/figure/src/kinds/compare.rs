@@ -6,12 +6,12 @@ use iolab_analysis::equivalence::MARGINS;
 use iolab_workload::quantity::{format_p, significant};
 use iolab_workload::{Error, Result};
 
+use super::super::labels::{self, Measure};
 use super::super::model::{
-    Arrangement, Axis, Band, Look, Mark, Model, Origin, Panel, Series, Ticks,
+    Arrangement, Axis, Band, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words::{self, Measure};
 use super::axis::{self, FactorAxis};
 use super::line_across;
 
@@ -52,7 +52,7 @@ impl<'a> Cells<'a> {
             levels
         };
         let worth = |i: &usize| {
-            let numeric = words::measure(&factors[*i]) != Measure::Name;
+            let numeric = labels::measure(&factors[*i]) != Measure::Name;
             (numeric, levels(*i).len())
         };
         let x = match &options.x {
@@ -117,7 +117,7 @@ impl<'a> Cells<'a> {
             .map(|(_, name)| name);
         let named: Vec<String> = factors
             .zip(other)
-            .map(|(f, level)| words::level(f, level))
+            .map(|(f, level)| labels::level(f, level))
             .collect();
         named.join(", ")
     }
@@ -168,7 +168,7 @@ impl<'a> Cells<'a> {
 ///
 /// # Errors
 /// Of kind usage when no cell has a ratio.
-pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Result<Model> {
+pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
     let ratios = ratio_panel(&cells, options)?;
     let mut panels = Vec::new();
@@ -191,14 +191,17 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
     let margins = if is_programs(comparison) {
         String::new()
     } else {
-        format!("; shaded: within {}", words::share(comparison.terms.margin))
+        format!(
+            "; shaded: within {}",
+            labels::share(comparison.terms.margin)
+        )
     };
-    Ok(Model {
+    Ok(FigureModel {
         description: cells.description("Ratio"),
         unit: quantity.map_or("", Response::unit).to_owned(),
         arrangement: Arrangement::Stack,
         note: format!("Medians{intervals}{margins}."),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
@@ -318,7 +321,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     panel.weight = if single { 0.7 } else { 1.0 };
     panel.lines.push(line_across(1.0, ""));
     if is_programs(comparison) {
-        let line = |margin: &f64| line_across(1.0 + margin, &words::share(*margin));
+        let line = |margin: &f64| line_across(1.0 + margin, &labels::share(*margin));
         panel.lines.extend(MARGINS.iter().map(line));
     } else {
         panel.bands.push(Band {
@@ -334,7 +337,10 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
 ///
 /// # Errors
 /// Of kind usage when no cell has one.
-pub(in super::super) fn p_values(comparison: &Comparison, options: &Options) -> Result<Model> {
+pub(in super::super) fn p_values(
+    comparison: &Comparison,
+    options: &Options,
+) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
     let test = comparison.terms.deciding();
     let x = &cells.along.axis;
@@ -384,11 +390,11 @@ pub(in super::super) fn p_values(comparison: &Comparison, options: &Options) -> 
         return Err(Error::usage("no cell has a p value")
             .hint("a test needs two trials on each side at least"));
     }
-    Ok(Model {
+    Ok(FigureModel {
         description: cells.description("p values of the difference"),
         note: format!(
             "Not adjusted for the number of cells; smaller values are drawn at {P_MIN}. A small p shows that there is a difference, not that it matters."
         ),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }

@@ -6,12 +6,12 @@ use iolab_analysis::analysis::Response;
 use iolab_record::SampleSeries;
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
-use super::super::data::{Data, Parts, Row, measured};
-use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::FigureRun;
+use super::super::data::{CellValues, Data, Parts, measured};
+use super::super::labels;
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
 use super::axis;
 
 /// Most points of a figure, over all trials.
@@ -25,7 +25,7 @@ const INTERVALS_MIN: usize = 2;
 ///
 /// # Errors
 /// Of kind usage when no trial was long enough to have a course.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let data = Data::new(runs, Response::Throughput)?;
     let parts = Parts::without_x(&data, options)?;
     let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
@@ -41,7 +41,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             let place = names.iter().position(|name| *name == level).unwrap_or(0);
             let name = parts
                 .series
-                .map_or_else(String::new, |i| words::level(data.factors[i], level));
+                .map_or_else(String::new, |i| labels::level(data.factors[i], level));
             for trial in trials_of[row.run]
                 .get(&row.cell.cell.id)
                 .into_iter()
@@ -77,7 +77,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     for panel in &mut panels {
         (panel.x, panel.y) = (x.clone(), y.clone());
     }
-    Ok(Model {
+    Ok(FigureModel {
         description: format!(
             "{} inside the trials",
             super::subject(runs, Response::Throughput)
@@ -85,13 +85,13 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         legend: super::legend(&data, parts.series),
         unit: Response::Throughput.unit().to_owned(),
         note: "A line for each measured trial.".to_owned(),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
 /// Time since the start of a trial, given in ns.
 fn time_axis(most: f64) -> Axis {
-    let (factor, unit) = words::time_unit(most);
+    let (factor, unit) = labels::time_unit(most);
     Axis {
         label: format!("Time in the trial ({unit})"),
         scale: Scale::linear([0.0, most].into_iter(), true),
@@ -100,7 +100,7 @@ fn time_axis(most: f64) -> Axis {
 }
 
 /// The measured trials of each cell that have a course.
-fn by_cell<'a>(run: &Run<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
+fn by_cell<'a>(run: &FigureRun<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
     let cells: HashMap<i64, i64> = measured(run).map(|s| (s.id, s.cell)).collect();
     let mut all: HashMap<i64, Vec<&'a SampleSeries>> = HashMap::new();
     for series in run.series {
@@ -112,7 +112,7 @@ fn by_cell<'a>(run: &Run<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
 }
 
 /// Throughput of each interval, in its middle.
-fn points(trial: &SampleSeries, row: &Row<'_>, most: usize) -> Vec<Mark> {
+fn points(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> {
     let folded = trial.series.clone().folded(most);
     let intervals = folded.intervals.iter();
     intervals

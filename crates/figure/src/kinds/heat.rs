@@ -4,11 +4,11 @@ use iolab_analysis::analysis::Response;
 use iolab_workload::quantity::significant;
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
+use super::super::FigureRun;
 use super::super::data::{Data, Parts, verdict};
-use super::super::model::{Field, Model, Origin, Panel};
+use super::super::labels;
+use super::super::model::{Field, FigureModel, Origin, Panel};
 use super::super::options::Options;
-use super::super::words;
 use super::axis::{self, FactorAxis};
 use super::response::center;
 
@@ -16,7 +16,7 @@ use super::response::center;
 ///
 /// # Errors
 /// Of kind usage when fewer than two factors vary.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     let data = Data::new(runs, quantity)?;
     let parts = Parts::of(&data, options)?;
@@ -64,16 +64,16 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         Response::Throughput => ", MB/s",
         _ => "",
     };
-    Ok(Model {
+    Ok(FigureModel {
         description: format!(
             "{} by {} and {}",
             super::subject(runs, quantity),
-            words::noun(data.factors[x]),
-            words::noun(data.factors[y])
+            labels::noun(data.factors[x]),
+            labels::noun(data.factors[y])
         ),
         unit: quantity.unit().to_owned(),
-        note: format!("Colour: {}{unit}{corner}.", words::of_response(quantity)),
-        ..Model::of(panels)
+        note: format!("Colour: {}{unit}{corner}.", labels::of_response(quantity)),
+        ..FigureModel::of(panels)
     })
 }
 
@@ -83,17 +83,17 @@ fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
     let mut levels = data.levels(factor);
     let numeric = data.positions(factor).is_some();
     if numeric {
-        let place = |level: &&str| words::position(name, level).unwrap_or(0.0);
+        let place = |level: &&str| labels::position(name, level).unwrap_or(0.0);
         levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
     }
-    let written = |level: &str| match (words::measure(name), words::position(name, level)) {
-        (words::Measure::Size, Some(bytes)) => words::size(bytes),
-        _ => words::level(name, level),
+    let written = |level: &str| match (labels::measure(name), labels::position(name, level)) {
+        (labels::Measure::Size, Some(bytes)) => labels::size(bytes),
+        _ => labels::level(name, level),
     };
     let label = if numeric {
-        words::axis(name)
+        labels::axis(name)
     } else {
-        words::capital(&words::noun(name))
+        labels::capital(&labels::noun(name))
     };
     axis::names(levels, written, label, true)
 }

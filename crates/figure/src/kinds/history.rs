@@ -1,15 +1,15 @@
 //! An experiment over time: the median of each cell in each run, and where the level shifts.
 
-use iolab_analysis::history::{Line, Trajectory};
+use iolab_analysis::history::{ExperimentLine, Trajectory};
 use iolab_workload::{Error, Result};
 
+use super::super::labels;
 use super::super::model::{
-    Along, Axis, Line as Reference, Look, Mark, Model, Origin, Panel, Series, Ticks,
+    Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine as Reference, Series, Ticks,
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Most cells that get a line of their own; where there are more, only all of them together have one.
 const CELLS_MAX: usize = 8;
@@ -20,7 +20,7 @@ const DATES_MAX: usize = 4;
 ///
 /// # Errors
 /// Of kind usage when no run has a value.
-pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
+pub(in super::super) fn model(line: &ExperimentLine, options: &Options) -> Result<FigureModel> {
     let relative = line.cells.len() > 1;
     let shown: Vec<&Trajectory> = match &line.overall {
         Some(overall) if line.cells.len() > CELLS_MAX => vec![overall],
@@ -44,7 +44,7 @@ pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
         y = Axis {
             label: format!(
                 "{} / median of the runs",
-                words::capital(&words::of_response(line.response))
+                labels::capital(&labels::of_response(line.response))
             ),
             scale: Scale::linear(values.iter().copied(), false),
             ticks: Ticks::Ratio,
@@ -67,19 +67,24 @@ pub(in super::super) fn model(line: &Line, options: &Options) -> Result<Model> {
         0 => String::new(),
         _ => " Upright lines: shifts of a level.".to_owned(),
     };
-    Ok(Model {
+    Ok(FigureModel {
         description: format!(
             "{}: {}, median of each run in the order of time",
-            plain(&line.experiment),
-            words::of_response(line.response)
+            escape_control(&line.experiment),
+            labels::of_response(line.response)
         ),
         unit: if relative { "" } else { line.response.unit() }.to_owned(),
         note: format!("Each mark is the median of one run.{shifts}"),
-        ..Model::of(vec![panel])
+        ..FigureModel::of(vec![panel])
     })
 }
 
-fn series(line: &Line, trajectory: &Trajectory, place: usize, relative: bool) -> Option<Series> {
+fn series(
+    line: &ExperimentLine,
+    trajectory: &Trajectory,
+    place: usize,
+    relative: bool,
+) -> Option<Series> {
     let medians: Vec<f64> = trajectory
         .points
         .iter()
@@ -93,7 +98,7 @@ fn series(line: &Line, trajectory: &Trajectory, place: usize, relative: bool) ->
     };
     let name = match trajectory.levels.is_empty() {
         true if relative => "all cells".to_owned(),
-        _ => plain(&line.label(trajectory)).into_owned(),
+        _ => escape_control(&line.label(trajectory)).into_owned(),
     };
     let point = |(run, point): (usize, &Option<iolab_analysis::history::RunPoint>)| {
         let point = point.as_ref()?;
@@ -110,12 +115,12 @@ fn series(line: &Line, trajectory: &Trajectory, place: usize, relative: bool) ->
                 cell: None,
                 n: Some(point.trials),
                 verdict: String::new(),
-                x: plain(start).into_owned(),
+                x: escape_control(start).into_owned(),
                 text: match trajectory.levels.is_empty() && relative {
-                    true => format!("{}, {name}: x{:.3}", plain(start), point.median),
+                    true => format!("{}, {name}: x{:.3}", escape_control(start), point.median),
                     false => format!(
                         "{}, {name}: {}",
-                        plain(start),
+                        escape_control(start),
                         line.response.format(point.median)
                     ),
                 },
@@ -140,7 +145,7 @@ fn series(line: &Line, trajectory: &Trajectory, place: usize, relative: bool) ->
 }
 
 /// The runs side by side, with the dates of some.
-fn dates(line: &Line) -> Axis {
+fn dates(line: &ExperimentLine) -> Axis {
     let runs = line.runs.len();
     let step = runs.div_ceil(DATES_MAX).max(1);
     let start = |run: usize| line.runs.get(run).map_or("", |run| &run.started_utc);
@@ -150,12 +155,12 @@ fn dates(line: &Line) -> Axis {
     let one_day = runs > 1 && day(0) == day(last);
     let name = |run: usize| {
         let time = start(run).get(11..19).filter(|_| one_day);
-        plain(time.unwrap_or(day(run))).into_owned()
+        escape_control(time.unwrap_or(day(run))).into_owned()
     };
     let names = (0..runs).step_by(step);
     Axis {
         label: match one_day {
-            true => format!("Run of {}, in the order of time", plain(day(0))),
+            true => format!("Run of {}, in the order of time", escape_control(day(0))),
             false => "Run, in the order of time".to_owned(),
         },
         scale: Scale::Linear {

@@ -6,12 +6,12 @@ use iolab_record::{LatencyOf, Operation, RequestTime};
 use iolab_workload::quantity::format_ns;
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
-use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Axis, Look, Mark, Model, Note, Origin, Panel, Series, Ticks};
+use super::super::FigureRun;
+use super::super::data::{CellValues, Data, Parts, verdict};
+use super::super::labels;
+use super::super::model::{Axis, FigureModel, Look, Mark, Note, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
 use super::axis;
 
 /// Percentiles that are marked on every curve.
@@ -36,7 +36,7 @@ pub(in super::super) enum View {
 
 /// All requests of a cell, in ns.
 struct Distribution<'a> {
-    row: &'a Row<'a>,
+    row: &'a CellValues<'a>,
     histogram: &'a Histogram<u64>,
 }
 
@@ -44,7 +44,11 @@ struct Distribution<'a> {
 ///
 /// # Errors
 /// Of kind usage: no latencies in the run files, or more cells than can be distinguished.
-pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -> Result<Model> {
+pub(in super::super) fn model(
+    runs: &[FigureRun<'_>],
+    view: View,
+    options: &Options,
+) -> Result<FigureModel> {
     let data = Data::new(runs, Response::Latency)?;
     let parts = Parts::without_x(&data, options)?;
     let mut cells = Vec::new();
@@ -68,7 +72,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
             let place = names.iter().position(|name| *name == level).unwrap_or(0);
             let name = parts
                 .series
-                .map_or_else(String::new, |i| words::level(data.factors[i], level));
+                .map_or_else(String::new, |i| labels::level(data.factors[i], level));
             panel.series.push(curve(cell, view, place, name));
         }
         panels.push(panel);
@@ -77,7 +81,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
         name_marks(&mut panels);
     }
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
-    Ok(Model {
+    Ok(FigureModel {
         description: format!(
             "{}: distribution of {} over {requests} requests",
             runs.first()
@@ -89,15 +93,15 @@ pub(in super::super) fn model(runs: &[Run<'_>], view: View, options: &Options) -
         hollow: super::hollow(cells.iter().map(|cell| cell.row.cell)),
         note: format!(
             "{} requests of all trials together.",
-            words::number(requests as f64)
+            labels::number(requests as f64)
         ),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
 /// Response time where a rate was set, else service time.
-fn what(runs: &[Run<'_>]) -> &'static str {
-    let open = |run: &Run<'_>| {
+fn what(runs: &[FigureRun<'_>]) -> &'static str {
+    let open = |run: &FigureRun<'_>| {
         run.analysis()
             .cells
             .iter()
@@ -112,7 +116,7 @@ fn what(runs: &[Run<'_>]) -> &'static str {
 
 /// The requests of a cell's trials together: response times where there are any, else service times, of the direction
 /// with more of them. `None` where nothing was recorded.
-fn all<'a>(run: &Run<'a>, row: &Row<'_>) -> Option<&'a Histogram<u64>> {
+fn all<'a>(run: &FigureRun<'a>, row: &CellValues<'_>) -> Option<&'a Histogram<u64>> {
     let cell = row.cell.cell.id;
     let of = |operation, quantity| {
         let of = LatencyOf {
@@ -251,7 +255,7 @@ fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin
 
 /// A percentile as people write it: `p99.9`.
 fn percentile(quantile: f64) -> String {
-    format!("p{}", words::number((quantile * 1e8).round() / 1e6))
+    format!("p{}", labels::number((quantile * 1e8).round() / 1e6))
 }
 
 /// Names the marked percentiles where there are few.
@@ -268,7 +272,7 @@ fn name_marks(panels: &mut [Panel]) {
                 panel.notes.push(Note {
                     x: point.x,
                     y: point.y,
-                    text: format!("{} {}", point.origin.x, words::time(point.x)),
+                    text: format!("{} {}", point.origin.x, labels::time(point.x)),
                     place: series.place,
                 });
             }

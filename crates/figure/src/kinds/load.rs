@@ -3,12 +3,12 @@
 use iolab_analysis::analysis::Response;
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
-use super::super::data::{Data, Parts, Row, Values, verdict};
-use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::FigureRun;
+use super::super::data::{CellValues, Data, Parts, Values, verdict};
+use super::super::labels;
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
 use super::response::{center, interval, references};
 
 /// The factors that make load, the first that varies.
@@ -19,7 +19,7 @@ const LOADS: [&str; 3] = ["rate", "depth", "threads"];
 ///
 /// # Errors
 /// Of kind usage: no factor that makes load varies, or no latencies.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Latency);
     let data = Data::new(runs, quantity)?;
     let load = load(&data, options)?;
@@ -59,8 +59,8 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         panel.series = own.map(|line| line.series()).collect();
         panels.push(panel);
     }
-    let noun = words::noun(data.factors[load]);
-    Ok(Model {
+    let noun = labels::noun(data.factors[load]);
+    Ok(FigureModel {
         description: format!(
             "{} against throughput as {noun} grows",
             super::subject(runs, quantity)
@@ -72,19 +72,19 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             "Medians over the trials; bars: 95 % interval; {noun} from {}.",
             ends(&data, load)
         ),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
 /// A line before it is in a panel.
-struct Line {
+struct LoadLine {
     panel: Vec<String>,
     name: String,
     place: usize,
     points: Vec<Mark>,
 }
 
-impl Line {
+impl LoadLine {
     fn series(&self) -> Series {
         Series {
             name: self.name.clone(),
@@ -133,14 +133,14 @@ fn x_axis(values: &[f64], options: &Options) -> Axis {
 }
 
 fn lines_of(
-    runs: &[Run<'_>],
+    runs: &[FigureRun<'_>],
     data: &Data<'_>,
     parts: &Parts,
     load: usize,
     options: &Options,
     single: bool,
-) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+) -> Vec<LoadLine> {
+    let mut lines: Vec<LoadLine> = Vec::new();
     let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
     let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
     let rates: Vec<Values> = rates.collect();
@@ -150,12 +150,12 @@ fn lines_of(
             Some(i) => {
                 let place = levels.iter().position(|level| *level == row.levels[i]);
                 (
-                    words::level(data.factors[i], row.levels[i]),
+                    labels::level(data.factors[i], row.levels[i]),
                     place.unwrap_or(0),
                 )
             }
             None if single => (
-                words::short(data.quantity).to_owned(),
+                labels::short(data.quantity).to_owned(),
                 usize::from(data.quantity != Response::Latency),
             ),
             None => (String::new(), 0),
@@ -164,10 +164,10 @@ fn lines_of(
         let Some(point) = point(iops, data, row, load, options) else {
             continue;
         };
-        let same = |line: &&mut Line| line.place == place && line.panel == panel;
+        let same = |line: &&mut LoadLine| line.place == place && line.panel == panel;
         match lines.iter_mut().find(same) {
             Some(line) => line.points.push(point),
-            None => lines.push(Line {
+            None => lines.push(LoadLine {
                 panel: panel.iter().map(|level| (*level).to_owned()).collect(),
                 name,
                 place,
@@ -181,7 +181,7 @@ fn lines_of(
 fn point(
     iops: &[f64],
     data: &Data<'_>,
-    row: &Row<'_>,
+    row: &CellValues<'_>,
     load: usize,
     options: &Options,
 ) -> Option<Mark> {
@@ -199,8 +199,8 @@ fn point(
             x: Response::Iops.format(iops),
             text: format!(
                 "{}: {} {} at {}; n = {}; {verdict}",
-                words::level(data.factors[load], row.levels[load]),
-                words::short(data.quantity),
+                labels::level(data.factors[load], row.levels[load]),
+                labels::short(data.quantity),
                 data.quantity.format(value),
                 Response::Iops.format(iops),
                 row.summary.n

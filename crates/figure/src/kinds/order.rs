@@ -6,13 +6,13 @@ use iolab_analysis::analysis::Response;
 use iolab_workload::settings::cell_label;
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
+use super::super::FigureRun;
 use super::super::data::{Values, measured, verdict};
-use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::labels;
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Most cells that get a colour of their own.
 const CELLS_MAX: usize = 12;
@@ -24,7 +24,7 @@ const RUNS_MAX: usize = 12;
 ///
 /// # Errors
 /// Of kind usage when there is no trial.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     if runs.len() > RUNS_MAX {
         return Err(
@@ -37,7 +37,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     for run in runs {
         let mut panel = Panel::new(trials_axis(0), trials_axis(0));
         if runs.len() > 1 {
-            panel.title = plain(run.name).into_owned();
+            panel.title = escape_control(run.name).into_owned();
         }
         panel.series = series(run, quantity, options.y.is_none());
         hollow.extend(run.analysis().cells.iter().filter(|cell| cell.n > 0));
@@ -65,7 +65,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         }
     }
     let coloured = panels.iter().all(|panel| panel.series.len() > 1);
-    Ok(Model {
+    Ok(FigureModel {
         description: format!(
             "{}, every trial in the order of time",
             super::subject(runs, quantity)
@@ -83,7 +83,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             }
             _ => String::new(),
         },
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
@@ -108,7 +108,7 @@ fn y_axis(quantity: Response, values: &[f64], relative: bool, options: &Options)
     Axis {
         label: format!(
             "{} / median of its cell",
-            words::capital(&words::of_response(quantity))
+            labels::capital(&labels::of_response(quantity))
         ),
         scale: if is_log {
             Scale::log(values.iter().copied())
@@ -120,7 +120,7 @@ fn y_axis(quantity: Response, values: &[f64], relative: bool, options: &Options)
 }
 
 /// The trials of a run: a series per cell where they are few, else one for all.
-fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
+fn series(run: &FigureRun<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
     let cells = &run.analysis().cells;
     let relative = cells.len() > 1;
     let apart = cells.len() <= CELLS_MAX;
@@ -144,7 +144,7 @@ fn series(run: &Run<'_>, quantity: Response, is_response: bool) -> Vec<Series> {
             continue;
         };
         let name = cell_label(&run.analysis().factors, &cells[at].cell.levels);
-        let name = plain(&name);
+        let name = escape_control(&name);
         let place = if apart { at } else { 0 };
         let point = Mark {
             x: (i + 1) as f64,

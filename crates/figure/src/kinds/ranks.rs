@@ -7,12 +7,12 @@ use iolab_record::tables::Rank;
 use iolab_stats::median;
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
+use super::super::FigureRun;
 use super::super::data::verdict;
-use super::super::model::{Field, Model, Origin, Panel};
+use super::super::labels;
+use super::super::model::{Field, FigureModel, Origin, Panel};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
 use super::{axis, heat};
 
 /// Most panels of one figure, as elsewhere.
@@ -21,7 +21,7 @@ const PANELS_MAX: usize = 30;
 const ROWS_MAX: usize = 48;
 
 /// A row: its name, and the value of each block.
-struct Line {
+struct RankRow {
     name: String,
     values: Vec<(u32, f64)>,
 }
@@ -30,7 +30,7 @@ struct Line {
 ///
 /// # Errors
 /// Of kind usage when no cell was, or too many were.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let cells = || {
         let cells = runs.iter().flat_map(|run| {
             let own = run.analysis().cells.iter();
@@ -60,7 +60,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
                 .hint("set --y throughput, latency, p90, p99, p999 or max"),
         );
     }
-    let lines: Vec<Vec<Line>> = cells()
+    let lines: Vec<Vec<RankRow>> = cells()
         .map(|(_, _, ranks)| match latency {
             Some(latency) => lines_of_clients(ranks, latency),
             None => lines(ranks),
@@ -78,7 +78,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         .collect();
     let scale = axis::of_quantity(quantity, &values, true, options).scale;
     let mut hidden = 0;
-    let mut shown: Vec<Vec<Line>> = Vec::new();
+    let mut shown: Vec<Vec<RankRow>> = Vec::new();
     for mut lines in lines {
         if lines.len() > ROWS_MAX {
             hidden += lines.len() - ROWS_MAX;
@@ -119,7 +119,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         (None, true) => ", MB/s",
         (None, false) => ", MB/s, of the median rank of a host",
     };
-    Ok(Model {
+    Ok(FigureModel {
         description: match latency {
             Some(_) => "Latency of each client, by block".to_owned(),
             None => "Throughput of each rank or host, by block".to_owned(),
@@ -127,21 +127,21 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         unit: quantity.unit().to_owned(),
         note: format!(
             "Colour: {}{of_what}{}{left_out}.",
-            words::of_response(quantity),
+            labels::of_response(quantity),
             super::corner(cells().map(|(_, cell, _)| cell)),
         ),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
 /// The ranks of one host, or the hosts with the median of their ranks.
-fn lines(ranks: &CellRanks) -> Vec<Line> {
+fn lines(ranks: &CellRanks) -> Vec<RankRow> {
     let name = |host: &str, rank: u32| match ranks.hosts {
         1 => format!("rank {rank}"),
         _ => host.to_owned(),
     };
     if ranks.hosts == 1 {
-        let line = |series: &iolab_analysis::analysis::RankThroughput| Line {
+        let line = |series: &iolab_analysis::analysis::RankThroughput| RankRow {
             name: name(&series.host_name, series.rank),
             values: series.trials.clone(),
         };
@@ -158,7 +158,7 @@ fn lines(ranks: &CellRanks) -> Vec<Line> {
             median(&values.map(|(_, value)| *value).collect::<Vec<f64>>())
         };
         let values = first.trials.iter().enumerate();
-        Some(Line {
+        Some(RankRow {
             name: name(&first.host_name, first.rank),
             values: values
                 .filter_map(|(place, (block, _))| Some((*block, value(place)?)))
@@ -180,10 +180,10 @@ fn of_latency(quantity: Response) -> Option<fn(LatencySummary) -> u64> {
     }
 }
 
-fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> u64) -> Vec<Line> {
+fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> u64) -> Vec<RankRow> {
     let line = |client: &ClientAnalysis| {
         let values = client.latencies.iter();
-        Line {
+        RankRow {
             name: client.name.clone(),
             values: values
                 .map(|(block, summary)| (*block, latency(*summary) as f64))
@@ -195,8 +195,8 @@ fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> u64) -> Ve
 }
 
 /// Keeps the slowest rows, in their order.
-fn keep_slowest(lines: &mut Vec<Line>, quantity: Response) {
-    let center = |line: &Line| {
+fn keep_slowest(lines: &mut Vec<RankRow>, quantity: Response) {
+    let center = |line: &RankRow| {
         let values: Vec<f64> = line.values.iter().map(|(_, value)| *value).collect();
         let center = median(&values).unwrap_or(0.0);
         if quantity.is_time() { -center } else { center }
@@ -217,7 +217,7 @@ struct Rows<'a> {
     scale: Scale,
 }
 
-fn panel(factors: &[String], cell: &CellAnalysis, lines: &[Line], rows: &Rows<'_>) -> Panel {
+fn panel(factors: &[String], cell: &CellAnalysis, lines: &[RankRow], rows: &Rows<'_>) -> Panel {
     let mut blocks: Vec<u32> = lines
         .iter()
         .flat_map(|line| line.values.iter().map(|(block, _)| *block))

@@ -7,11 +7,11 @@ use iolab_stats::Summary;
 use iolab_workload::Result;
 use iolab_workload::quantity::counted;
 
-use super::super::Run;
-use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Line, Look, Mark, Model, Origin, Panel, Series};
+use super::super::FigureRun;
+use super::super::data::{CellValues, Data, Parts, verdict};
+use super::super::labels;
+use super::super::model::{FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series};
 use super::super::options::{Center, Options, Spread};
-use super::super::words;
 use super::annotate;
 use super::axis::{self, FactorAxis};
 
@@ -22,7 +22,7 @@ const BANDS_MAX: usize = 3;
 ///
 /// # Errors
 /// Of kind usage: nothing to draw, or factors that do not suit.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     let data = Data::new(runs, quantity)?;
     let parts = Parts::of(&data, options)?;
@@ -41,16 +41,16 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     let mut y = axis::of_quantity(quantity, &values, true, options);
     let level = runs.first().and_then(|run| run.level);
     if let Some(level) = level {
-        let noun = words::capital(&words::of_response(quantity));
+        let noun = labels::capital(&labels::of_response(quantity));
         y.label = y
             .label
-            .replacen(&noun, &words::capital(&words::of_level(&level.level)), 1);
+            .replacen(&noun, &labels::capital(&labels::of_level(&level.level)), 1);
     }
     let is_log = y.scale.is_log();
     let names = series_levels(&data, &parts);
     let mut panels = Vec::new();
     for key in parts.panels(&data) {
-        let rows: Vec<&Row<'_>> = data
+        let rows: Vec<&CellValues<'_>> = data
             .rows
             .iter()
             .filter(|row| parts.panel(row) == key)
@@ -60,8 +60,9 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         panel.lines = references(options);
         panel.lines.extend(annotate::ceilings(&rows, quantity));
         for (place, level) in names.iter().enumerate() {
-            let of_series = |row: &&&Row<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
-            let own: Vec<&Row<'_>> = rows.iter().filter(of_series).copied().collect();
+            let of_series =
+                |row: &&&CellValues<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
+            let own: Vec<&CellValues<'_>> = rows.iter().filter(of_series).copied().collect();
             if own.is_empty() {
                 continue;
             }
@@ -78,7 +79,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             };
             let name = parts
                 .series
-                .map_or_else(String::new, |i| words::level(data.factors[i], level));
+                .map_or_else(String::new, |i| labels::level(data.factors[i], level));
             let mut series = series(&data, &own, &along, parts.x, options);
             series.name = name;
             series.place = place;
@@ -93,12 +94,12 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             series.band.clear();
         }
     }
-    let mut model = Model {
+    let mut model = FigureModel {
         description: description(runs, &data, &parts, options),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     };
     annotate::thresholds_and_bends(&mut model, runs, &data, &parts);
     model.note = note(&model, &data, options);
@@ -136,7 +137,7 @@ fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
 }
 
 /// The lines that the options ask for.
-pub(super) fn references(options: &Options) -> Vec<Line> {
+pub(super) fn references(options: &Options) -> Vec<ReferenceLine> {
     options
         .references
         .iter()
@@ -168,7 +169,7 @@ pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64
 }
 
 /// All values of a row that are drawn.
-fn shown(row: &Row<'_>, over_names: bool, options: &Options) -> Vec<f64> {
+fn shown(row: &CellValues<'_>, over_names: bool, options: &Options) -> Vec<f64> {
     let mut shown = vec![center(&row.summary, options)];
     shown.extend(
         interval(&row.summary, options)
@@ -186,19 +187,19 @@ fn shown(row: &Row<'_>, over_names: bool, options: &Options) -> Vec<f64> {
 
 fn series(
     data: &Data<'_>,
-    rows: &[&Row<'_>],
+    rows: &[&CellValues<'_>],
     along: &FactorAxis<'_>,
     x: Option<usize>,
     options: &Options,
 ) -> Series {
-    let level = |row: &Row<'_>| x.map_or("", |i| row.levels[i]).to_owned();
-    let mut rows: Vec<(f64, &Row<'_>)> = rows
+    let level = |row: &CellValues<'_>| x.map_or("", |i| row.levels[i]).to_owned();
+    let mut rows: Vec<(f64, &CellValues<'_>)> = rows
         .iter()
         .map(|row| (along.place(&level(row)), *row))
         .collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let quartiles = |(x, row): &(f64, &Row<'_>)| (*x, row.summary.q1, row.summary.q3);
-    let trials = |(x, row): &(f64, &Row<'_>)| {
+    let quartiles = |(x, row): &(f64, &CellValues<'_>)| (*x, row.summary.q1, row.summary.q3);
+    let trials = |(x, row): &(f64, &CellValues<'_>)| {
         let x = *x;
         row.values
             .iter()
@@ -226,7 +227,7 @@ fn series(
     }
 }
 
-fn point(x: f64, row: &Row<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
+fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
     let value = center(&row.summary, options);
     let interval = interval(&row.summary, options);
     let verdict = verdict(row.cell);
@@ -255,7 +256,7 @@ fn point(x: f64, row: &Row<'_>, level: &str, quantity: Response, options: &Optio
 }
 
 /// What the marks are, below the figure.
-fn note(model: &Model, data: &Data<'_>, options: &Options) -> String {
+fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
     let counts = data.rows.iter().map(|row| row.summary.n);
     let (least, most) = counts.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
     let n = if least == most {
@@ -291,19 +292,24 @@ fn note(model: &Model, data: &Data<'_>, options: &Options) -> String {
     format!("{center} of n = {n} trials{bars}{band}{trials}.")
 }
 
-fn description(runs: &[Run<'_>], data: &Data<'_>, parts: &Parts, options: &Options) -> String {
+fn description(
+    runs: &[FigureRun<'_>],
+    data: &Data<'_>,
+    parts: &Parts,
+    options: &Options,
+) -> String {
     let mut text = super::subject(runs, data.quantity);
     if let Some(x) = parts.x {
-        text.push_str(&format!(" against {}", words::noun(data.factors[x])));
+        text.push_str(&format!(" against {}", labels::noun(data.factors[x])));
     }
     if let Some(series) = parts.series {
         let levels = data.levels(series).len();
         text.push_str(&format!(
             ", {levels} levels of {}",
-            words::noun(data.factors[series])
+            labels::noun(data.factors[series])
         ));
     }
-    let by_value = |a: &&Row<'_>, b: &&Row<'_>| {
+    let by_value = |a: &&CellValues<'_>, b: &&CellValues<'_>| {
         center(&a.summary, options).total_cmp(&center(&b.summary, options))
     };
     let ends = data
@@ -312,7 +318,7 @@ fn description(runs: &[Run<'_>], data: &Data<'_>, parts: &Parts, options: &Optio
         .min_by(by_value)
         .zip(data.rows.iter().max_by(by_value));
     if let Some((least, most)) = ends {
-        let told = |row: &Row<'_>| {
+        let told = |row: &CellValues<'_>| {
             let value = data.quantity.format(center(&row.summary, options));
             format!("{value} ({})", super::cell_name(row))
         };

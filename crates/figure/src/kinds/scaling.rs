@@ -4,12 +4,12 @@ use iolab_analysis::analysis::Response;
 use iolab_stats::{CONFIDENCE, ratio_of_medians};
 use iolab_workload::{Error, Result};
 
-use super::super::Run;
-use super::super::data::{Data, Parts, Row, verdict};
-use super::super::model::{Axis, Look, Mark, Model, Origin, Panel, Series, Ticks};
+use super::super::FigureRun;
+use super::super::data::{CellValues, Data, Parts, verdict};
+use super::super::labels;
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::super::words;
 
 /// The factors that make a workload more parallel, the first that varies.
 const PARALLEL: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
@@ -19,7 +19,7 @@ const PARALLEL: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
 ///
 /// # Errors
 /// Of kind usage: nothing that makes the workload more parallel varies, or the quantity is a time.
-pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Model> {
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Throughput);
     if quantity.is_time() {
         return Err(
@@ -41,7 +41,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     let mut panels = Vec::new();
     for key in parts.panels(&data) {
         let rows = || data.rows.iter().filter(|row| parts.panel(row) == key);
-        let place = |row: &Row<'_>| {
+        let place = |row: &CellValues<'_>| {
             let level = parts.series.map(|i| row.levels[i]);
             let found = series_levels.iter().position(|other| Some(*other) == level);
             found.unwrap_or(0)
@@ -50,7 +50,8 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
         panel.title = super::panel_title(&data, &parts.facets, &key);
         let count = series_levels.len().max(1);
         for number in 0..count {
-            let mut line: Vec<&Row<'_>> = rows().filter(|row| place(row) == number).collect();
+            let mut line: Vec<&CellValues<'_>> =
+                rows().filter(|row| place(row) == number).collect();
             line.sort_by(|a, b| {
                 x.place(a.levels[factor])
                     .total_cmp(&x.place(b.levels[factor]))
@@ -65,7 +66,7 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
             let label = series_levels.get(number).zip(parts.series);
             panel.series.push(Series {
                 name: label.map_or_else(String::new, |(level, i)| {
-                    words::level(data.factors[i], level)
+                    labels::level(data.factors[i], level)
                 }),
                 place: number,
                 look: Look::Line,
@@ -83,16 +84,16 @@ pub(in super::super) fn model(runs: &[Run<'_>], options: &Options) -> Result<Mod
     for panel in &mut panels {
         panel.y = y.clone();
     }
-    Ok(Model {
+    Ok(FigureModel {
         description: format!(
             "{} over that of the least number of {}",
             super::subject(runs, quantity),
-            words::noun(name)
+            labels::noun(name)
         ),
         legend: super::legend(&data, parts.series),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
         note: "Medians over that of the least level; bars: 95 % interval of the ratio.".to_owned(),
-        ..Model::of(panels)
+        ..FigureModel::of(panels)
     })
 }
 
@@ -109,11 +110,17 @@ fn parallel(data: &Data<'_>, options: &Options) -> Result<usize> {
     })
 }
 
-fn point(data: &Data<'_>, row: &Row<'_>, least: &Row<'_>, factor: usize, x: f64) -> Option<Mark> {
+fn point(
+    data: &Data<'_>,
+    row: &CellValues<'_>,
+    least: &CellValues<'_>,
+    factor: usize,
+    x: f64,
+) -> Option<Mark> {
     let ratio = ratio_of_medians(&least.values, &row.values, CONFIDENCE)?;
     let is_least = std::ptr::eq(row, least);
     let verdict = verdict(row.cell);
-    let level = words::level(data.factors[factor], row.levels[factor]);
+    let level = labels::level(data.factors[factor], row.levels[factor]);
     Some(Mark {
         x,
         y: ratio.ratio,
@@ -128,8 +135,8 @@ fn point(data: &Data<'_>, row: &Row<'_>, least: &Row<'_>, factor: usize, x: f64)
             x: level.clone(),
             text: format!(
                 "{level}: {} times {}; n = {}; {verdict}",
-                words::number(ratio.ratio),
-                words::level(data.factors[factor], least.levels[factor]),
+                labels::number(ratio.ratio),
+                labels::level(data.factors[factor], least.levels[factor]),
                 row.summary.n
             ),
             verdict,
@@ -175,7 +182,7 @@ fn y_axis(panels: &[Panel], quantity: Response, options: &Options) -> Axis {
     Axis {
         label: format!(
             "{} over that of the least",
-            words::capital(&words::of_response(quantity))
+            labels::capital(&labels::of_response(quantity))
         ),
         scale: match options.log_y.unwrap_or(true) {
             true => Scale::log(values.iter().copied()),

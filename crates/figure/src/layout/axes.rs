@@ -3,7 +3,7 @@
 use super::super::model::{Axis, Ticks};
 use super::super::scale::{self, Scale};
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
-use super::super::{text, words};
+use super::super::{labels, text};
 use super::Canvas;
 
 /// Length of a tick, points.
@@ -245,11 +245,11 @@ fn minor(axis: &Axis, low: f64, high: f64) -> Vec<f64> {
 
 fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
     let label = |at: f64| match &axis.ticks {
-        Ticks::Number | Ticks::Ratio | Ticks::Levels(_) => words::number(at),
-        Ticks::Size => words::size(at),
-        Ticks::Time => words::time(at),
-        Ticks::TimeIn { factor } => words::number(at / factor),
-        Ticks::Quantile => words::quantile(at),
+        Ticks::Number | Ticks::Ratio | Ticks::Levels(_) => labels::number(at),
+        Ticks::Size => labels::size(at),
+        Ticks::Time => labels::time(at),
+        Ticks::TimeIn { factor } => labels::number(at / factor),
+        Ticks::Quantile => labels::quantile(at),
         Ticks::Named(names) => {
             let name = names.iter().find(|(place, _)| *place == at);
             name.map_or_else(String::new, |(_, name)| name.clone())

@@ -1,11 +1,11 @@
 //! Panels in rows and columns, with their axes and titles around them.
 
-use super::super::model::{Arrangement, Model, Panel};
+use super::super::model::{Arrangement, FigureModel, Panel};
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
 use super::axes::{self, Chosen};
 use super::legend::DirectLabel;
-use super::{Canvas, MARGIN, heat, legend, marks, uprights};
+use super::{Canvas, MARGIN, heat, legend, marks, reference_lines};
 
 /// Height of a panel over its width.
 const ASPECT: f64 = 0.6;
@@ -22,7 +22,7 @@ const ROUNDS: usize = 4;
 
 /// Where the panels go.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct PanelArea<'a> {
     /// Where they begin.
     pub(super) top: f64,
     /// Their height with all that belongs to them; `None` for what suits the width.
@@ -53,7 +53,7 @@ struct Margins {
 }
 
 impl<'a> Grid<'a> {
-    pub(super) fn new(model: &Model, canvas: &Canvas, place: &Place<'a>) -> Self {
+    pub(super) fn new(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'a>) -> Self {
         let sizes = canvas.sizes;
         let columns = columns(model, canvas);
         // The least that there is; the rounds below only ever add to it, so that they come to an end.
@@ -90,12 +90,18 @@ impl<'a> Grid<'a> {
         self.frames.first().map_or(f64::INFINITY, Frame::width)
     }
 
-    fn rows(&self, model: &Model) -> usize {
+    fn rows(&self, model: &FigureModel) -> usize {
         model.panels.len().div_ceil(self.columns)
     }
 
     /// Gives every panel its frame, and its ticks.
-    fn arrange(&mut self, model: &Model, canvas: &Canvas, place: &Place<'_>, margins: Margins) {
+    fn arrange(
+        &mut self,
+        model: &FigureModel,
+        canvas: &Canvas,
+        place: &PanelArea<'_>,
+        margins: Margins,
+    ) {
         let gaps = (self.columns - 1) as f64 * COLUMN_GAP;
         let inner = canvas.width - margins.left - margins.right - gaps;
         let width = inner / self.columns as f64;
@@ -131,7 +137,7 @@ impl<'a> Grid<'a> {
     }
 
     /// The panels of a row.
-    fn row<'m>(&self, model: &'m Model, row: usize) -> &'m [Panel] {
+    fn row<'m>(&self, model: &'m FigureModel, row: usize) -> &'m [Panel] {
         let from = row * self.columns;
         &model.panels[from..(from + self.columns).min(model.panels.len())]
     }
@@ -139,9 +145,9 @@ impl<'a> Grid<'a> {
     /// The margins that the ticks chosen need.
     fn margins(
         &self,
-        model: &Model,
+        model: &FigureModel,
         canvas: &Canvas,
-        place: &Place<'_>,
+        place: &PanelArea<'_>,
         before: Margins,
     ) -> Margins {
         let sizes = canvas.sizes;
@@ -170,7 +176,7 @@ impl<'a> Grid<'a> {
     }
 
     /// Draws all panels; gives the lower edge of what belongs to them.
-    pub(super) fn draw(&self, model: &Model, canvas: &mut Canvas) -> f64 {
+    pub(super) fn draw(&self, model: &FigureModel, canvas: &mut Canvas) -> f64 {
         for (i, panel) in model.panels.iter().enumerate() {
             self.panel(model, i, panel, canvas);
         }
@@ -178,7 +184,7 @@ impl<'a> Grid<'a> {
         self.bottom
     }
 
-    fn panel(&self, model: &Model, i: usize, panel: &Panel, canvas: &mut Canvas) {
+    fn panel(&self, model: &FigureModel, i: usize, panel: &Panel, canvas: &mut Canvas) {
         let frame = self.frames[i];
         let facets = model.arrangement == Arrangement::Facets;
         let is_last = i + self.columns >= model.panels.len();
@@ -209,7 +215,7 @@ impl<'a> Grid<'a> {
                 heat::bar(canvas, frame, *scale, model);
             }
         }
-        uprights::draw(canvas, frame, panel, i < self.columns);
+        reference_lines::draw(canvas, frame, panel, i < self.columns);
         marks::draw(canvas, frame, panel);
         if let Some(labels) = self.direct {
             legend::draw_direct(canvas, frame, panel, labels);
@@ -218,7 +224,7 @@ impl<'a> Grid<'a> {
     }
 
     /// The labels of the axes: once for facets, for each panel of a stack.
-    fn axis_labels(&self, model: &Model, canvas: &mut Canvas) {
+    fn axis_labels(&self, model: &FigureModel, canvas: &mut Canvas) {
         let (Some(first), Some(panel)) = (self.frames.first(), model.panels.last()) else {
             return;
         };
@@ -269,7 +275,7 @@ impl<'a> Grid<'a> {
 }
 
 /// Width of what stands right of the panels: labels of lines, or the colours of a heat map.
-fn side(model: &Model, canvas: &Canvas, place: &Place<'_>) -> f64 {
+fn side(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
     let direct = place
         .direct
         .map_or(0.0, |labels| legend::direct_width(labels, canvas));
@@ -281,7 +287,7 @@ fn side(model: &Model, canvas: &Canvas, place: &Place<'_>) -> f64 {
 fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
     let titled = panels.iter().any(|panel| !panel.title.is_empty());
     let title = if titled { canvas.sizes.tick * 1.4 } else { 0.0 };
-    let named = |panel: &Panel| uprights::height(canvas, panel, width);
+    let named = |panel: &Panel| reference_lines::height(canvas, panel, width);
     let uprights = if first {
         panels.iter().map(named).fold(0.0, f64::max)
     } else {
@@ -291,7 +297,7 @@ fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
     (title + uprights).max(canvas.sizes.tick * 0.5)
 }
 
-fn columns(model: &Model, canvas: &Canvas) -> usize {
+fn columns(model: &FigureModel, canvas: &Canvas) -> usize {
     let panels = model.panels.len().max(1);
     if model.arrangement == Arrangement::Stack {
         return 1;
@@ -304,8 +310,8 @@ fn columns(model: &Model, canvas: &Canvas) -> usize {
 
 fn heights(
     grid: &Grid<'_>,
-    model: &Model,
-    place: &Place<'_>,
+    model: &FigureModel,
+    place: &PanelArea<'_>,
     heads: &[f64],
     below: f64,
     width: f64,

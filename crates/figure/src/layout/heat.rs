@@ -1,7 +1,7 @@
 //! The fields of a heat map, and the bar that says what their colours mean.
 
 use super::super::model::Axis;
-use super::super::model::{Field, Model, Panel, Ticks};
+use super::super::model::{Field, FigureModel, Panel, Ticks};
 use super::super::palette::{contrast, luminance, shade};
 use super::super::scale::Scale;
 use super::super::scene::{Anchor, Frame, Item, Paint};
@@ -16,7 +16,7 @@ const BAR_GAP: f64 = 6.0;
 const STEPS: usize = 24;
 
 /// The bar's axis: the same values as the fields.
-fn bar_axis(scale: Scale, model: &Model) -> Axis {
+fn bar_axis(scale: Scale, model: &FigureModel) -> Axis {
     Axis {
         label: String::new(),
         scale,
@@ -29,7 +29,7 @@ fn bar_axis(scale: Scale, model: &Model) -> Axis {
 }
 
 /// Width that the bar and its labels take right of the panels.
-pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &Model) -> f64 {
+pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &FigureModel) -> f64 {
     let size = canvas.sizes.tick;
     let chosen = axes::vertical(&bar_axis(scale, model), size * 14.0, size);
     BAR_GAP + BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
@@ -120,7 +120,7 @@ fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, la
 }
 
 /// Draws the bar of colours right of a panel.
-pub(super) fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Model) {
+pub(super) fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &FigureModel) {
     let size = canvas.sizes.tick;
     let left = frame.right + BAR_GAP;
     let step = frame.height() / STEPS as f64;

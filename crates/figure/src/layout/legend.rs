@@ -1,10 +1,10 @@
 //! What the series are: at the ends of their lines where they are few, else in rows above the panels.
 
-use super::super::model::{Arrangement, Look, Model, Panel, Series};
+use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
 use super::super::palette;
 use super::super::scene::{Anchor, Frame, Item, Paint};
 use super::super::text;
-use super::spread::spread;
+use super::label_spacing::spread;
 use super::{Canvas, MARGIN, marks};
 
 /// Most lines that are labelled at their ends.
@@ -26,7 +26,7 @@ pub(super) struct DirectLabel {
 }
 
 /// The labels at the ends of the lines of the only panel; `None` where a legend serves better.
-pub(super) fn direct_labels(model: &Model, canvas: &Canvas) -> Option<Vec<DirectLabel>> {
+pub(super) fn direct_labels(model: &FigureModel, canvas: &Canvas) -> Option<Vec<DirectLabel>> {
     let [panel] = model.panels.as_slice() else {
         return None;
     };
@@ -117,39 +117,39 @@ fn entry(canvas: &mut Canvas, name: &str, series: Option<usize>) {
 }
 
 /// One entry of the legend.
-enum Entry<'a> {
+enum LegendEntry<'a> {
     Heading(&'a str),
     Series(&'a Series),
     /// What a hollow mark means, and whether the marks are bars.
     Hollow(&'a str, bool),
 }
 
-impl Entry<'_> {
+impl LegendEntry<'_> {
     fn text(&self) -> String {
         match self {
-            Entry::Heading(text) => format!("{text}:"),
-            Entry::Series(series) => series.name.clone(),
-            Entry::Hollow(text, _) => (*text).to_owned(),
+            LegendEntry::Heading(text) => format!("{text}:"),
+            LegendEntry::Series(series) => series.name.clone(),
+            LegendEntry::Hollow(text, _) => (*text).to_owned(),
         }
     }
 }
 
 /// Draws the legend from `top` on; gives where it ends. Names are written only where they are not at the lines.
-pub(super) fn draw(model: &Model, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
+    let mut entries: Vec<LegendEntry<'_>> = Vec::new();
     let series = distinct(model);
     let needed = series.len() > 1 || model.arrangement == Arrangement::Stack;
     if !direct && needed && series.iter().any(|series| !series.name.is_empty()) {
         if !model.legend.is_empty() {
-            entries.push(Entry::Heading(&model.legend));
+            entries.push(LegendEntry::Heading(&model.legend));
         }
         let named = series.into_iter().filter(|series| !series.name.is_empty());
-        entries.extend(named.map(Entry::Series));
+        entries.extend(named.map(LegendEntry::Series));
     }
     if !model.hollow.is_empty() {
         let mut all = model.panels.iter().flat_map(|panel| &panel.series);
         let bars = all.any(|series| matches!(series.look, Look::Bars { .. }));
-        entries.push(Entry::Hollow(&model.hollow, bars));
+        entries.push(LegendEntry::Hollow(&model.hollow, bars));
     }
     if entries.is_empty() {
         return top;
@@ -160,7 +160,7 @@ pub(super) fn draw(model: &Model, direct: bool, canvas: &mut Canvas, top: f64) -
     let (mut x, mut y) = (MARGIN, top + line);
     for entry in &entries {
         let sample = match entry {
-            Entry::Heading(_) => 0.0,
+            LegendEntry::Heading(_) => 0.0,
             _ => size * (SAMPLE + 0.5),
         };
         let text = text::fitted(&entry.text(), size, room - sample);
@@ -175,7 +175,7 @@ pub(super) fn draw(model: &Model, direct: bool, canvas: &mut Canvas, top: f64) -
 }
 
 /// The series of all panels, each once, in the order of their places.
-fn distinct(model: &Model) -> Vec<&Series> {
+fn distinct(model: &FigureModel) -> Vec<&Series> {
     let mut series: Vec<&Series> = Vec::new();
     for one in model.panels.iter().flat_map(|panel| &panel.series) {
         if !series.iter().any(|other| other.place == one.place) {
@@ -186,16 +186,16 @@ fn distinct(model: &Model) -> Vec<&Series> {
     series
 }
 
-fn draw_entry(canvas: &mut Canvas, of: &Entry<'_>, text: String, x: f64, baseline: f64) {
+fn draw_entry(canvas: &mut Canvas, of: &LegendEntry<'_>, text: String, x: f64, baseline: f64) {
     let size = canvas.sizes.tick;
     let middle = baseline - size * text::CAP_HEIGHT / 2.0;
     let end = x + size * SAMPLE;
     match of {
-        Entry::Heading(_) => {
+        LegendEntry::Heading(_) => {
             canvas.text(x, baseline, size, Anchor::Start, Paint::Muted, text);
             return;
         }
-        Entry::Hollow(_, bars) => {
+        LegendEntry::Hollow(_, bars) => {
             canvas.items.push(Item::Open {
                 class: "legend",
                 series: None,
@@ -209,7 +209,7 @@ fn draw_entry(canvas: &mut Canvas, of: &Entry<'_>, text: String, x: f64, baselin
                 marks::hollow_sample(canvas, centre, middle);
             }
         }
-        Entry::Series(series) => {
+        LegendEntry::Series(series) => {
             entry(canvas, &series.name, Some(series.place));
             sample(canvas, series, (x, end), middle);
         }

@@ -1,6 +1,6 @@
 //! Runs that were made up, and the figures that are drawn of them.
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_record::{
     LatencyOf, Moved, Operation, PartId, PerOperation, RunRecord, SampleLatency, SampleSeries,
@@ -11,7 +11,7 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
 
-use crate::{Figure, FigureKind, Options, Reference, Run, draw};
+use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
 use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
 
 /// A throughput that grows with size and threads and ends at a ceiling.
@@ -179,10 +179,10 @@ impl Made {
         }
     }
 
-    pub(super) fn runs(&self) -> Vec<Run<'_>> {
+    pub(super) fn runs(&self) -> Vec<FigureRun<'_>> {
         let names = ["before", "after", "third"];
         (0..self.runs.len())
-            .map(|i| Run {
+            .map(|i| FigureRun {
                 name: names[i],
                 run: &self.runs[i],
                 bends: None,

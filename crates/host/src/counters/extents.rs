@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{SeekFrom, seek};
 
 use iolab_storage::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
-use iolab_workload::region::Extents;
+use iolab_workload::region_state::Extents;
 
 use super::pieces::{Counts, FileRange, over, pieces, scaled};
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::FileType;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use iolab_workload::region::Residency;
+use iolab_workload::region_state::Residency;
 
 use super::pieces::{Counts, FileRange, over, pieces, scaled};
 use iolab_storage::is_overlaid;

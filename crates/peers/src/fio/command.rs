@@ -8,8 +8,8 @@ use iolab_engine::placement;
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::share;
 use iolab_workload::trial::{
-    Advice, Backend, BufferInit, BufferMemory, CacheState, Content, FirstOffset, IoPriority,
-    Layout, Pattern, Sizes, SyncPolicy, TrialSpec,
+    Advice, Backend, BufferInit, BufferMemory, CacheState, Content, FileLayout, FirstOffset,
+    IoPriority, Pattern, Sizes, SyncPolicy, TrialSpec,
 };
 
 use iolab_storage::meminfo;
@@ -52,7 +52,7 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
     words.push("--eta=never".into());
     words.push("--name=global".into());
     let mut names: Vec<OsString> = files.iter().map(|file| file_option(file)).collect();
-    if spec.layout != Layout::Private {
+    if spec.layout != FileLayout::Private {
         words.append(&mut names);
     }
     words.extend(common(spec).into_iter().map(OsString::from));
@@ -406,8 +406,8 @@ fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
 fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
     let blocks = spec.region / spec.bs;
     let (first, count) = match spec.layout {
-        Layout::Private => (0, spec.private_bytes(worker) / spec.bs),
-        Layout::Overlapping => (0, blocks),
+        FileLayout::Private => (0, spec.private_bytes(worker) / spec.bs),
+        FileLayout::Overlapping => (0, blocks),
         _ if spec.pattern.shares_region() => (0, blocks),
         _ => share(blocks, worker, spec.threads),
     };
@@ -440,7 +440,7 @@ fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
 mod tests {
     use std::time::Duration;
 
-    use iolab_workload::trial::{Batch, Limit, Rate};
+    use iolab_workload::trial::{Batch, Rate, TrialLimit};
 
     use super::*;
 
@@ -453,9 +453,9 @@ mod tests {
     fn timed() -> TrialSpec {
         TrialSpec {
             region: 10 * 4096,
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(Duration::from_millis(250)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..TrialSpec::default()
         }
@@ -505,7 +505,7 @@ mod tests {
     #[test]
     fn bounds_and_queues_are_those_of_the_cell() {
         let pass = TrialSpec {
-            limit: Limit::default(),
+            limit: TrialLimit::default(),
             backend: Backend::IoUring,
             pattern: Pattern::RandReplace,
             threads: 4,
@@ -556,9 +556,9 @@ mod tests {
             ..timed()
         };
         let bounded = |requests| TrialSpec {
-            limit: Limit {
+            limit: TrialLimit {
                 requests: Some(requests),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..strided.clone()
         };

@@ -8,15 +8,15 @@ use iolab_workload::histogram::LatencyHistogram;
 
 use super::FIO;
 use super::options::{Options, cell_of};
-use super::report::{self, Job, Report};
-use crate::{Entry, Results};
+use super::report::{self, FioJob, FioReport};
+use crate::{PeerResult, Results};
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
 pub(super) fn import(text: &str) -> Result<Results> {
-    let report = Report::parse(text)?;
-    let mut groups: Vec<(Options, Vec<&Job>)> = Vec::new();
+    let report = FioReport::parse(text)?;
+    let mut groups: Vec<(Options, Vec<&FioJob>)> = Vec::new();
     let mut notes = vec!["one job is one sample: there is no interval".to_owned()];
     for job in &report.jobs {
         if job.elapsed_ns() == 0 {
@@ -30,7 +30,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
         options.extend(job.options.clone());
         let clones = groups.iter_mut().find(|(known, jobs)| {
             let first = jobs[0];
-            let of = |job: &Job| (job.groupid, job.hostname.clone(), job.jobname.clone());
+            let of = |job: &FioJob| (job.groupid, job.hostname.clone(), job.jobname.clone());
             let alike = of(first) == of(job);
             alike && *known == options && options.contains_key("numjobs")
         });
@@ -77,7 +77,7 @@ fn utc(seconds: i64) -> Option<String> {
     Some(text)
 }
 
-fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
+fn entry(options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> {
     let name = &jobs[0].jobname;
     let bytes = jobs
         .iter()
@@ -94,8 +94,8 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
         cell.trial.limit.bytes = None;
     }
     let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
-    let sum = |of: fn(&Job) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
-    let syncs = report::Latency::together(jobs.iter().map(|job| &job.sync.lat_ns));
+    let sum = |of: fn(&FioJob) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
+    let syncs = report::FioLatency::merge(jobs.iter().map(|job| &job.sync.lat_ns));
     let of_syncs = OperationSummary {
         requests: sum(|job| job.sync.count()),
         latency: syncs.summary(),
@@ -117,7 +117,7 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
         .map(|(name, value)| format!("--{name}={value}"))
         .collect();
     let error = jobs.iter().map(|job| job.error).find(|error| *error != 0);
-    Ok(Entry {
+    Ok(PeerResult {
         cell,
         warmup: false,
         operations: done.map(|(summary, _)| summary),
@@ -132,14 +132,14 @@ fn entry(options: &Options, jobs: &[&Job]) -> Result<Entry> {
 
 /// One direction of all clones. Quantiles are fio's own for one job, and those of all bins for several.
 fn direction(
-    jobs: &[&Job],
-    of: impl Fn(&Job) -> &report::Direction,
+    jobs: &[&FioJob],
+    of: impl Fn(&FioJob) -> &report::Direction,
 ) -> (OperationSummary, LatencyHistogram) {
     let all: Vec<&report::Direction> = jobs.iter().map(|job| of(job)).collect();
     let sum = |of: fn(&report::Direction) -> u64| {
         all.iter().map(|one| of(one)).fold(0, u64::saturating_add)
     };
-    let times = report::Latency::together(all.iter().map(|one| one.times()));
+    let times = report::FioLatency::merge(all.iter().map(|one| one.times()));
     let summed = OperationSummary {
         requests: sum(|one| one.total_ios),
         bytes: sum(|one| one.io_bytes),

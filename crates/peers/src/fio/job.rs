@@ -1,14 +1,14 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
+mod explain;
 mod jobs;
-mod level;
+mod latency_target;
 mod lines;
 mod mistakes;
 mod side_by_side;
 mod target;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,10 +20,10 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::Pattern;
 
+pub use self::explain::OptionExplanation;
 use self::jobs::Job;
 use self::lines::Around;
 use self::mistakes::Mistakes;
-pub use self::told::Told;
 use super::options::{cell_or_faults, duration, is_set};
 use super::passes::drops_at_each_pass;
 
@@ -37,7 +37,7 @@ pub struct JobFile {
     /// What iolab does otherwise than fio would.
     pub notes: Vec<String>,
     /// Every option with what iolab makes of it.
-    pub told: Vec<Told>,
+    pub told: Vec<OptionExplanation>,
 }
 
 impl JobFile {
@@ -91,7 +91,7 @@ impl JobFile {
         };
         let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
         side_by_side::check_flows(&jobs, &stages, &mut mistakes);
-        let held = level::held(&jobs, &mut mistakes);
+        let held = latency_target::held(&jobs, &mut mistakes);
         if let (None, Some(named)) = (target, &named) {
             target::check_known(&jobs, named, &mut mistakes);
         }
@@ -143,7 +143,7 @@ impl JobFile {
             experiment,
             target,
             notes: notes(&jobs, &cells, &stages, whole),
-            told: told::of(&jobs, &cells),
+            told: explain::of(&jobs, &cells),
         })
     }
 

@@ -1,6 +1,6 @@
 //! What fio does between two passes over a file, and iolab does not.
 
-use iolab_workload::trial::{CacheState, Layout, TrialSpec};
+use iolab_workload::trial::{CacheState, FileLayout, TrialSpec};
 
 /// Bytes of a page of the page cache.
 const PAGE: u64 = 4096;
@@ -10,8 +10,8 @@ const PAGE: u64 = 4096;
 pub(super) fn drops_at_each_pass(spec: &TrialSpec) -> bool {
     let blocks = spec.region / spec.bs.max(1);
     let passes = match spec.layout {
-        Layout::Overlapping => u64::from(spec.threads),
-        Layout::Shared | Layout::Interleaved | Layout::Private => 1,
+        FileLayout::Overlapping => u64::from(spec.threads),
+        FileLayout::Shared | FileLayout::Interleaved | FileLayout::Private => 1,
     };
     let one_pass = blocks.saturating_mul(passes);
     let again = spec.requests_bound().is_none_or(|bound| bound > one_pass);

@@ -15,7 +15,7 @@ const JOBS_MAX: usize = 10_000;
 
 /// All of a report that iolab looks at.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Report {
+pub struct FioReport {
     /// `fio-3.33`.
     #[serde(rename = "fio version")]
     pub version: String,
@@ -27,12 +27,12 @@ pub struct Report {
     pub global_options: BTreeMap<String, String>,
     /// The jobs; with `group_reporting` one for each group. A client of fio's servers calls them `client_stats`.
     #[serde(alias = "client_stats")]
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<FioJob>,
 }
 
 /// One job, or a group of them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Job {
+pub struct FioJob {
     /// Its name.
     pub jobname: String,
     /// The server that ran it, where a client tells.
@@ -50,10 +50,10 @@ pub struct Job {
     /// Time that its workers ran, added up, ms.
     #[serde(default)]
     pub job_runtime: u64,
-    /// CPU time in user mode, percent of [`Job::job_runtime`].
+    /// CPU time in user mode, percent of [`FioJob::job_runtime`].
     #[serde(default)]
     pub usr_cpu: f64,
-    /// CPU time in the kernel, percent of [`Job::job_runtime`].
+    /// CPU time in the kernel, percent of [`FioJob::job_runtime`].
     #[serde(default)]
     pub sys_cpu: f64,
     /// Reads.
@@ -81,15 +81,15 @@ pub struct Direction {
     #[serde(default)]
     pub short_ios: u64,
     /// From submission to completion.
-    pub clat_ns: Latency,
+    pub clat_ns: FioLatency,
     /// From the start of a request to its completion.
-    pub lat_ns: Latency,
+    pub lat_ns: FioLatency,
 }
 
 /// Times of one direction, ns.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
-pub struct Latency {
+pub struct FioLatency {
     /// Greatest.
     pub max: u64,
     /// Mean.
@@ -110,7 +110,7 @@ pub struct Syncs {
     /// How many.
     pub total_ios: u64,
     /// Their times.
-    pub lat_ns: Latency,
+    pub lat_ns: FioLatency,
 }
 
 impl Syncs {
@@ -120,7 +120,7 @@ impl Syncs {
     }
 }
 
-impl Report {
+impl FioReport {
     /// Reads a report. Messages may stand before the object, and anything behind it.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Report {
             })?,
         };
         let mut reader = serde_json::Deserializer::from_str(&text[start..]);
-        let mut report = Report::deserialize(&mut reader).map_err(|error| {
+        let mut report = FioReport::deserialize(&mut reader).map_err(|error| {
             Error::usage(format!("it is not a report of fio 3: {error}"))
                 .hint("it must be the complete output of fio 3 with --output-format=json or json+")
         })?;
@@ -159,7 +159,7 @@ impl Report {
     }
 }
 
-impl Job {
+impl FioJob {
     fn is_credible(&self) -> bool {
         let share = |percent: f64| (0.0..=100_000.0).contains(&percent);
         let shares = share(self.usr_cpu) && share(self.sys_cpu);
@@ -199,12 +199,12 @@ impl Direction {
         counts.iter().all(|count| *count <= COUNT_MAX)
             && [&self.lat_ns, &self.clat_ns]
                 .into_iter()
-                .all(Latency::is_credible)
+                .all(FioLatency::is_credible)
     }
 
     /// The times that are closest to iolab's service time and there: from the start of the request, else from its
     /// submission.
-    pub fn times(&self) -> &Latency {
+    pub fn times(&self) -> &FioLatency {
         match self.lat_ns.has_quantiles() || !self.clat_ns.has_quantiles() {
             true => &self.lat_ns,
             false => &self.clat_ns,
@@ -212,7 +212,7 @@ impl Direction {
     }
 }
 
-impl Latency {
+impl FioLatency {
     fn is_credible(&self) -> bool {
         let mut times = self.percentile.values().chain(self.bins.keys());
         let mut counts = self.bins.values();
@@ -236,7 +236,7 @@ impl Latency {
     }
 
     /// Those of several jobs. The quantiles of one are its own; of several they follow from the bins.
-    pub fn together<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub fn merge<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for (number, one) in all.into_iter().enumerate() {
             if number == 0 {
@@ -300,7 +300,7 @@ trailing words"#;
 
     #[test]
     fn a_report_is_read_behind_its_messages() {
-        let report = Report::parse(REPORT).expect("a report");
+        let report = FioReport::parse(REPORT).expect("a report");
         let job = &report.jobs[0];
         assert_eq!(
             (report.version.as_str(), job.elapsed_ns()),
@@ -319,9 +319,9 @@ trailing words"#;
 
     #[test]
     fn quantiles_come_from_the_bins_where_there_are_no_others() {
-        let times = Latency {
+        let times = FioLatency {
             bins: [(1000, 90), (19_000, 10)].into(),
-            ..Latency::default()
+            ..FioLatency::default()
         };
         let summary = times.summary().expect("bins");
         assert_eq!(summary.p50_ns, 1000);
@@ -348,13 +348,13 @@ trailing words"#;
             ("\"clat_ns\": {\"max\"", "\"clat\": {\"max\"", "clat_ns"),
             ("\n{", "\n[", "no JSON object"),
         ] {
-            let error = Report::parse(&REPORT.replacen(from, to, 1)).expect_err(from);
+            let error = FioReport::parse(&REPORT.replacen(from, to, 1)).expect_err(from);
             assert!(error.message().contains(part), "{error}");
             assert!(error.remedy().is_some(), "{error}");
         }
         for cut in (0..REPORT.find("\ntrailing").expect("there")).step_by(7) {
-            Report::parse(&REPORT[..cut]).expect_err("cut");
+            FioReport::parse(&REPORT[..cut]).expect_err("cut");
         }
-        Report::parse(&format!("{{{}", "[".repeat(100_000))).expect_err("deep");
+        FioReport::parse(&format!("{{{}", "[".repeat(100_000))).expect_err("deep");
     }
 }

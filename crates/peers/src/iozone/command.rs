@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::{
-    Backend, BufferInit, BufferMemory, CacheState, Content, FirstOffset, Layout, Pattern,
+    Backend, BufferInit, BufferMemory, CacheState, Content, FileLayout, FirstOffset, Pattern,
     SyncPolicy, TrialSpec,
 };
 
@@ -123,7 +123,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
     let direct = *cache == CacheState::Direct;
     let refused = [
         (
-            *threads > 1 && *layout != Layout::Private,
+            *threads > 1 && *layout != FileLayout::Private,
             "each of its threads takes a file of its own: set layout=private",
         ),
         (*threads > THREADS_MAX, "it has at most 256 threads"),
@@ -208,7 +208,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
 mod tests {
     use std::time::Duration;
 
-    use iolab_workload::trial::Limit;
+    use iolab_workload::trial::TrialLimit;
 
     use super::*;
 
@@ -256,7 +256,7 @@ mod tests {
             pattern: Pattern::Rand,
             content: Content::Repeated,
             threads: 4,
-            layout: Layout::Private,
+            layout: FileLayout::Private,
             ..pass()
         };
         let many = line(&many).expect("possible");
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn what_iozone_would_do_otherwise_is_a_gap() {
         let timed = TrialSpec {
-            limit: Limit {
+            limit: TrialLimit {
                 time: Some(Duration::from_secs(1)),
-                ..Limit::default()
+                ..TrialLimit::default()
             },
             ..pass()
         };
@@ -286,7 +286,7 @@ mod tests {
         let small = TrialSpec { bs: 512, ..pass() };
         let uneven = TrialSpec {
             threads: 3,
-            layout: Layout::Private,
+            layout: FileLayout::Private,
             ..pass()
         };
         let large = TrialSpec {

@@ -1,17 +1,17 @@
 //! Reports of IOzone: its tests by name.
 
 use iolab_workload::Result;
-use iolab_workload::trial::{CacheState, Content, Layout, Pattern, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{CacheState, Content, FileLayout, Pattern, SyncPolicy, TrialSpec};
 
 use super::IOZONE;
-use super::report::{Report, Row, Test};
-use crate::{Entry, Results};
+use super::report::{IozoneReport, IozoneResult, IozoneTest};
+use crate::{PeerResult, Results};
 use iolab_record::{OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
 pub(super) fn import(text: &str) -> Result<Results> {
-    let report = Report::parse(text)?;
+    let report = IozoneReport::parse(text)?;
     let mut notes = vec![
         "one test is one sample: there is no interval".to_owned(),
         "of write and rewrite, and of read and reread, the first is a warm-up".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     })
 }
 
-fn entry(report: &Report, row: &Row) -> Entry {
+fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
     let bytes = row
         .file_bytes
         .saturating_mul(u64::from(row.threads))
@@ -51,15 +51,15 @@ fn entry(report: &Report, row: &Row) -> Entry {
         false => operations.read = done,
     }
     let again = match row.test {
-        Test::Write => Some(Test::Rewrite),
-        Test::Read => Some(Test::Reread),
+        IozoneTest::Write => Some(IozoneTest::Rewrite),
+        IozoneTest::Read => Some(IozoneTest::Reread),
         _ => None,
     };
-    let like = |other: &&Row| {
-        let sizes = |row: &Row| (row.threads, row.file_bytes, row.record_bytes);
+    let like = |other: &&IozoneResult| {
+        let sizes = |row: &IozoneResult| (row.threads, row.file_bytes, row.record_bytes);
         again == Some(other.test) && sizes(other) == sizes(row)
     };
-    Entry {
+    PeerResult {
         cell: cell(report, row, bytes),
         warmup: report.rows.iter().any(|other| like(&other)),
         operations,
@@ -72,7 +72,7 @@ fn entry(report: &Report, row: &Row) -> Entry {
     }
 }
 
-fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
+fn cell(report: &IozoneReport, row: &IozoneResult, region: u64) -> CellSpec {
     // Its options are those of all tests, so that what tells its cells apart is what they did.
     let sync = match (report.osync, report.end_sync) {
         (true, _) => SyncPolicy::Osync,
@@ -96,8 +96,8 @@ fn cell(report: &Report, row: &Row, region: u64) -> CellSpec {
             },
             content: Content::Repeated,
             layout: match report.rows.iter().any(|row| row.threads > 1) {
-                true => Layout::Private,
-                false => Layout::Shared,
+                true => FileLayout::Private,
+                false => FileLayout::Shared,
             },
             ..TrialSpec::default()
         },

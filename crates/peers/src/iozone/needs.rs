@@ -1,6 +1,6 @@
 //! What a plan must be like for IOzone: one pass by each thread over a file of its own, all files of the same size.
 
-use iolab_workload::trial::{Content, Layout, TrialSpec};
+use iolab_workload::trial::{Content, FileLayout, TrialSpec};
 use iolab_workload::units::format_size;
 
 use crate::Need;
@@ -16,7 +16,7 @@ pub(super) fn needs(specs: &[&TrialSpec]) -> Vec<Need> {
         (any(|s| s.limit.bytes.is_some()), ("bytes", "none")),
         (any(|s| s.limit.requests.is_some()), ("requests", "none")),
         (
-            any(|s| s.threads > 1 && s.layout != Layout::Private),
+            any(|s| s.threads > 1 && s.layout != FileLayout::Private),
             ("layout", "private"),
         ),
         (

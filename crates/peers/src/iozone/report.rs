@@ -12,7 +12,7 @@ const RESULT_WIDTH: usize = 9;
 
 /// A test of IOzone that iolab has words for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Test {
+pub enum IozoneTest {
     /// The first pass of writes.
     Write,
     /// The second one, over the same file.
@@ -27,7 +27,7 @@ pub enum Test {
     RandomWrite,
 }
 
-impl Test {
+impl IozoneTest {
     /// In the order of the table's columns.
     const ALL: [Self; 6] = [
         Self::Write,
@@ -64,9 +64,9 @@ impl Test {
 
 /// One result.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row {
+pub struct IozoneResult {
     /// Of what.
-    pub test: Test,
+    pub test: IozoneTest,
     /// Threads or processes, each with a file of its own.
     pub threads: u32,
     /// Size of one file, bytes.
@@ -79,7 +79,7 @@ pub struct Row {
 
 /// All of a report that iolab looks at.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
+pub struct IozoneReport {
     /// The version, `3.489`; empty where it is not told.
     pub version: String,
     /// The command line that it tells; empty where it does not.
@@ -91,12 +91,12 @@ pub struct Report {
     /// Whether the flush at the end is part of the times (`-e`).
     pub end_sync: bool,
     /// The results.
-    pub rows: Vec<Row>,
+    pub rows: Vec<IozoneResult>,
     /// Names of results that iolab has no words for.
     pub left_out: Vec<String>,
 }
 
-impl Report {
+impl IozoneReport {
     /// Reads what IOzone wrote to its standard output.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Report {
 
 #[derive(Default)]
 struct Reader {
-    report: Report,
+    report: IozoneReport,
     file_bytes: u64,
     record_bytes: u64,
     in_table: bool,
@@ -169,7 +169,7 @@ impl Reader {
             "ops/sec" => self.record_bytes as f64,
             _ => return Err(wrong("a unit that is neither kB/sec nor ops/sec")),
         };
-        let Some(test) = Test::named(&name) else {
+        let Some(test) = IozoneTest::named(&name) else {
             return self.leave_out(&name);
         };
         let (file_bytes, record_bytes) = (self.file_bytes, self.record_bytes);
@@ -191,7 +191,7 @@ impl Reader {
             let column = column.filter(|beyond| beyond.is_multiple_of(RESULT_WIDTH));
             let column = column
                 .ok_or_else(|| wrong("a table whose columns are not where IOzone puts them"))?;
-            match Test::ALL.get(column / RESULT_WIDTH) {
+            match IozoneTest::ALL.get(column / RESULT_WIDTH) {
                 Some(test) => self.row(*test, 1, sizes, value, 1024.0)?,
                 None => self.leave_out(&format!("column {}", column / RESULT_WIDTH + 3))?,
             }
@@ -209,7 +209,7 @@ impl Reader {
 
     fn row(
         &mut self,
-        test: Test,
+        test: IozoneTest,
         threads: u32,
         (file_bytes, record_bytes): (u64, u64),
         value: &str,
@@ -225,7 +225,7 @@ impl Reader {
         if self.report.rows.len() == ROWS_MAX {
             return Err(wrong("too many results"));
         }
-        self.report.rows.push(Row {
+        self.report.rows.push(IozoneResult {
             test,
             threads,
             file_bytes,
@@ -258,12 +258,12 @@ mod tests {
         let text = format!(
             "{HEAD}\tChildren see throughput for  2 initial writers \t=   69883.72 kB/sec\n\tParent sees throughput for  2 initial writers \t=   64129.78 kB/sec\n\tChildren see throughput for 2 random readers \t=  507042.39 kB/sec\n\tChildren see throughput for 2 stride readers \t=  1.0 kB/sec\n"
         );
-        let report = Report::parse(&text).expect("a report");
+        let report = IozoneReport::parse(&text).expect("a report");
         assert_eq!((report.version.as_str(), report.rows.len()), ("3.489", 2));
         assert!(report.direct && report.osync && report.end_sync);
         assert_eq!(report.left_out, ["stride readers"]);
         let row = report.rows[1];
-        assert_eq!((row.test, row.threads), (Test::RandomRead, 2));
+        assert_eq!((row.test, row.threads), (IozoneTest::RandomRead, 2));
         assert_eq!((row.file_bytes, row.record_bytes), (4 << 20, 65536));
         assert!((row.bytes_per_s - 507_042.39 * 1024.0).abs() < 1.0);
     }
@@ -272,21 +272,21 @@ mod tests {
     fn the_table_is_read_by_its_columns() {
         let heading = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread\n";
         let full = "            4096      64    66140   282852   333876   401100   129941   263629                                                                \n";
-        let report = Report::parse(&format!("{HEAD}{heading}{full}")).expect("a report");
-        let tests: Vec<Test> = report.rows.iter().map(|row| row.test).collect();
-        assert_eq!(tests, Test::ALL);
+        let report = IozoneReport::parse(&format!("{HEAD}{heading}{full}")).expect("a report");
+        let tests: Vec<IozoneTest> = report.rows.iter().map(|row| row.test).collect();
+        assert_eq!(tests, IozoneTest::ALL);
         let some = "            4096      64  2693273  1911464                                     10923071                                                       \n";
-        let report = Report::parse(&format!("{HEAD}{heading}{some}")).expect("a report");
+        let report = IozoneReport::parse(&format!("{HEAD}{heading}{some}")).expect("a report");
         assert_eq!((report.rows.len(), report.left_out.len()), (2, 1));
         let shifted = full.replacen("66140", "6614012345", 1);
-        Report::parse(&format!("{HEAD}{heading}{shifted}")).expect_err("shifted");
+        IozoneReport::parse(&format!("{HEAD}{heading}{shifted}")).expect_err("shifted");
     }
 
     #[test]
     fn what_is_no_report_is_told() {
         let line =
             |value: &str| format!("{HEAD}\tChildren see throughput for  2 readers \t= {value}\n");
-        Report::parse(&line("5.0 kB/sec")).expect("good");
+        IozoneReport::parse(&line("5.0 kB/sec")).expect("good");
         for text in [
             String::new(),
             "iozone test complete.".to_owned(),
@@ -297,7 +297,7 @@ mod tests {
             line("5.0 kB/sec").replace("64 kB", "0 kB"),
             line("5.0 kB/sec").replace("4096 kB", "99999999999999999999 kB"),
         ] {
-            let error = Report::parse(&text).expect_err("not a report");
+            let error = IozoneReport::parse(&text).expect_err("not a report");
             assert!(error.remedy().is_some(), "{error}");
         }
     }

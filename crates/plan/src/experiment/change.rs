@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 use super::design::{set_budget, set_settle};
 use super::{DESIGN, Experiment, Scoped};
 use crate::precondition::Precondition;
-use iolab_workload::command::split_list;
+use iolab_workload::command_template::split_list;
 use iolab_workload::settings::ValueKind;
 use iolab_workload::units::parse_share;
 

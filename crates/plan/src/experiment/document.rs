@@ -10,7 +10,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use toml::{Spanned, Value};
 
 use crate::experiment::{Combination, Experiment, Scoped, set_budget, set_settle};
-use iolab_workload::foreign::unknown_setting;
+use iolab_workload::foreign_options::unknown_setting;
 use iolab_workload::settings::{Setting, ValueKind};
 
 /// Most levels of one factor; more could not be distinguished in a table or a figure.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::cells::cells;
 use iolab_workload::Kind;
-use iolab_workload::foreign::{Answer, FOREIGN};
+use iolab_workload::foreign_options::{Answer, FOREIGN};
 use iolab_workload::trial::{Backend, BufferInit, CacheState};
 use proptest::prelude::*;
 

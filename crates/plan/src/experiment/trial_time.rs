@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use iolab_workload::level::{Level, Levels, Requests};
+use iolab_workload::service_level::{Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
@@ -31,11 +31,11 @@ impl Experiment {
         let shortest = trial.limit.time?;
         let rate = trial.rate?.per_second(trial.mean_request());
         let (many, _) = self.trials_paid();
-        let longest = |time: &dyn Fn(&Level) -> Duration| {
+        let longest = |time: &dyn Fn(&ServiceLevel) -> Duration| {
             let times = levels.all().iter().map(time);
             times.max().unwrap_or_default()
         };
-        let requests = |level: &Level, n: f64| {
+        let requests = |level: &ServiceLevel, n: f64| {
             let share = share(level.of, trial);
             if share <= 0.0 {
                 // A trial without such requests never has enough of them.
@@ -66,8 +66,8 @@ impl Experiment {
     pub fn least_rate(&self) -> Result<u64> {
         let trial = self.base()?.trial;
         let time = (self.design.budget / SEARCH_MIN).as_secs_f64();
-        let levels = self.levels().map_or(&[][..], Levels::all);
-        let least = |level: &Level| level.requests_min() / (share(level.of, &trial) * time);
+        let levels = self.levels().map_or(&[][..], ServiceLevels::all);
+        let least = |level: &ServiceLevel| level.requests_min() / (share(level.of, &trial) * time);
         let rates = levels.iter().map(least);
         Ok(rates.fold(1.0, f64::max).ceil() as u64)
     }
@@ -78,7 +78,7 @@ impl Experiment {
             return Ok(());
         };
         let cells = unchecked(self, None)?;
-        let lacks = |level: &&Level| {
+        let lacks = |level: &&ServiceLevel| {
             let mut shares = cells.iter().map(|cell| share(level.of, &cell.spec.trial));
             shares.all(|share| share == 0.0)
         };
@@ -99,7 +99,8 @@ impl Experiment {
             return Ok(());
         }
         let (_, few) = self.trials_paid();
-        let late = |level: &&Level| level.time_to_notice(OVERLOAD_MAX) > self.design.budget / few;
+        let late =
+            |level: &&ServiceLevel| level.time_to_notice(OVERLOAD_MAX) > self.design.budget / few;
         match levels.all().iter().find(late) {
             Some(level) => {
                 let time = rounded_up(level.time_to_notice(OVERLOAD_MAX));
@@ -115,7 +116,7 @@ impl Experiment {
     }
 
     /// The levels that the run is about.
-    fn levels(&self) -> Option<&Levels> {
+    fn levels(&self) -> Option<&ServiceLevels> {
         self.seek.as_ref().or(self.hold.as_ref())
     }
 

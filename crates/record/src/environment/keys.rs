@@ -11,7 +11,7 @@ use iolab_workload::tool::Tool;
 
 /// A key or a family, for those who list them all.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct KeyEntry {
     /// The name; of a family with the part that differs in capitals.
     pub name: &'static str,
     /// What its values are.
@@ -42,8 +42,8 @@ macro_rules! keys {
         };
 
         /// All of them, keys before families.
-        pub static ALL: &[Entry] = &[
-            $(Entry {
+        pub static ALL: &[KeyEntry] = &[
+            $(KeyEntry {
                 name: stringify!($name),
                 words: <$kind as ValueType>::WORDS,
                 is_passing: {
@@ -52,7 +52,7 @@ macro_rules! keys {
                 },
                 doc: $doc,
             },)*
-            $(Entry {
+            $(KeyEntry {
                 name: concat!($before, stringify!($hole), $after),
                 words: <$of as ValueType>::WORDS,
                 is_passing: false,

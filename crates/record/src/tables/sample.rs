@@ -95,7 +95,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         verified(),
         effective(),
         verdict(),
-        together(),
+        rank_activity(),
     ]
     .into_iter()
     .flatten()
@@ -339,7 +339,7 @@ fn timing() -> Columns {
     ]
 }
 
-fn together() -> Columns {
+fn rank_activity() -> Columns {
     const SKEW: &str = "first worker's start to last worker's start over all ranks, and how far that can be from the truth";
     const ALL: &str = "bytes that the ranks moved in `all_active_ns`, at least and at most";
     let columns = [

@@ -2,7 +2,7 @@
 
 use super::format_ratio;
 use super::{Finding, Rule, capitalised};
-use iolab_analysis::compare::{ALPHA, Comparison, Verdict};
+use iolab_analysis::compare::{ALPHA, CellVerdict, Comparison};
 use iolab_workload::quantity::{format_p, format_percent};
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
@@ -35,16 +35,19 @@ pub fn tally(comparison: &Comparison) -> String {
 fn verdicts(comparison: &Comparison) -> String {
     let margin = format_percent(comparison.terms.margin);
     let counted: Vec<String> = [
-        (Verdict::Slower, "slower".to_owned()),
-        (Verdict::Faster, "faster".to_owned()),
-        (Verdict::Higher, "higher".to_owned()),
-        (Verdict::Lower, "lower".to_owned()),
-        (Verdict::Equivalent, format!("equivalent within {margin}")),
-        (Verdict::Identical, Verdict::Identical.to_string()),
-        (Verdict::CannotTell, Verdict::CannotTell.to_string()),
-        (Verdict::Drifting, Verdict::Drifting.to_string()),
-        (Verdict::OneRunEach, Verdict::OneRunEach.to_string()),
-        (Verdict::Disturbed, Verdict::Disturbed.to_string()),
+        (CellVerdict::Slower, "slower".to_owned()),
+        (CellVerdict::Faster, "faster".to_owned()),
+        (CellVerdict::Higher, "higher".to_owned()),
+        (CellVerdict::Lower, "lower".to_owned()),
+        (
+            CellVerdict::Equivalent,
+            format!("equivalent within {margin}"),
+        ),
+        (CellVerdict::Identical, CellVerdict::Identical.to_string()),
+        (CellVerdict::CannotTell, CellVerdict::CannotTell.to_string()),
+        (CellVerdict::Drifting, CellVerdict::Drifting.to_string()),
+        (CellVerdict::OneRunEach, CellVerdict::OneRunEach.to_string()),
+        (CellVerdict::Disturbed, CellVerdict::Disturbed.to_string()),
     ]
     .into_iter()
     .map(|(verdict, words)| (comparison.count(verdict), words))

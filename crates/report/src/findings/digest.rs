@@ -13,10 +13,10 @@ use crate::findings::timeline::{LEVEL_IN_WARM_UP, LEVEL_OVER_RUN, LEVEL_WITHIN_T
 use crate::findings::trust::Trust;
 use crate::findings::verified::VERIFIED;
 use crate::findings::{Finding, Rule, agreement, words};
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, HEADLINES_MAX, Role};
-use iolab_analysis::glance::Glance;
+use iolab_analysis::headline_numbers::HeadlineNumbers;
 
 pub use caveat::Caveat;
 
@@ -58,7 +58,7 @@ pub struct Headline {
 #[derive(Debug, Clone)]
 pub struct Digest<'a> {
     /// The numbers that are compared most.
-    pub glance: Glance<'a>,
+    pub glance: HeadlineNumbers<'a>,
     /// How far they can be trusted.
     pub trust: Trust,
     /// At most [`HEADLINES_MAX`] statements, the weightiest first.
@@ -73,7 +73,7 @@ impl<'a> Digest<'a> {
         let analyses: Vec<&Analysis> = runs.iter().map(|told| told.run.analysis()).collect();
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
         Self {
-            glance: Glance::of(&analyses),
+            glance: HeadlineNumbers::of(&analyses),
             trust: Trust::of(&analysed),
             headlines: headlines(runs, &analyses),
             caveats: caveat::all(&analyses),

@@ -2,7 +2,7 @@
 
 use super::rule::DEVICE_REQUESTS;
 use super::{Finding, Rule, Says, cells_of, within};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Group, Split};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Split, TrialGroup};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
@@ -141,7 +141,7 @@ pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
 
 /// ` at bs=1MiB: 1.00 device I/Os per request in 7 trials (1454 MB/s), 2.61 in 2 trials (627 MB/s)`.
 fn groups(analysis: &Analysis, cell: &CellAnalysis, split: Split) -> String {
-    let trials = |group: Group| {
+    let trials = |group: TrialGroup| {
         let value = analysis.response.format(group.response);
         format!("in {} trials ({value})", group.trials)
     };

@@ -1,7 +1,7 @@
 //! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
 
 use crate::findings::{Finding, findings};
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Caution, CellAnalysis, Flag};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunStatus, ServedBy};

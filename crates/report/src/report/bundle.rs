@@ -4,7 +4,7 @@ use iolab_workload::Result;
 
 use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section, file_name};
-use super::{Report, clean, picture};
+use super::{StudyReport, clean, picture};
 use iolab_figure::Figure;
 
 /// A text and the figures that it shows, to be written into one folder.
@@ -42,7 +42,7 @@ pub(super) struct Chapter<'a> {
 
 /// Draws the figures of all experiments, as `PREFIX-e1-NAME.EXTENSION`.
 pub(super) fn chapters<'a>(
-    report: &'a Report<'_>,
+    report: &'a StudyReport<'_>,
     prefix: &str,
     extension: &str,
     write: impl Fn(&Figure) -> Result<Vec<u8>>,

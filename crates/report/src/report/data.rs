@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Input;
 use super::section::file_name;
-use iolab_workload::plain::plain;
+use iolab_workload::escape_control::escape_control;
 
 /// Names of the values of a sample, in the order of [`row`].
 const COLUMNS: [&str; 14] = [
@@ -36,7 +36,7 @@ fn run(record: &RunRecord) -> Value {
     let clean = |texts: &[String]| {
         texts
             .iter()
-            .map(|t| plain(t).into_owned())
+            .map(|t| escape_control(t).into_owned())
             .collect::<Vec<_>>()
     };
     let cells: Vec<Value> = record
@@ -45,7 +45,7 @@ fn run(record: &RunRecord) -> Value {
         .map(|cell| json!([cell.id, clean(&cell.levels)]))
         .collect();
     json!({
-        "experiment": plain(&experiment.name),
+        "experiment": escape_control(&experiment.name),
         "file": file_name(&experiment.name),
         "factors": clean(&experiment.factors),
         "cells": cells,

@@ -24,20 +24,21 @@ pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
     for sample in record.samples.iter().filter(|s| s.is_measured()) {
         samples.entry(sample.cell).or_default().push(sample);
     }
-    let rows: Vec<Row> = analysis
+    let rows: Vec<EvidenceRow> = analysis
         .cells
         .iter()
-        .map(|cell| Row {
+        .map(|cell| EvidenceRow {
             cell,
             trials: samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice),
         })
         .collect();
-    let column = |heading: &str, value: &dyn Fn(&Row<'_>) -> String| {
+    let column = |heading: &str, value: &dyn Fn(&EvidenceRow<'_>) -> String| {
         Column::new(heading, 0, rows.iter().map(value))
     };
     let mut columns: Vec<Column> = Vec::new();
     for (i, factor) in analysis.factors.iter().enumerate() {
-        let level = |row: &Row<'_>| row.cell.cell.levels.get(i).map_or_else(none, |l| clean(l));
+        let level =
+            |row: &EvidenceRow<'_>| row.cell.cell.levels.get(i).map_or_else(none, |l| clean(l));
         columns.push(column(&clean(factor), &level));
     }
     columns.extend([
@@ -56,12 +57,12 @@ pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
 }
 
 /// A cell and its measured trials.
-struct Row<'a> {
+struct EvidenceRow<'a> {
     cell: &'a CellAnalysis,
     trials: &'a [&'a Sample],
 }
 
-impl Row<'_> {
+impl EvidenceRow<'_> {
     fn median(&self, value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.trials.iter().filter_map(|s| value(s)).collect();
         median(&values)

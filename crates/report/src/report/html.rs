@@ -10,9 +10,9 @@ use super::method::{MethodRule, RULES};
 use super::picture::{self, Picture};
 use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section};
-use super::small::Small;
+use super::sparkline::Small;
 use super::statement::{About, Statement, statements};
-use super::{Report, clean};
+use super::{StudyReport, clean};
 use crate::layout::Grid;
 use crate::overview;
 
@@ -21,7 +21,7 @@ use crate::overview;
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
-    report: &'a Report<'a>,
+    report: &'a StudyReport<'a>,
     subject: String,
     glance: Option<Captioned>,
     trust: String,
@@ -56,7 +56,7 @@ struct View<'a> {
 }
 
 /// The whole page.
-pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
+pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
     let views: Vec<View<'a>> = report
         .sequences
         .iter()
@@ -109,7 +109,7 @@ pub(super) fn page<'a>(report: &'a Report<'a>) -> Result<String> {
         .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))
 }
 
-fn view<'a>(report: &'a Report<'a>, sequence: &RunSequence) -> Option<View<'a>> {
+fn view<'a>(report: &'a StudyReport<'a>, sequence: &RunSequence) -> Option<View<'a>> {
     let latest = sequence.latest()?;
     let (section, input) = (report.sections.get(latest)?, report.inputs.get(latest)?);
     let own = report.each.get(latest)?;

@@ -10,7 +10,7 @@ use super::bundle::{Bundle, Chapter, chapters};
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
-use super::{AnswerPart, Report, clean};
+use super::{AnswerPart, StudyReport, clean};
 use crate::latex::escaped;
 use crate::layout::Grid;
 use crate::overview;
@@ -40,14 +40,14 @@ const WIDE: usize = 130;
 const ROWS_MAX: usize = 55;
 
 /// The text, with its figures as PDF and its references.
-pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
+pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
     let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
     let bib = format!("{}.bib", file_name(prefix));
     let text = text(report, &chapters, &file_name(prefix));
     Ok(Bundle::new(text, chapters).with(bib, references::bib()))
 }
 
-fn text(report: &Report<'_>, chapters: &[Chapter<'_>], bib: &str) -> String {
+fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String {
     let mut text = format!(
         "{PREAMBLE}\\title{{{}}}\n\\author{{}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n",
         escaped(&title(report))
@@ -96,7 +96,7 @@ fn answer(answer: &AnswerPart) -> String {
 }
 
 /// The question where there is one; else what was measured.
-fn title(report: &Report<'_>) -> String {
+fn title(report: &StudyReport<'_>) -> String {
     match report.sections.as_slice() {
         [only] if !only.question.is_empty() => only.question.clone(),
         _ => report.title.clone(),
@@ -104,7 +104,7 @@ fn title(report: &Report<'_>) -> String {
 }
 
 /// What was measured and what was found, from the headlines.
-fn summary(report: &Report<'_>) -> String {
+fn summary(report: &StudyReport<'_>) -> String {
     let answers = report.answers.iter().filter_map(|a| a.sentences.first());
     let headlines = report.overview.digest.headlines.iter();
     let headlines = headlines.map(|headline| clean(&headline.text));
@@ -122,7 +122,7 @@ fn summary(report: &Report<'_>) -> String {
 }
 
 /// How it was measured, in one paragraph.
-fn method(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
+fn method(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     let questions: Vec<String> = chapters
         .iter()
         .map(|chapter| chapter.section)
@@ -164,7 +164,7 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
 }
 
 /// What limits the numbers and what they do not tell.
-fn threats(report: &Report<'_>) -> String {
+fn threats(report: &StudyReport<'_>) -> String {
     let groups = report.doubts.iter().chain(&report.limits);
     let item = |(about, statement): (String, &Statement)| {
         format!("\\item {}: {}\n", escaped(&about), escaped(&statement.text))
@@ -173,7 +173,7 @@ fn threats(report: &Report<'_>) -> String {
     format!("\\section{{Threats to validity}}\n{}", items(all.map(item)))
 }
 
-fn appendix(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
+fn appendix(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     let mut text = "\\section{Environment}\n{\\footnotesize\\raggedright\n".to_owned();
     for fact in &report.environment {
         let _ = writeln!(

@@ -4,22 +4,22 @@ use std::fmt::Write as _;
 
 use iolab_workload::Result;
 
-use super::Report;
+use super::StudyReport;
 use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::method::RULES;
 use super::section::{Captioned, Section};
-use super::statement::{Group, Statement};
+use super::statement::{Statement, StatementGroup};
 use crate::markdown::{escaped, line};
 
 /// The text, with its figures as SVG.
-pub(super) fn bundle(report: &Report<'_>, prefix: &str) -> Result<Bundle> {
+pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
     let chapters = chapters(report, prefix, "svg", |figure| {
         Ok(figure.svg().into_bytes())
     })?;
     Ok(Bundle::new(text(report, &chapters), chapters))
 }
 
-fn text(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
+fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
     for sentence in &report.summary {
         let _ = writeln!(text, "{}\n", line(sentence));
@@ -50,7 +50,7 @@ fn text(report: &Report<'_>, chapters: &[Chapter<'_>]) -> String {
 }
 
 /// What the runs answer to the questions that they were for.
-fn answers(report: &Report<'_>) -> String {
+fn answers(report: &StudyReport<'_>) -> String {
     let mut text = String::new();
     if !report.answers.is_empty() {
         text.push_str("## Answer\n\n");
@@ -77,7 +77,7 @@ fn questions(chapters: &[Chapter<'_>]) -> String {
     }
 }
 
-fn group(group: &Group) -> String {
+fn group(group: &StatementGroup) -> String {
     let about = escaped(&group.about.words());
     let trials = match group.about.trials() {
         "" => String::new(),
@@ -126,7 +126,7 @@ fn experiment(chapter: &Chapter<'_>) -> String {
     text
 }
 
-fn appendix(report: &Report<'_>) -> String {
+fn appendix(report: &StudyReport<'_>) -> String {
     let mut text = "## Environment\n\n| | |\n|---|---|\n".to_owned();
     for fact in &report.environment {
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! The figure of one experiment: once for paper, and in the variants that a page switches between.
 
 use super::{Input, clean};
-use iolab_figure::{Center, Figure, FigureKind, Options, Run, default_kind, draw};
+use iolab_figure::{Center, Figure, FigureKind, FigureRun, Options, default_kind, draw};
 
 /// Width and size of text on a page, points: 640 pixels, and 12 for the labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
@@ -100,9 +100,9 @@ pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
     Some(picture)
 }
 
-fn run(input: &Input) -> Run<'_> {
-    Run {
+fn run(input: &Input) -> FigureRun<'_> {
+    FigureRun {
         bends: Some(&input.interpretation.bends),
-        ..Run::new(&input.run.analysis().experiment, &input.run)
+        ..FigureRun::new(&input.run.analysis().experiment, &input.run)
     }
 }

@@ -1,8 +1,8 @@
 //! Several runs of one experiment as a series over time.
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::history::Line;
+use iolab_analysis::history::ExperimentLine;
 use iolab_analysis::runs::FiledRun;
 use iolab_workload::quantity::significant;
 
@@ -52,7 +52,7 @@ impl RunSequence {
             file: input.path.to_str().unwrap_or_default(),
             run: &input.run,
         });
-        let line = Line::of(&filed.collect::<Vec<_>>()).ok()?;
+        let line = ExperimentLine::of(&filed.collect::<Vec<_>>()).ok()?;
         crate::history::figure(&line, options).ok()
     }
 

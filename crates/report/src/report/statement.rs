@@ -16,7 +16,7 @@ pub(super) struct Statement {
 
 /// The statements about one experiment, or about all of them.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct StatementGroup {
     /// What they are about.
     pub(super) about: About,
     pub(super) statements: Vec<Statement>,
@@ -73,16 +73,16 @@ pub(super) fn groups(
     together: &[Finding],
     each: &[Vec<Finding>],
     sections: &[Section],
-) -> Vec<Group> {
+) -> Vec<StatementGroup> {
     let place = |section: &Section| (section.name.clone(), section.id.clone());
-    let mut groups = vec![Group {
+    let mut groups = vec![StatementGroup {
         about: About::Together,
         statements: statements(kind, together),
     }];
-    let mut alone: Vec<Group> = Vec::new();
+    let mut alone: Vec<StatementGroup> = Vec::new();
     let all: Vec<Vec<Statement>> = each.iter().map(|f| statements(kind, f)).collect();
     for (i, (own, section)) in all.iter().zip(sections).enumerate() {
-        let mut group = Group {
+        let mut group = StatementGroup {
             about: About::One {
                 name: section.name.clone(),
                 id: section.id.clone(),
@@ -108,11 +108,16 @@ pub(super) fn groups(
 }
 
 /// Adds a statement to the group of the experiments that make it.
-fn tell_once(groups: &mut Vec<Group>, names: Vec<(String, String)>, statement: &Statement) {
-    let theirs = |group: &&mut Group| matches!(&group.about, About::Several(n) if *n == names);
+fn tell_once(
+    groups: &mut Vec<StatementGroup>,
+    names: Vec<(String, String)>,
+    statement: &Statement,
+) {
+    let theirs =
+        |group: &&mut StatementGroup| matches!(&group.about, About::Several(n) if *n == names);
     match groups.iter_mut().find(theirs) {
         Some(group) => group.statements.push(statement.clone()),
-        None => groups.push(Group {
+        None => groups.push(StatementGroup {
             about: About::Several(names),
             statements: vec![statement.clone()],
         }),

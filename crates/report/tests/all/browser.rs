@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_report::input::Input;
-use iolab_report::report::Report;
+use iolab_report::report::StudyReport;
 
 use iolab_synthetic::{add_cell, around, record, size_curve};
 
@@ -172,7 +172,7 @@ fn figures_answer_and_nothing_is_fetched() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let page = Report::new(&inputs()).html().unwrap();
+    let page = StudyReport::new(&inputs()).html().unwrap();
     let seen = used(browser, folder.path(), &page);
     assert_eq!(seen["problems"], serde_json::json!([]), "{seen}");
     assert_eq!(seen["requests"], serde_json::json!([]), "{seen}");
@@ -273,7 +273,7 @@ fn the_first_screen_shows_the_answer() {
         return;
     };
     let inputs = crate::overview::study();
-    let page = Report::new(&inputs).html().unwrap();
+    let page = StudyReport::new(&inputs).html().unwrap();
     for (width, height) in [(1280, 800), (390, 844)] {
         let seen = laid_out(browser, &page, width, height);
         let (across, down) = (f64::from(width), f64::from(height));
@@ -306,7 +306,7 @@ fn the_article_compiles() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let bundle = Report::new(&inputs()).latex("lab").unwrap();
+    let bundle = StudyReport::new(&inputs()).latex("lab").unwrap();
     assert_eq!(bundle.figures.len(), 3);
     for (name, content) in &bundle.figures {
         fs::write(folder.path().join(name), content).unwrap();

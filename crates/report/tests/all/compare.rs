@@ -1,7 +1,7 @@
 //! Comparisons and single series as text, looked at before they were accepted.
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::series_tests::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
@@ -41,7 +41,11 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
     let [base, new] = runs.each_ref().map(RunSide::whole);
     let terms = Criteria {
         margin: 0.05,
-        tests: vec![Test::Welch, Test::Student, Test::MannWhitney],
+        tests: vec![
+            HypothesisTest::Welch,
+            HypothesisTest::Student,
+            HypothesisTest::MannWhitney,
+        ],
         better: Better::Unstated,
         repeats: vec![6],
         within_run: true,

@@ -1,11 +1,12 @@
 //! What the doctor says of a made-up machine, looked at before it was accepted.
 
 use iolab_doctor::{
-    Attempt, Content, Diagnosis, Direct, Facts, Limits, Place, Severity, Space, Transfer, diagnose,
+    Attempt, Diagnosis, Direct, Facts, ProcessLimits, Severity, Space, TargetContent, TargetFacts,
+    Transfer, diagnose,
 };
 use iolab_host::cgroup::{self, IoLimit};
 use iolab_host::device::Device;
-use iolab_host::link::Link;
+use iolab_host::device_link::DeviceLink;
 use iolab_host::load::Load;
 use iolab_host::processor::Processor;
 use iolab_host::transport::Transport;
@@ -35,7 +36,7 @@ fn disk() -> Device {
         physical_block_bytes: Some(512),
         misaligned_bytes: Some(0),
         counts_traffic: Some(true),
-        link: Some(Link {
+        link: Some(DeviceLink {
             now: "8.0 GT/s x2".to_owned(),
             best: "16.0 GT/s x4".to_owned(),
             ceiling_mb_s: Some(1969.2),
@@ -48,7 +49,7 @@ fn disk() -> Device {
 /// A laptop with a sparse file on an encrypted disk, during a compilation.
 fn laptop() -> Facts {
     Facts {
-        place: Place {
+        place: TargetFacts {
             named: "/home/me/my data".to_owned(),
             kind: TargetKind::File,
             bytes: Some(2 * GIB),
@@ -75,12 +76,12 @@ fn laptop() -> Facts {
             below: vec![disk()],
             ..Device::default()
         }),
-        content: Some(Content {
+        content: Some(TargetContent {
             looked_bytes: 2 * GIB,
             empty_bytes: GIB / 2,
             allocated_bytes: Some(3 * GIB / 2),
             written: Some((0, GIB)),
-            ..Content::default()
+            ..TargetContent::default()
         }),
         direct: Some(Direct::Tried {
             alignment: 512,
@@ -130,7 +131,7 @@ fn laptop() -> Facts {
             on_battery: Some(true),
         },
         huge_pages: Some("madvise".to_owned()),
-        cgroup: cgroup::Limits {
+        cgroup: cgroup::CgroupLimits {
             cpus: None,
             memory_bytes: None,
             memory_left_bytes: None,
@@ -139,7 +140,7 @@ fn laptop() -> Facts {
                 per_second: 200_000_000,
             }],
         },
-        limits: Limits {
+        limits: ProcessLimits {
             open_files: Some(1024),
             locked_bytes: Some(8 * MIB),
         },

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
-use iolab_report::durable::{asks, text};
+use iolab_report::durable_write::{asks, text};
 use iolab_report::input::Input;
 use iolab_workload::response::Response;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_report::chart::Style;
 use iolab_report::input::Input;
@@ -95,6 +95,8 @@ fn the_picture_has_the_size_of_a_preview() {
 
 #[test]
 fn a_page_of_a_study_is_small() {
-    let page = iolab_report::report::Report::new(&study()).html().unwrap();
+    let page = iolab_report::report::StudyReport::new(&study())
+        .html()
+        .unwrap();
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
 }

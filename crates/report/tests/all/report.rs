@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::runs::RunName;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
 use iolab_report::input::Input;
-use iolab_report::report::Report;
+use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
 use iolab_report::{compare, export, table};
 
@@ -90,7 +90,7 @@ fn made_of(text: &str) -> RunRecord {
 }
 
 fn page(records: Vec<RunRecord>) -> String {
-    Report::new(&inputs(records)).html().unwrap()
+    StudyReport::new(&inputs(records)).html().unwrap()
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn runs_without_anything_have_a_page_too() {
 #[test]
 fn the_same_content_as_text() {
     let inputs = inputs(vec![sizes(), cached()]);
-    let report = Report::new(&inputs);
+    let report = StudyReport::new(&inputs);
     let markdown = report.markdown("report").unwrap();
     insta::assert_snapshot!("markdown", markdown.text);
     let latex = report.latex("report").unwrap();
@@ -185,10 +185,10 @@ fn the_same_content_as_text() {
 #[test]
 fn text_from_outside_commands_no_text_processor() {
     let inputs = inputs(vec![hostile()]);
-    let markdown = Report::new(&inputs).markdown("x").unwrap().text;
+    let markdown = StudyReport::new(&inputs).markdown("x").unwrap().text;
     let outside_of_code = markdown.split('`').step_by(2).collect::<String>();
     assert!(!outside_of_code.contains('<'), "{outside_of_code}");
-    let latex = Report::new(&inputs).latex("../x").unwrap();
+    let latex = StudyReport::new(&inputs).latex("../x").unwrap();
     assert!(!latex.text.contains("alert(1)>"));
     assert!(latex.figures.iter().all(|(name, _)| !name.contains('/')));
 }
@@ -217,7 +217,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
             side(1),
             Criteria {
                 margin: 0.05,
-                tests: vec![Test::Welch],
+                tests: vec![HypothesisTest::Welch],
                 better: Better::Unstated,
                 repeats: Vec::new(),
                 within_run: true,
@@ -226,7 +226,10 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         .expect("the same cells");
         comparison.only_base = vec![text.to_owned()];
         for (what, markdown) in [
-            ("report", Report::new(&runs).markdown("x").unwrap().text),
+            (
+                "report",
+                StudyReport::new(&runs).markdown("x").unwrap().text,
+            ),
             ("table", table::markdown(runs[0].run.analysis())),
             ("compare", compare::markdown(&comparison)),
         ] {
@@ -295,7 +298,7 @@ fn what_several_runs_tell_in_the_same_words_is_told_once() {
     again.experiment.name = "read-random-again".to_owned();
     let one = "from the page cache, not the device";
     let inputs = inputs(vec![sizes(), cached(), again]);
-    let report = Report::new(&inputs);
+    let report = StudyReport::new(&inputs);
     let markdown = report.markdown("x").unwrap().text;
     assert_eq!(markdown.matches(one).count(), 1);
     let page = report.html().unwrap();

@@ -6,11 +6,11 @@ use std::time::Duration;
 use iolab_analysis::doubt::{Doubt, Doubts, ReachedLimit, Reason};
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
 use iolab_analysis::imbalance::Disturber;
-use iolab_analysis::slo::{Limit, RateAnswer, Search, SearchAnswer, Step};
+use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
 use iolab_report::slo::Searched;
 use iolab_workload::counters::Traffic;
-use iolab_workload::level::Levels;
+use iolab_workload::service_level::ServiceLevels;
 
 /// Lines of an answer at most.
 const LINES_MAX: usize = 20;
@@ -22,7 +22,7 @@ fn text(found: &SearchAnswer) -> String {
 }
 
 /// A search in which the levels hold up to a rate.
-fn limit(up_to: u64) -> Limit {
+fn limit(up_to: u64) -> RateLimit {
     let mut search = Search::new(1000, 10, 100_000, 1);
     while let Step::Visit(rate) = search.step() {
         search.visited(rate <= up_to);
@@ -31,7 +31,7 @@ fn limit(up_to: u64) -> Limit {
 }
 
 /// What was found at a rate, with doubts that turn it.
-fn at(rate: u64, levels: &Levels, measured: Answer, turned_by: Vec<Doubt>) -> RateAnswer {
+fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>) -> RateAnswer {
     let level = |level| LevelAnswer {
         judged: Judged {
             level,
@@ -89,7 +89,7 @@ fn traffic() -> Vec<Doubt> {
 
 /// Levels that hold at 2800 requests/s and fail at 3200.
 fn found(levels: &str) -> SearchAnswer {
-    let levels: Levels = levels.parse().expect("levels");
+    let levels: ServiceLevels = levels.parse().expect("levels");
     SearchAnswer {
         experiment: "load-latency".to_owned(),
         limit: limit(3000),
@@ -141,7 +141,7 @@ fn the_level_that_sets_the_limit_is_named() {
 
 #[test]
 fn what_turns_an_end_is_said_first() {
-    let levels: Levels = "p99<1ms".parse().expect("levels");
+    let levels: ServiceLevels = "p99<1ms".parse().expect("levels");
     let mut turned = found("p99<1ms");
     turned.holds = Some(at(2800, &levels, Answer::Yes, memory()));
     assert_eq!(turned.answer(), Answer::CannotTell);

@@ -1,7 +1,7 @@
 //! Tables, charts and exports of made-up runs, looked at before they were accepted.
 
 use hdrhistogram::Histogram;
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;

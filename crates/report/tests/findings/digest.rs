@@ -1,8 +1,8 @@
 //! Several runs on one screen: the glance, the verdict on trust, the headlines.
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::HEADLINES_MAX;
-use iolab_analysis::glance::{Glance, Operation, Order};
+use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
@@ -63,7 +63,7 @@ fn told<T>(runs: &[AnalysedRun], use_it: impl FnOnce(&Digest<'_>) -> T) -> T {
 fn the_glance_takes_large_sequential_and_small_random_blocks() {
     let runs = study();
     let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
-    let glance = Glance::of(&analyses);
+    let glance = HeadlineNumbers::of(&analyses);
     let rows: Vec<_> = glance
         .rows
         .iter()
@@ -80,9 +80,19 @@ fn the_glance_takes_large_sequential_and_small_random_blocks() {
     assert_eq!(
         rows,
         [
-            (Order::Sequential, Operation::Read, 1 << 20, "MB/s"),
-            (Order::Sequential, Operation::DurableWrite, 1 << 20, "MB/s"),
-            (Order::Random, Operation::Read, 4096, "IOPS"),
+            (
+                AccessOrder::Sequential,
+                AccessOperation::Read,
+                1 << 20,
+                "MB/s"
+            ),
+            (
+                AccessOrder::Sequential,
+                AccessOperation::DurableWrite,
+                1 << 20,
+                "MB/s"
+            ),
+            (AccessOrder::Random, AccessOperation::Read, 4096, "IOPS"),
         ]
     );
     assert!(
@@ -106,7 +116,7 @@ fn of_many_depths_the_least_and_the_fastest_are_glanced_at() {
         );
     }
     let run = AnalysedRun::of(grid);
-    let glance = Glance::of(&[run.analysis()]);
+    let glance = HeadlineNumbers::of(&[run.analysis()]);
     let flights: Vec<u64> = glance.rows.iter().map(|row| row.in_flight()).collect();
     assert_eq!(flights, [16, 1]);
     assert!(glance.varies_in_flight());
@@ -128,7 +138,7 @@ fn what_the_device_served_comes_before_what_it_did_not() {
         .chain([AnalysedRun::of(cached)])
         .collect();
     let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
-    let glance = Glance::of(&analyses);
+    let glance = HeadlineNumbers::of(&analyses);
     assert!(glance.rows.iter().all(|row| row.cell.is_device()));
 }
 

@@ -1,6 +1,6 @@
 //! What is said of other tools beside iolab: each rule once where it speaks and once where it keeps silent.
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::compare::with_peers;
 use iolab_record::EventKind;

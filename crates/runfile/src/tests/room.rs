@@ -2,7 +2,7 @@
 
 use iolab_record::{
     Bottom, Counters, DeviceStat, Extents, LatencySummary, OperationSummary, PerOperation,
-    Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, Verdict,
+    Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, ServedVerdict,
 };
 
 use super::*;
@@ -100,7 +100,7 @@ fn reads(client: u32) -> Sample {
             owed_sync_ns: None,
             evidence_ns: 1_765_432,
         },
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Device,
             device_fraction: Some(1.0),
             reason: "100 % of the bytes reached the device".to_owned(),

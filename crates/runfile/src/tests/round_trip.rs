@@ -2,7 +2,7 @@
 
 use iolab_record::Question;
 use iolab_record::question::{Asked, Fit};
-use iolab_workload::level::Need;
+use iolab_workload::service_level::Need;
 
 use super::*;
 
@@ -299,7 +299,7 @@ fn what_a_run_across_hosts_has_besides_comes_back() {
     let group = &record.cells[1].spec.groups[0];
     assert_eq!(&*group.name, "writer");
     assert_eq!((group.spec.trial.bs, group.spec.trial.threads), (8192, 2));
-    assert_eq!(group.spec.trial.limit, Limit::default());
+    assert_eq!(group.spec.trial.limit, TrialLimit::default());
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::trial::{Allocate, Backend, Limit, Pattern, Rate, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{Allocate, Backend, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec};
 
 use iolab_record::{
     Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Effective, Ended, Extents, Faults,
     Hardware, HardwareEvents, LatencySummary, NfsIo, OperationSummary, PerOperation, Pressure,
-    ProcessIo, RateReport, Region, Residency, ResourceUse, RingFlag, ServedBy, TargetKind,
-    Together, Verdict, Verified,
+    ProcessIo, RankActivity, RateReport, Region, Residency, ResourceUse, RingFlag, ServedBy,
+    ServedVerdict, TargetKind, Verified,
 };
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
@@ -72,7 +72,7 @@ pub(super) fn cell_row(id: i64) -> Cell {
                 verify: id == 1,
                 rate: Some(Rate::Requests(5000 + id as u64)),
                 arrivals: Arrivals::Poisson,
-                limit: Limit {
+                limit: TrialLimit {
                     bytes: Some(1 << 28),
                     requests: Some(1000 + id as u64),
                     time: Some(Duration::from_nanos(250_000_001)),
@@ -267,12 +267,12 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             command: Some("fio-3.39: fio".to_owned()),
             note: "no ring".to_owned(),
         },
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Mixed,
             device_fraction: Some(0.75),
             reason: "read-ahead".to_owned(),
         },
-        together: Some(Together {
+        together: Some(RankActivity {
             elapsed_error_ns: 6001,
             start_skew_ns: 6002,
             start_skew_error_ns: 6003,
@@ -301,7 +301,7 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
             reason: "nothing was transferred".to_owned(),

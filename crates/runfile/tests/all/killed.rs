@@ -8,7 +8,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{
     Cell, Effective, Ended, ExperimentRecord, OperationSummary, PerOperation, Run, RunStatus,
-    Sample, ServedBy, Verdict,
+    Sample, ServedBy, ServedVerdict,
 };
 use iolab_record::{ClockDomain, LatencyOf, Operation, TargetKind};
 use iolab_runfile::{RunFile, read, read_latency};
@@ -162,7 +162,7 @@ fn sample(block: u32) -> Sample {
         cpus_used: Default::default(),
         waited: None,
         effective: Effective::default(),
-        verdict: Verdict {
+        verdict: ServedVerdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,
             reason: String::new(),

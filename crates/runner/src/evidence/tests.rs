@@ -1,5 +1,5 @@
 use iolab_workload::counters::{Bottom, DeviceStat, ProcessIo};
-use iolab_workload::region::Extents;
+use iolab_workload::region_state::Extents;
 use proptest::prelude::*;
 
 use super::*;
@@ -37,7 +37,7 @@ fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
     }
 }
 
-fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> Verdict {
+fn of(direct: bool, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
     judge(&Facts {
         direct,
         read_bytes,
@@ -189,7 +189,7 @@ fn owed(dirty: u64) -> Option<Residency> {
     })
 }
 
-fn reads(direct: bool, fetched: u64, region: &Region) -> Verdict {
+fn reads(direct: bool, fetched: u64, region: &Region) -> ServedVerdict {
     judge(&Facts {
         direct,
         ..buffered(&counters(Some((fetched, 0)), Some((fetched, 0))), region)

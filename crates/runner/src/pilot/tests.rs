@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::repetition::{Ended, Repetition};
+use super::super::stopping_rule::{Ended, Repetition};
 use super::*;
 
 fn design() -> Design {

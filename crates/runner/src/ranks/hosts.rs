@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iolab_cluster::greeting::Placed;
+use iolab_cluster::handshake::Placed;
 use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_record::tables::Rank;
 

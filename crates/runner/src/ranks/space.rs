@@ -1,7 +1,7 @@
 //! Space that the scratch files of all ranks take, so that they are refused before they fill a file system that they share.
 
+use iolab_cluster::collectives::List;
 use iolab_cluster::link::Link;
-use iolab_cluster::team::List;
 use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_storage::{Demand, check_together};
 use iolab_workload::Result;

@@ -4,22 +4,22 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::accounts::{Numbered, Shares};
+use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::client::{self, Client};
+use iolab_cluster::collectives::Team;
 use iolab_cluster::link::Link;
-use iolab_cluster::order::Task;
-use iolab_cluster::outcome::{Deed, RankPart};
+use iolab_cluster::outcome::{RankPart, TrialContribution};
+use iolab_cluster::read_shift;
+use iolab_cluster::root_order::Task;
 use iolab_cluster::roster::taking_part;
-use iolab_cluster::shift;
-use iolab_cluster::span::{Activity, CumulativeBytes};
-use iolab_cluster::team::Team;
+use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::timeouts::Timeouts;
-use iolab_cluster::trial::{self as joint, Habits, Halt, Whole};
+use iolab_cluster::trial::{self as joint, Halt, TrialTimeouts, Whole};
 use iolab_engine::trial;
-use iolab_record::{ClientPart, Part, PartId, RankReport, Sample, Together};
+use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
 use iolab_storage::Target;
 use iolab_workload::outcome::{FailedRank, Failure, Outcome};
-use iolab_workload::trial::{Layout, Others, TrialSpec};
+use iolab_workload::trial::{FileLayout, Others, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::{ANSWER, Member, habits};
@@ -42,7 +42,7 @@ impl Member {
             return self.idle(asked, roster.len()).map(|()| None);
         };
         let part = match asked.is_shifted() {
-            true => shift::parts(&self.places, asked.shift)?[rank],
+            true => read_shift::parts(&self.places, asked.shift)?[rank],
             false => number,
         };
         let after = roster.len() - 1 - part;
@@ -56,7 +56,7 @@ impl Member {
             ..asked.clone()
         };
         let timeouts = Timeouts::of(asked, roster.len(), ANSWER);
-        let mut meeting = Meeting {
+        let mut meeting = MessageBarrier {
             team: &mut self.team,
             preparing: habits(timeouts.preparing),
             carrying: habits(timeouts.carrying),
@@ -65,7 +65,7 @@ impl Member {
             workers: Vec::new(),
         };
         let result = trial::run_with(&spec, &[target], &self.clock, stop, &mut meeting);
-        let Meeting {
+        let MessageBarrier {
             prepared,
             halt,
             workers,
@@ -111,14 +111,14 @@ impl Member {
             // Those that measure have ended, and then have left the file to the next trial.
             .and_then(|_| team.agree(habits(timeouts.carrying), Ok(())))
             .and_then(|()| team.agree(habits(timeouts.settling), Ok(())))
-            .and_then(|()| team.conclude::<Deed>(habits(ANSWER), None));
+            .and_then(|()| team.conclude::<TrialContribution>(habits(ANSWER), None));
         waited.map(drop).map_err(|halt| self.error(halt))
     }
 
     /// What the ranks of this one's client did, where it is the first of them.
     fn client(
         &mut self,
-        own: &Deed,
+        own: &TrialContribution,
         roster: &[usize],
         target: &Target,
         accounts: &Numbered,
@@ -128,7 +128,7 @@ impl Member {
             return None;
         }
         let members = client::members(&self.clients, roster, rank);
-        let deed = Deed {
+        let deed = TrialContribution {
             // Other clients may read the same accounts, each for itself.
             shares: accounts.shares(&self.places, &members, rank),
             ..own.clone()
@@ -147,7 +147,7 @@ impl Member {
         spec: &TrialSpec,
         workers: &[(u64, u64)],
         shares: Shares,
-    ) -> Result<joint::Contribution<Deed>> {
+    ) -> Result<joint::Contribution<TrialContribution>> {
         let ns = |ticks: u64| self.clock.ns_between(0, ticks) as i64;
         let spans = workers.iter().map(|(start, end)| (ns(*start), ns(*end)));
         let Some(activity) = Activity::of(spans) else {
@@ -184,7 +184,7 @@ impl Member {
             activity,
             cumulative,
             bytes: outcome.bytes(),
-            rest: Deed {
+            rest: TrialContribution {
                 outcome,
                 shares,
                 apart: spec.has_own_range(),
@@ -197,7 +197,7 @@ impl Member {
 }
 
 /// The outcome of the trial as a whole, and what each rank did where there are several.
-fn merged(whole: Whole<Deed>, clients: &[usize]) -> (Outcome, RankReport) {
+fn merged(whole: Whole<TrialContribution>, clients: &[usize]) -> (Outcome, RankReport) {
     let activity = whole.activity;
     let mut outcome = whole.rest.outcome;
     if clients.len() < 2 {
@@ -222,7 +222,7 @@ fn merged(whole: Whole<Deed>, clients: &[usize]) -> (Outcome, RankReport) {
     let span = activity.all_active();
     outcome.all_active_ns = span.map_or(0, |(from, to)| to.abs_diff(from));
     let (least, most) = whole.all_active_bytes;
-    let together = Together {
+    let together = RankActivity {
         elapsed_error_ns: elapsed.error().ceil() as u64,
         start_skew_ns: skew.middle().round() as u64,
         start_skew_error_ns: skew.error().ceil() as u64,
@@ -274,10 +274,10 @@ fn client_part(client: &Client, (start_ns, end_ns): (u64, u64)) -> ClientPart {
 /// Bytes that the workers of this rank go over.
 fn region_bytes(spec: &TrialSpec) -> u64 {
     match spec.layout {
-        Layout::Private => (0..spec.threads)
+        FileLayout::Private => (0..spec.threads)
             .map(|worker| spec.private_bytes(worker))
             .sum(),
-        Layout::Shared | Layout::Interleaved | Layout::Overlapping => {
+        FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => {
             let range = spec.own_range();
             range.end - range.start
         }
@@ -301,17 +301,17 @@ fn stored(part: &RankPart, begin: i64) -> Part {
 }
 
 /// Where the workers of this rank wait for those of the others.
-struct Meeting<'a> {
+struct MessageBarrier<'a> {
     team: &'a mut Team<Box<dyn Link>>,
-    preparing: Habits,
-    carrying: Habits,
+    preparing: TrialTimeouts,
+    carrying: TrialTimeouts,
     /// All ranks were ready.
     prepared: bool,
     halt: Option<Halt>,
     workers: Vec<(u64, u64)>,
 }
 
-impl Meeting<'_> {
+impl MessageBarrier<'_> {
     /// Remembers what keeps the ranks from going on; the caller has the words for it.
     fn kept<T>(&mut self, result: std::result::Result<T, Halt>) -> Result<T> {
         result.map_err(|halt| {
@@ -322,7 +322,7 @@ impl Meeting<'_> {
     }
 }
 
-impl trial::Meeting for Meeting<'_> {
+impl trial::RankBarrier for MessageBarrier<'_> {
     fn ready(&mut self) -> Result<()> {
         let agreed = self.team.agree(self.preparing, Ok(()));
         self.kept(agreed)?;

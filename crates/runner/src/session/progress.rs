@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::Progress;
-use super::super::repetition::UnderWay;
+use super::super::stopping_rule::UnderWay;
 use super::Session;
 use iolab_record::ClockDomain;
 

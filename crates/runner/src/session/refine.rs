@@ -10,7 +10,7 @@ use iolab_workload::settings::cell_label;
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_size;
 
-use super::super::execute::Executor;
+use super::super::executor::Executor;
 use super::super::phase::Phase;
 use super::super::{experiment_record, fit};
 use super::Session;

@@ -7,12 +7,12 @@ use iolab_analysis::slo::{Search, Step, Visits};
 use iolab_plan::cells::{PlannedCell, lengthen};
 use iolab_record::EventKind;
 use iolab_workload::Result;
-use iolab_workload::level::Levels;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::trial::{RATE_MAX, Rate};
 
-use super::super::execute::Executor;
-use super::super::repetition::Ended;
-use super::super::sample::Place;
+use super::super::executor::Executor;
+use super::super::sample::VisitPosition;
+use super::super::stopping_rule::Ended;
 use super::super::{experiment_record, fit};
 use super::Session;
 
@@ -38,7 +38,7 @@ impl Session<'_> {
     /// Visits rates until the limit is known well enough or the budget is spent.
     pub(super) fn search(
         &mut self,
-        levels: &Levels,
+        levels: &ServiceLevels,
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<Ended> {
@@ -61,7 +61,7 @@ impl Session<'_> {
                 break;
             };
             let rate = next.rate();
-            let place = Place {
+            let place = VisitPosition {
                 cell: self.cell_of(rate, executor)?,
                 block,
                 visit: 0,

@@ -9,8 +9,8 @@ use iolab_workload::tool::Tool;
 use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use super::super::choice;
-use super::super::execute::Executor;
+use super::super::batch_probe;
+use super::super::executor::Executor;
 use super::Session;
 
 impl Session<'_> {
@@ -27,7 +27,7 @@ impl Session<'_> {
             let mut spec = self.plan.cells[id].spec.clone();
             spec.trial.seed = trial_seed(self.seed, id, u32::MAX, 0);
             let began = executor.now();
-            let chosen = choice::choose(executor, &spec, stop)?;
+            let chosen = batch_probe::choose(executor, &spec, stop)?;
             let took = executor.now().saturating_sub(began);
             self.phase.repetition.spend(took);
             let Some((batch, numbers)) = chosen else {

@@ -8,7 +8,7 @@ use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::super::fit::{cut_region, fit_groups};
-use super::super::place::VIRTUAL;
+use super::super::system_under_test::VIRTUAL;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_host::clock::Clock;
 
 use super::*;
-use crate::{Observer, Place, Setup};
+use crate::{Observer, Setup, SystemUnderTest};
 use iolab_analysis::analysis::analyse;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -36,9 +36,9 @@ fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let disk = Disk::of_target(&target).expect("a definition");
     let disk = disk.expect("a model");
     let mut plan = Plan::of_new_run(experiment).expect("cells");
-    crate::fit_to(&mut plan, Place::Model(&disk)).expect("fits");
+    crate::fit_to(&mut plan, SystemUnderTest::Model(&disk)).expect("fits");
     let setup = Setup {
-        place: Place::Model(&disk),
+        place: SystemUnderTest::Model(&disk),
         clock: &Clock::calibrate(),
         stop: &AtomicBool::new(false),
         preflight: &[],
@@ -214,7 +214,7 @@ fn what_does_not_fit_a_model_is_refused() {
     let disk = Disk::find("sata-ssd").expect("in the catalogue");
     let fit = |sets: &[&str]| {
         let mut plan = Plan::of(experiment("read-size", sets)).expect("cells");
-        crate::fit_to(&mut plan, Place::Model(&disk))
+        crate::fit_to(&mut plan, SystemUnderTest::Model(&disk))
     };
     fit(&["bs=4k", "region=4T"]).expect("cut to the capacity");
     let error = fit(&["bs=6k"]).unwrap_err();

@@ -25,13 +25,13 @@ const MAGIC: &[u8] =
 
 /// A file as the list has it: an inode's number is soon another file's when the first one is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Entry {
+pub(in super::super) struct ListedFile {
     inode: u64,
     /// When it was made, ns; 0 where the file system does not say.
     born: u64,
 }
 
-impl Entry {
+impl ListedFile {
     const FREE: Self = Self { inode: 0, born: 0 };
 
     /// What `flags` say of a path below `dir`.
@@ -106,14 +106,14 @@ pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
 }
 
 /// The files that the footer of a file of this length lists; `None` where it has no footer.
-pub(super) fn companions(file: &File, length: u64) -> Option<Vec<Entry>> {
+pub(super) fn companions(file: &File, length: u64) -> Option<Vec<ListedFile>> {
     let region = length.checked_sub(FOOTER_LEN)?;
     let mut found = vec![0; FOOTER_LEN as usize];
     file.read_exact_at(&mut found, region).ok()?;
     let (before, list) = found.split_at(HEAD_LEN);
     let entries = list.as_chunks::<ENTRY_LEN>().0.iter();
-    let entries = entries.map(|bytes| Entry::read(*bytes));
-    (before == head(region)).then(|| entries.filter(|entry| *entry != Entry::FREE).collect())
+    let entries = entries.map(|bytes| ListedFile::read(*bytes));
+    (before == head(region)).then(|| entries.filter(|entry| *entry != ListedFile::FREE).collect())
 }
 
 /// The list of a main file of this process, as it stands in its footer.
@@ -121,7 +121,7 @@ pub(super) fn companions(file: &File, length: u64) -> Option<Vec<Entry>> {
 pub(super) struct Register {
     file: File,
     start: u64,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<ListedFile>>,
 }
 
 impl Register {
@@ -138,9 +138,9 @@ impl Register {
     ///
     /// # Errors
     /// Of kind usage when the list is full; else when it cannot be written.
-    pub(super) fn enter(&self, file: Entry, path: &Path) -> Result<usize> {
+    pub(super) fn enter(&self, file: ListedFile, path: &Path) -> Result<usize> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = entries.iter().position(|entry| *entry == Entry::FREE);
+        let free = entries.iter().position(|entry| *entry == ListedFile::FREE);
         let slot = free.unwrap_or(entries.len());
         if slot == ENTRIES {
             return Err(Error::usage(format!(
@@ -163,9 +163,9 @@ impl Register {
     pub(super) fn leave(&self, slot: usize) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         // An entry that stays names nothing that bears the name.
-        let _ = self.write(slot, Entry::FREE);
+        let _ = self.write(slot, ListedFile::FREE);
         if let Some(entry) = entries.get_mut(slot) {
-            *entry = Entry::FREE;
+            *entry = ListedFile::FREE;
         }
     }
 
@@ -173,7 +173,7 @@ impl Register {
         self.start + (slot * ENTRY_LEN) as u64
     }
 
-    fn write(&self, slot: usize, entry: Entry) -> std::io::Result<()> {
+    fn write(&self, slot: usize, entry: ListedFile) -> std::io::Result<()> {
         self.file.write_all_at(&entry.bytes(), self.place(slot))
     }
 }
@@ -182,8 +182,8 @@ impl Register {
 mod tests {
     use super::*;
 
-    fn entry((inode, born): (u64, u64)) -> Entry {
-        Entry { inode, born }
+    fn entry((inode, born): (u64, u64)) -> ListedFile {
+        ListedFile { inode, born }
     }
 
     fn marked(region: u64) -> File {

@@ -7,9 +7,9 @@ use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
 use super::super::lookup::same_inode;
-use super::super::private::{self, Left};
+use super::super::private_folder::{self, Left};
 use super::super::size::human;
-use super::footer::{self, Entry};
+use super::footer::{self, ListedFile};
 use super::{DIGITS, MODE, PREFIX};
 
 /// Names in a note.
@@ -69,7 +69,7 @@ pub(in super::super) fn remove_leftovers_but(
             Main::Kept => {
                 notes.push(format!(
                     "left {} of a run that was killed: it holds what iolab has not made; look into it and remove it by hand",
-                    path.join(private::name_of(&name)).display()
+                    path.join(private_folder::name_of(&name)).display()
                 ));
                 others_mains.push(name);
             }
@@ -79,7 +79,7 @@ pub(in super::super) fn remove_leftovers_but(
     unknown.extend(others.into_iter().filter(|name| {
         let of = name.get(..PREFIX.len() + DIGITS).unwrap_or_default();
         is_scratch_name(of)
-            && (size_beside(name, of).is_some() || *name == private::name_of(of))
+            && (size_beside(name, of).is_some() || *name == private_folder::name_of(of))
             && !others_mains.iter().any(|main| main == of)
             && look(name)
     }));
@@ -167,7 +167,7 @@ fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
         .iter()
         .filter_map(|other| remove_beside(&dir, other, size_beside(other, name)?, &listed))
         .sum();
-    let within = private::remove_left(&dir, name, &listed, |folder, name| {
+    let within = private_folder::remove_left(&dir, name, &listed, |folder, name| {
         remove_beside(folder, name, size_within(name)?, &listed)
     });
     let Left::Gone(within) = within else {
@@ -180,10 +180,10 @@ fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
 }
 
 /// Removes a file that a left-over lists; it may have been killed before it had its full size.
-fn remove_beside(dir: impl AsFd, name: &str, bytes: u64, listed: &[Entry]) -> Option<u64> {
+fn remove_beside(dir: impl AsFd, name: &str, bytes: u64, listed: &[ListedFile]) -> Option<u64> {
     let stat = look_at(&dir, name)?;
     let length = u64::try_from(stat.st_size).ok()?;
-    let entry = Entry::of(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let entry = ListedFile::of(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if !could_be_ours(&stat) || !listed.contains(&entry) || length > bytes {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::super::{lend, tool};
+use super::super::{lent_file, system_tools};
 
 /// Names that blkid has for what our table calls otherwise; all others are taken in small letters.
 const OURS: &[(&str, &str)] = &[
@@ -30,12 +30,12 @@ const OURS: &[(&str, &str)] = &[
 /// Asks blkid for what it sees in `length` bytes of an open file or device from byte `start`; nothing where it is not
 /// installed.
 pub(super) fn names(file: &File, start: u64, length: u64) -> Vec<String> {
-    let Ok(place) = lend::descriptor(file) else {
+    let Ok(place) = lent_file::descriptor(file) else {
         return Vec::new();
     };
     let (start, length) = (start.to_string(), length.to_string());
     let arguments = ["-p", "-o", "export", "-O", &start, "-S", &length, &place];
-    match tool::output("blkid", &arguments) {
+    match system_tools::output("blkid", &arguments) {
         Some(output) if output.code == Some(0) => parse(&output.stdout),
         // It sees several formats and does not say which.
         Some(output) if output.code == Some(8) => vec!["ambivalent".to_owned()],

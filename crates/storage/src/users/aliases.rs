@@ -12,7 +12,7 @@ use super::super::mounts::Mount;
 use super::super::overlay;
 use super::graph::FileId;
 use super::inventory::{Inventory, Namespace};
-use super::served::{Handle, Server};
+use super::remote_files::{Handle, Server};
 
 /// What is known of a file besides its own identity.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct Aliases {
 
 /// Where a file lies: its file system, by the number that mountinfo gives it, and its path in there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct FileSystemPath {
     fs: Number,
     path: PathBuf,
 }
@@ -57,7 +57,7 @@ impl Aliases {
 struct Search<'a> {
     inventory: &'a Inventory,
     found: Aliases,
-    seen: BTreeSet<Place>,
+    seen: BTreeSet<FileSystemPath>,
 }
 
 impl Search<'_> {
@@ -139,7 +139,7 @@ impl Search<'_> {
 
     /// Goes on with the file in the upper layer of an overlay; whether that can be the layer. Lower layers are never written:
     /// a file that only they have is copied when it is opened for writing.
-    fn below(&mut self, shown: &Stat, place: &Place, upper: &File) -> bool {
+    fn below(&mut self, shown: &Stat, place: &FileSystemPath, upper: &File) -> bool {
         let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let held = open_within(upper, &place.path)
             .and_then(|file| Some((rustix::fs::fstat(&file).ok()?, file)));
@@ -161,7 +161,7 @@ impl Search<'_> {
     }
 
     /// Goes on with the files of overlays that have a place in one of their layers.
-    fn above(&mut self, place: &Place, is_first: bool) {
+    fn above(&mut self, place: &FileSystemPath, is_first: bool) {
         for namespace in &self.inventory.namespaces {
             for mount in &namespace.mounts {
                 let layers = mount.layers.iter().flat_map(|layers| layers.all());
@@ -191,7 +191,7 @@ impl Search<'_> {
     }
 }
 
-impl Place {
+impl FileSystemPath {
     /// The path from a folder to this place, when it lies in there.
     fn within(&self, folder: &Self) -> Option<PathBuf> {
         let within = self.path.strip_prefix(&folder.path).ok()?;
@@ -204,10 +204,10 @@ fn handle(file: &File, id: FileId) -> Option<Handle> {
     Handle::at(Path::new(&link), id.inode)
 }
 
-fn place(file: &File, mount: &Mount) -> Option<Place> {
+fn place(file: &File, mount: &Mount) -> Option<FileSystemPath> {
     let name = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
     let within = name.strip_prefix(&mount.fs.mount_point).ok()?;
-    Some(Place {
+    Some(FileSystemPath {
         fs: mount.device,
         path: mount.root.join(within),
     })

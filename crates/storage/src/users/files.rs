@@ -16,8 +16,8 @@ use super::inventory::Inventory;
 use super::lease::{self, Others};
 use super::openers::{self, Wanted};
 use super::{
-    Checked, Found, Number, PAUSE, SEE_DEVICES, SEE_EXPORTS, SEE_OPENERS, TIMEOUT, Users, errno,
-    in_layer, lasting, opened, passing, refused, signature,
+    Checked, NamedObject, Number, PAUSE, SEE_DEVICES, SEE_EXPORTS, SEE_OPENERS, TIMEOUT, Users,
+    errno, in_layer, lasting, opened, passing, refused, signature,
 };
 
 impl Users {
@@ -25,7 +25,7 @@ impl Users {
     ///
     /// # Errors
     /// Of kind refused: by whom, and what to do; or what cannot be looked at.
-    pub(in super::super) fn check_file(&mut self, found: &Found) -> Result<()> {
+    pub(in super::super) fn check_file(&mut self, found: &NamedObject) -> Result<()> {
         let handle = found
             .handle
             .try_clone()
@@ -231,7 +231,7 @@ impl Users {
 ///
 /// # Errors
 /// Of kind refused: what overlaps, along which chain, and what to do.
-pub(in super::super) fn check_directory(found: &Found) -> Result<()> {
+pub(in super::super) fn check_directory(found: &NamedObject) -> Result<()> {
     if !super::inventory::may_show_twice(Path::new("/sys")) {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use iolab_workload::Result;
 
-use super::super::sources::moves_data;
+use super::super::space_sources::moves_data;
 use super::aliases::Aliases;
 use super::graph::{FileId, Node, Span};
 use super::{Number, Users};

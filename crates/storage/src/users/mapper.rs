@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::device::Number;
-use super::super::{sysfs, tool};
+use super::super::{sysfs, system_tools};
 use super::graph::{Node, Piece};
 
 /// Sysfs and the device mapper count sectors of 512 bytes, whatever the device's own are.
@@ -16,7 +16,7 @@ pub(super) fn pieces(dir: &Path, number: Number) -> Option<Vec<Piece>> {
         return None;
     }
     let (major, minor) = (number.0.to_string(), number.1.to_string());
-    let table = tool::output("dmsetup", &["table", "-j", &major, "-m", &minor])?;
+    let table = system_tools::output("dmsetup", &["table", "-j", &major, "-m", &minor])?;
     (table.code == Some(0))
         .then(|| parse_table(&table.stdout))
         .flatten()

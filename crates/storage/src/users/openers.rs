@@ -10,7 +10,7 @@ use super::super::device::Number;
 use super::super::sysfs;
 use super::graph::{FileId, Node};
 use super::inventory::processes;
-use super::served::Handle;
+use super::remote_files::Handle;
 
 /// What is looked for.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use iolab_workload::Result;
 use super::super::Consent;
 use super::super::size::human;
 use super::graph::{Below, Node, Piece, Span};
-use super::{Error, Found, Number, Site, Users, errno, opened, signature};
+use super::{Error, NamedObject, Number, Site, Users, errno, opened, signature};
 
 /// Signatures that have to be named, and where they are.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Signatures {
     ///
     /// # Errors
     /// Of kind refused: what is there, and the option that names it.
-    pub(in super::super) fn check(mut self, found: &Found, consent: &Consent) -> Result<()> {
+    pub(in super::super) fn check(mut self, found: &NamedObject, consent: &Consent) -> Result<()> {
         self.names.sort_unstable();
         self.names.dedup();
         if self.names.iter().all(|name| consent.names(name)) {
@@ -69,7 +69,7 @@ impl Users {
     /// Of kind refused: what cannot be read may hold anything.
     pub(in super::super) fn signatures(
         &self,
-        found: &Found,
+        found: &NamedObject,
         file: &File,
         length: u64,
         number: Option<Number>,

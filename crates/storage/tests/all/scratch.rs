@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symli
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use iolab_storage::{Beside, PrivateFiles, TargetKind};
+use iolab_storage::{ExtraFiles, PrivateFiles, TargetKind};
 
 use super::*;
 
@@ -177,7 +177,7 @@ fn with_private_files() -> Need {
         ranks: 1,
     };
     Need {
-        beside: Beside {
+        beside: ExtraFiles {
             private: vec![private],
             fresh: false,
         },

@@ -1,12 +1,12 @@
 //! What is said of two cells of a run, graded.
 
-use iolab_analysis::analysed::AnalysedRun;
-use iolab_analysis::compare::{Better, Comparison, Criteria, RunSide, Test, Verdict};
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
 /// What `compare --by bs` says of a run with two sizes.
-fn said(record: RunRecord) -> Verdict {
+fn said(record: RunRecord) -> CellVerdict {
     let run = AnalysedRun::of(record);
     let side = |level| RunSide {
         run: &run,
@@ -14,7 +14,7 @@ fn said(record: RunRecord) -> Verdict {
     };
     let terms = Criteria {
         margin: 0.05,
-        tests: vec![Test::Welch],
+        tests: vec![HypothesisTest::Welch],
         better: Better::Unstated,
         repeats: Vec::new(),
         within_run: false,
@@ -27,9 +27,9 @@ fn said(record: RunRecord) -> Verdict {
 fn judge((record, truth): (RunRecord, Truth)) -> Outcome {
     let ratio = truth.ratio(0, 1);
     let is_true = match said(record) {
-        Verdict::Faster => ratio > 1.0,
-        Verdict::Slower => ratio < 1.0,
-        Verdict::Equivalent => ratio.ln().abs() <= 1.05_f64.ln(),
+        CellVerdict::Faster => ratio > 1.0,
+        CellVerdict::Slower => ratio < 1.0,
+        CellVerdict::Equivalent => ratio.ln().abs() <= 1.05_f64.ln(),
         _ => return Outcome::NotClaimed,
     };
     match is_true {

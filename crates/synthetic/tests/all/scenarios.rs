@@ -1,6 +1,6 @@
 //! What a scenario asks for is in the record.
 
-use iolab_analysis::analysed::AnalysedRun;
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::timeline::over_run;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_stats::median;

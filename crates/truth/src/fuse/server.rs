@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
-use iolab_serve::one_file::Served;
+use iolab_serve::one_file::ServedFile;
 
 use super::{Answers, RequestContext, Shared};
 
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-impl Served for Server {
+impl ServedFile for Server {
     const NAME: &'static str = "data";
     const DEPTH: u16 = 1024;
     const MODES: (u16, u16) = (0o755, 0o644);

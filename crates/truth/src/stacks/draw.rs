@@ -361,7 +361,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stacks::oracle::{self, Verdict};
+    use crate::stacks::oracle::{self, Expectation};
 
     const MANY: u64 = 2000;
 
@@ -406,9 +406,9 @@ mod tests {
                 *steps.entry(name).or_insert(0) += 1;
             }
             let verdict = match oracle::verdict(&plan) {
-                Verdict::Free => 0,
-                Verdict::Taken(_) => 1,
-                Verdict::Open(_) => 2,
+                Expectation::Free => 0,
+                Expectation::Taken(_) => 1,
+                Expectation::Open(_) => 2,
             };
             verdicts[verdict] += 1;
         }

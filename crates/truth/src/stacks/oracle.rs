@@ -5,7 +5,7 @@ use crate::files::MIB;
 
 /// What iolab must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Expectation {
     /// Write: nothing else stands on the target's bytes.
     Free,
     /// Refuse, for any of these reasons.
@@ -18,7 +18,7 @@ pub enum Verdict {
 const ROOM: u64 = 256 * MIB;
 
 /// What iolab must do with the target of a plan.
-pub fn verdict(plan: &Plan) -> Verdict {
+pub fn verdict(plan: &Plan) -> Expectation {
     let Some(extent) = plan.extent(plan.target) else {
         return folder(plan);
     };
@@ -27,12 +27,12 @@ pub fn verdict(plan: &Plan) -> Verdict {
         .chain(held(plan, &extent))
         .collect();
     if !reasons.is_empty() {
-        return Verdict::Taken(reasons);
+        return Expectation::Taken(reasons);
     }
     let blind = (plan.view != View::Whole).then(|| "not everything can be seen".to_owned());
     match blind.or_else(|| beside(plan, &extent)) {
-        Some(why) => Verdict::Open(why),
-        None => Verdict::Free,
+        Some(why) => Expectation::Open(why),
+        None => Expectation::Free,
     }
 }
 
@@ -61,16 +61,16 @@ fn is_shown(claim: &Claim, target: &Extent) -> bool {
 }
 
 /// A scratch file touches nothing that is there.
-fn folder(plan: &Plan) -> Verdict {
+fn folder(plan: &Plan) -> Expectation {
     let home = plan.home(plan.target);
     if is_layer(plan, plan.target) {
-        return Verdict::Open("an overlay stands on it".to_owned());
+        return Expectation::Open("an overlay stands on it".to_owned());
     }
     if plan.view != View::Whole {
-        return Verdict::Open("not everything can be seen".to_owned());
+        return Expectation::Open("not everything can be seen".to_owned());
     }
     let Step::Mount { format, .. } = plan.steps[home] else {
-        return Verdict::Free;
+        return Expectation::Free;
     };
     let room = plan.below(format).first().and_then(|on| plan.extent(*on));
     // What lies below has to have room as well, all the way down to the root: files are sparse.
@@ -79,8 +79,8 @@ fn folder(plan: &Plan) -> Verdict {
             .is_some_and(|extent| plan.home(extent.base) == 0)
     });
     match below && room.is_some_and(|extent| extent.len() >= ROOM) {
-        true => Verdict::Free,
-        false => Verdict::Open("there may be no room".to_owned()),
+        true => Expectation::Free,
+        false => Expectation::Open("there may be no room".to_owned()),
     }
 }
 

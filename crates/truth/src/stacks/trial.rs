@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::build::Built;
 use super::contents::{self, Piece};
-use super::oracle::{self, Verdict};
+use super::oracle::{self, Expectation};
 use super::plan::{Plan, Step, View};
 use crate::binary::binary;
 use crate::system::{Made, missing, warn};
@@ -17,7 +17,7 @@ const RESULTS: &str = "run.iolab";
 #[derive(Debug)]
 pub struct Outcome {
     /// What it had to do.
-    pub verdict: Verdict,
+    pub verdict: Expectation,
     /// Its exit code.
     pub code: Option<i32>,
     /// What it printed.
@@ -95,23 +95,25 @@ fn is_direct(plan: &Plan, id: usize) -> bool {
 }
 
 /// What is wrong about an answer.
-fn judged(verdict: &Verdict, code: Option<i32>, text: &str, target: &Path) -> Option<String> {
+fn judged(verdict: &Expectation, code: Option<i32>, text: &str, target: &Path) -> Option<String> {
     let names = [target.display().to_string(), "cannot tell".to_owned()];
     let is_told = names.iter().any(|name| text.contains(name));
     match (verdict, code) {
-        (Verdict::Free | Verdict::Open(_), Some(0)) => None,
-        (Verdict::Taken(_) | Verdict::Open(_), Some(3)) if is_told => None,
+        (Expectation::Free | Expectation::Open(_), Some(0)) => None,
+        (Expectation::Taken(_) | Expectation::Open(_), Some(3)) if is_told => None,
         (_, Some(3)) if !is_told => {
             Some("refused without the target's name or a reason".to_owned())
         }
         // A file system may be too small for a scratch file.
-        (Verdict::Open(_), Some(2)) => None,
+        (Expectation::Open(_), Some(2)) => None,
         // One below it may have no room for what its file lacks; the tests of space hold that.
-        (Verdict::Free, Some(3)) if text.contains("of new space from the file system") => None,
-        (Verdict::Free, _) => Some("not accepted, although it is free".to_owned()),
-        (Verdict::Taken(why), Some(0)) => Some(format!("accepted, although {}", why.join(", "))),
-        (Verdict::Taken(why), _) => Some(format!("not refused, although {}", why.join(", "))),
-        (Verdict::Open(_), _) => Some("neither written to nor refused".to_owned()),
+        (Expectation::Free, Some(3)) if text.contains("of new space from the file system") => None,
+        (Expectation::Free, _) => Some("not accepted, although it is free".to_owned()),
+        (Expectation::Taken(why), Some(0)) => {
+            Some(format!("accepted, although {}", why.join(", ")))
+        }
+        (Expectation::Taken(why), _) => Some(format!("not refused, although {}", why.join(", "))),
+        (Expectation::Open(_), _) => Some("neither written to nor refused".to_owned()),
     }
 }
 

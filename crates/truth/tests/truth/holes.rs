@@ -3,7 +3,7 @@
 
 use iolab_truth::files::MIB;
 use iolab_truth::stacks::trial::{self, Outcome};
-use iolab_truth::stacks::{Consent, Format, Hold, Id, Plan, Step, Verdict, View};
+use iolab_truth::stacks::{Consent, Expectation, Format, Hold, Id, Plan, Step, View};
 use iolab_truth::system::warn;
 
 use crate::stacks::needs_tools;
@@ -100,7 +100,7 @@ impl Stack {
     #[track_caller]
     fn accepts(self, target: Id) {
         if let Some(outcome) = self.done(target) {
-            assert_eq!(outcome.verdict, Verdict::Free);
+            assert_eq!(outcome.verdict, Expectation::Free);
         }
     }
 

@@ -8,7 +8,7 @@
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_STACKS=1 cargo test -p iolab-truth --test truth stacks:: -- --nocapture
 
 use iolab_truth::stacks::plan::Format;
-use iolab_truth::stacks::{Verdict, draw, shrink, trial};
+use iolab_truth::stacks::{Expectation, draw, shrink, trial};
 use iolab_truth::system::{Made, Missing, needs_root, warn};
 
 use crate::stage::alone;
@@ -79,9 +79,9 @@ fn nothing_in_use_is_written_and_nothing_free_is_refused() {
         let outcome =
             trial::of(&plan).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{plan:#?}"));
         match outcome.verdict {
-            Verdict::Free => free += 1,
-            Verdict::Taken(_) => taken += 1,
-            Verdict::Open(_) => {}
+            Expectation::Free => free += 1,
+            Expectation::Taken(_) => taken += 1,
+            Expectation::Open(_) => {}
         }
         if outcome.faults.is_empty() {
             continue;

@@ -12,14 +12,14 @@ fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
         groups: groups.collect(),
         ..CellSpec::default()
     };
-    cell.trial = cell.together();
+    cell.trial = cell.merge_trials();
     cell
 }
 
-fn time(seconds: u64) -> Limit {
-    Limit {
+fn time(seconds: u64) -> TrialLimit {
+    TrialLimit {
         time: Some(Duration::from_secs(seconds)),
-        ..Limit::default()
+        ..TrialLimit::default()
     }
 }
 
@@ -63,9 +63,9 @@ fn a_group_without_a_bound_runs_as_long_as_the_others() {
     );
     // Where requests bound the others, it is ended with them.
     let counted = TrialSpec {
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(5),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..TrialSpec::default()
     };
@@ -101,9 +101,9 @@ fn together_they_have_all_threads_and_the_whole_range() {
         ..TrialSpec::default()
     };
     let counted = TrialSpec {
-        limit: Limit {
+        limit: TrialLimit {
             requests: Some(10),
-            ..Limit::default()
+            ..TrialLimit::default()
         },
         ..writer()
     };
@@ -162,7 +162,7 @@ fn what_groups_cannot_be_is_refused() {
         ..writer()
     };
     let private = TrialSpec {
-        layout: Layout::Private,
+        layout: FileLayout::Private,
         ..writer()
     };
     let many = TrialSpec {

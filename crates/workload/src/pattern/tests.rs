@@ -28,7 +28,7 @@ proptest! {
     fn workers_together_make_one_pass(
         blocks in 1u64..400, threads in 1u32..9, seed: u64,
         pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
-        layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved]),
+        layout in prop::sample::select(vec![FileLayout::Shared, FileLayout::Interleaved]),
         first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
     ) {
         prop_assume!(u64::from(threads) <= blocks);
@@ -68,7 +68,7 @@ proptest! {
     fn processes_together_touch_each_block_of_the_region_once(
         blocks in 1u64..400, ranks in 1u32..7, threads in 1u32..5, bs in 1u64..9_000, slack in 0u64..9_000, seed: u64,
         pattern in prop::sample::select(vec![Pattern::Seq, Pattern::Reverse, Pattern::Rand]),
-        layout in prop::sample::select(vec![Layout::Shared, Layout::Interleaved]),
+        layout in prop::sample::select(vec![FileLayout::Shared, FileLayout::Interleaved]),
     ) {
         let workers = ranks * threads;
         prop_assume!(u64::from(workers) <= blocks);
@@ -122,7 +122,7 @@ proptest! {
             Pattern::Seq, Pattern::Reverse, Pattern::Rand, Pattern::RandReplace, Pattern::Zipf(1.2),
         ]),
         layout in prop::sample::select(vec![
-            Layout::Shared, Layout::Interleaved, Layout::Overlapping, Layout::Private,
+            FileLayout::Shared, FileLayout::Interleaved, FileLayout::Overlapping, FileLayout::Private,
         ]),
     ) {
         let all = TrialSpec { seed, layout, read_percent: 50, ..spec(pattern, 512, blocks, 4) };
@@ -144,7 +144,7 @@ proptest! {
         first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
     ) {
         prop_assume!(u64::from(threads) <= blocks);
-        let spec = TrialSpec { seed, first_offset, layout: Layout::Private, ..spec(pattern, 512, blocks, threads) };
+        let spec = TrialSpec { seed, first_offset, layout: FileLayout::Private, ..spec(pattern, 512, blocks, threads) };
         for worker in 0..threads {
             let count = share(blocks, worker, threads).1;
             let mut seen = pass(&spec, worker, 2 * count).split_off(count as usize);
@@ -162,7 +162,7 @@ proptest! {
         ]),
         first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
     ) {
-        let spec = TrialSpec { seed, first_offset, layout: Layout::Overlapping, ..spec(pattern, 512, blocks, threads) };
+        let spec = TrialSpec { seed, first_offset, layout: FileLayout::Overlapping, ..spec(pattern, 512, blocks, threads) };
         for worker in 0..threads {
             let mut seen = pass(&spec, worker, blocks);
             seen.sort_unstable();
@@ -179,12 +179,12 @@ proptest! {
             Pattern::RandReplace, Pattern::Zipf(1.2),
         ]),
         layout in prop::sample::select(vec![
-            Layout::Shared, Layout::Interleaved, Layout::Overlapping, Layout::Private,
+            FileLayout::Shared, FileLayout::Interleaved, FileLayout::Overlapping, FileLayout::Private,
         ]),
         first_offset in prop::sample::select(vec![FirstOffset::Zero, FirstOffset::Random]),
     ) {
         prop_assume!(u64::from(threads) <= blocks);
-        prop_assume!(layout != Layout::Interleaved || pattern != Pattern::Strided);
+        prop_assume!(layout != FileLayout::Interleaved || pattern != Pattern::Strided);
         let spec = TrialSpec {
             layout,
             first_offset,
@@ -196,8 +196,8 @@ proptest! {
             for offset in pass(&spec, worker, 600) {
                 prop_assert_eq!(offset % bs, 0);
                 let end = match layout {
-                    Layout::Private => spec.private_bytes(worker),
-                    Layout::Shared | Layout::Interleaved | Layout::Overlapping => spec.region,
+                    FileLayout::Private => spec.private_bytes(worker),
+                    FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => spec.region,
                 };
                 prop_assert!(offset + bs <= end);
             }
@@ -278,7 +278,7 @@ fn a_skip_that_is_no_multiple_leaves_what_does_not_fit() {
 #[test]
 fn interleaved_workers_take_turns() {
     let spec = TrialSpec {
-        layout: Layout::Interleaved,
+        layout: FileLayout::Interleaved,
         ..spec(Pattern::Seq, 4096, 7, 3)
     };
     let blocks = |worker| -> Vec<u64> {
@@ -310,7 +310,7 @@ fn trials_begin_at_different_blocks() {
 #[test]
 fn workers_that_take_turns_begin_as_neighbours() {
     let spec = TrialSpec {
-        layout: Layout::Interleaved,
+        layout: FileLayout::Interleaved,
         first_offset: FirstOffset::Random,
         ..spec(Pattern::Seq, 4096, 3000, 3)
     };

@@ -2,12 +2,12 @@
 
 use crate::trial::TrialSpec;
 
-use crate::command::Template;
+use crate::command_template::Template;
 use crate::group::{Active, GroupSpec};
 use crate::linkage::Linkage;
 use crate::target::TargetName;
 use crate::tool::Tool;
-use crate::workload::Workload;
+use crate::workload_code::WorkloadCode;
 
 /// What a cell asks of the engine, before the choices that only a measurement can make.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub struct CellSpec {
     /// The groups that run; `None`: all of them.
     pub active: Option<Active>,
     /// What gives its pattern and its share of reads, where a code does.
-    pub workload: Option<Workload>,
+    pub workload: Option<WorkloadCode>,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
     pub batch_auto: bool,
     /// Which build of the built-in reader each trial runs, if any.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Allocate, BLOCKS_MAX, BS_MAX, Backend, Batch, BufferInit, CacheState, Content, DEPTH_MAX,
-    FirstOffset, Layout, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
+    FileLayout, FirstOffset, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
 use crate::units::{format_duration, format_size};
@@ -205,7 +205,7 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
             "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out",
         );
     }
-    if spec.layout == Layout::Private {
+    if spec.layout == FileLayout::Private {
         return fail(
             "verify with layout=private".to_owned(),
             "what is written is read back from one file: set another layout, or leave verify out",
@@ -242,13 +242,13 @@ fn check_sharing(spec: &TrialSpec) -> Result<()> {
             "a file per thread has a descriptor per thread; set descriptors=private or another layout",
         );
     }
-    if spec.layout == Layout::Interleaved && spec.pattern == Pattern::Strided {
+    if spec.layout == FileLayout::Interleaved && spec.pattern == Pattern::Strided {
         return fail(
             "layout interleaved with pattern strided".to_owned(),
             "both define the gap after a block; set layout=shared, or pattern=seq",
         );
     }
-    if spec.layout == Layout::Private && spec.offset > 0 {
+    if spec.layout == FileLayout::Private && spec.offset > 0 {
         return fail(
             format!("offset {} with layout=private", spec.offset),
             "files of their own begin at 0; leave the offset out",

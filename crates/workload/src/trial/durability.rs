@@ -1,6 +1,6 @@
 //! When written data is made durable, and on what space it is written.
 
-use super::{Backend, Layout, Pattern, TrialSpec};
+use super::{Backend, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
 use crate::named::named;
 
@@ -156,7 +156,7 @@ impl TrialSpec {
                 "a file grows at its end; set pattern=seq",
             );
         }
-        if self.threads > 1 && self.layout != Layout::Private {
+        if self.threads > 1 && self.layout != FileLayout::Private {
             return fail(
                 &format!("{} threads and layout={}", self.threads, self.layout),
                 "each thread needs a file to append to; set layout=private",

@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn a_trial_has_time_for_a_request() {
-        use crate::trial::{Limit, TrialSpec};
+        use crate::trial::{TrialLimit, TrialSpec};
         use std::time::Duration;
 
         let check = |rate, ms| {
             let time = Some(Duration::from_millis(ms));
-            let limit = Limit {
+            let limit = TrialLimit {
                 time,
-                ..Limit::default()
+                ..TrialLimit::default()
             };
             let trial = TrialSpec {
                 rate: Some(rate),

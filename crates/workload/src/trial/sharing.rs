@@ -9,7 +9,7 @@ use super::{Backend, TrialSpec};
 
 named! {
     /// Which bytes belong to which worker.
-    pub enum Layout: "layout" {
+    pub enum FileLayout: "layout" {
         /// One file, a contiguous share per worker; patterns that draw from the whole region do so.
         Shared = "shared",
         /// One file, blocks dealt out in turn.
@@ -86,7 +86,7 @@ impl TrialSpec {
                     .hint("start at least two with mpirun or srun, or leave shift out"),
             );
         }
-        if self.layout != Layout::Shared {
+        if self.layout != FileLayout::Shared {
             return Err(
                 Error::usage(format!("shift={shift} with layout={}", self.layout)).hint(
                     "each rank reads the contiguous part that another one wrote: set layout=shared",
@@ -126,14 +126,14 @@ impl TrialSpec {
 
     /// Whether the ranges of any two processes are apart.
     pub fn has_own_range(&self) -> bool {
-        self.layout == Layout::Private
-            || (self.layout == Layout::Shared && self.pattern.is_ordered())
+        self.layout == FileLayout::Private
+            || (self.layout == FileLayout::Shared && self.pattern.is_ordered())
     }
 
     /// The shares of as many workers as this process has, from this number on.
     fn shares_from(&self, first: u32) -> Range<u64> {
         let (start, end) = (self.offset, self.offset + self.region);
-        if self.layout != Layout::Shared || !self.pattern.is_ordered() {
+        if self.layout != FileLayout::Shared || !self.pattern.is_ordered() {
             return start..end;
         }
         let of =
@@ -150,7 +150,7 @@ impl TrialSpec {
 
     /// Whether descriptors and layout go together: a file per worker has a descriptor per worker.
     pub fn sharing_applies(&self) -> bool {
-        self.layout != Layout::Private || self.descriptors != Descriptors::Shared
+        self.layout != FileLayout::Private || self.descriptors != Descriptors::Shared
     }
 
     /// Bytes of the file that worker `worker` of this process has for itself.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{BS_MAX, Layout, Pattern, TrialSpec};
+use super::{BS_MAX, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
 use crate::units::{format_size, parse_size};
 
@@ -206,7 +206,7 @@ impl TrialSpec {
         }
         let largest = self.largest_request();
         let sharers = match self.parts_region() && self.pattern != Pattern::Rand
-            || self.layout == Layout::Private
+            || self.layout == FileLayout::Private
         {
             true => u64::from(self.workers()),
             false => 1,
@@ -220,7 +220,7 @@ impl TrialSpec {
                 "enlarge the region with --size, or use fewer threads",
             );
         }
-        if self.pattern == Pattern::Strided || self.layout == Layout::Interleaved {
+        if self.pattern == Pattern::Strided || self.layout == FileLayout::Interleaved {
             return fail(
                 format!(
                     "bs_mix with pattern {} and layout {}",
@@ -336,7 +336,7 @@ mod tests {
             ),
             (
                 TrialSpec {
-                    layout: Layout::Interleaved,
+                    layout: FileLayout::Interleaved,
                     ..spec.clone()
                 },
                 "interleaved",

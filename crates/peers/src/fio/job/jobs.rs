@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use iolab_workload::foreign::{Answer, Effect, answer, in_job, names_in_jobs};
+use iolab_workload::foreign_options::{Answer, Effect, answer, in_job, names_in_jobs};
 use iolab_workload::names::nearest;
 use iolab_workload::{Error, Result};
 
 use super::super::options::{Options, is_set, short};
-use super::lines::{self, Around, Hidden, Place, Said};
+use super::lines::{self, Around, Hidden, LinePosition, Said};
 use super::mistakes::Mistakes;
 
 /// Most jobs of a file.
@@ -19,18 +19,18 @@ pub(super) struct Job {
     /// Its name.
     pub(super) name: String,
     /// Where it begins.
-    place: Place,
+    place: LinePosition,
     /// Its options, each understood.
     pub(super) options: Options,
     /// Jobs beside it that do the same: their threads are counted with its own.
     pub(super) also: Vec<String>,
     /// Where its options stand.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, LinePosition>,
 }
 
 impl Job {
     /// Where an option is given, or else the job begins.
-    pub(super) fn place_of(&self, option: &str) -> Place {
+    pub(super) fn place_of(&self, option: &str) -> LinePosition {
         self.places
             .get(option)
             .cloned()
@@ -38,7 +38,7 @@ impl Job {
     }
 
     /// Where it begins. What is said of a job as a whole follows from all of its options: it is hidden where one of them is.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> LinePosition {
         let hidden = || self.places.values().find_map(|place| place.hidden.clone());
         let mut place = self.place.clone();
         place.hidden = place.hidden.or_else(hidden);
@@ -152,7 +152,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
     if jobs.is_empty() {
         let error = Error::usage("there is no job in it");
         mistakes.add(
-            &Place::of(text.lines().count().max(1)),
+            &LinePosition::of(text.lines().count().max(1)),
             error.hint("a job begins with its name in brackets: [job1]"),
         );
     }

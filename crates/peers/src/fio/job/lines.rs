@@ -1,7 +1,7 @@
 //! The text of a job file as sections with options: comments, included files, variables, the byte order mark.
 //!
 //! A job file may be a stranger's, and what iolab prints may be public. So what comes from elsewhere (from variables, from
-//! included files, through a link) is used and never shown: [`Place::hidden`] goes with each line, and messages name it instead.
+//! included files, through a link) is used and never shown: [`LinePosition::hidden`] goes with each line, and messages name it instead.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct Around<'a> {
 
 /// Where a line stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
+pub(super) struct LinePosition {
     /// The number of the line in the file that was named.
     pub(super) line: usize,
     /// The file that this line includes, and the lines in it and in what it includes in turn.
@@ -52,7 +52,7 @@ pub(super) enum Hidden {
     Elsewhere,
 }
 
-impl Place {
+impl LinePosition {
     /// A line of the file itself.
     pub(super) fn of(line: usize) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Place {
 }
 
 /// `line 3`, `line 3 (common.fio, line 7)`.
-impl fmt::Display for Place {
+impl fmt::Display for LinePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}", self.line)?;
         let Some((file, lines)) = &self.included else {
@@ -102,7 +102,11 @@ pub(super) enum Said {
 }
 
 /// What the lines say, each with its place.
-pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> Vec<(Place, Said)> {
+pub(super) fn read(
+    text: &str,
+    around: Around<'_>,
+    mistakes: &mut Mistakes,
+) -> Vec<(LinePosition, Said)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader {
         around,
@@ -113,9 +117,9 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> V
         said: Vec::new(),
     };
     let hidden = around.file.is_some_and(leads_elsewhere);
-    let place = |line| Place {
+    let place = |line| LinePosition {
         hidden: hidden.then_some(Hidden::Elsewhere),
-        ..Place::of(line)
+        ..LinePosition::of(line)
     };
     reader.collect(text, 0, &place);
     reader.said
@@ -131,12 +135,12 @@ struct Reader<'a> {
     bytes: usize,
     /// The file under way, behind those that include it.
     open: Vec<PathBuf>,
-    said: Vec<(Place, Said)>,
+    said: Vec<(LinePosition, Said)>,
 }
 
 impl Reader<'_> {
     /// Takes the lines of a file; `place` tells where each of them stands.
-    fn collect(&mut self, text: &str, depth: usize, place: &dyn Fn(usize) -> Place) {
+    fn collect(&mut self, text: &str, depth: usize, place: &dyn Fn(usize) -> LinePosition) {
         for (number, line) in text.lines().enumerate() {
             let mut place = place(number + 1);
             self.bytes = self.bytes.saturating_add(line.len());
@@ -165,7 +169,7 @@ impl Reader<'_> {
                 continue;
             }
             match expand(line, self.around.variable) {
-                Ok(Line { said, expanded }) => {
+                Ok(ExpandedOption { said, expanded }) => {
                     if let Some(bytes) = expanded {
                         self.bytes = self.bytes.saturating_add(bytes);
                         let written = Hidden::Variables(short(line));
@@ -179,7 +183,7 @@ impl Reader<'_> {
     }
 
     /// The text behind the bracket that opens a section.
-    fn section(&mut self, text: &str, place: &Place, depth: usize) {
+    fn section(&mut self, text: &str, place: &LinePosition, depth: usize) {
         let name = text.strip_suffix(']').unwrap_or_else(|| {
             let error = Error::usage("a section has no closing bracket").hint("write [name]");
             self.mistakes.add(place, error);
@@ -196,7 +200,7 @@ impl Reader<'_> {
     }
 
     /// The text of a file to be included; `None` where that is a mistake.
-    fn include(&mut self, name: &str, place: &Place, depth: usize) -> Option<String> {
+    fn include(&mut self, name: &str, place: &LinePosition, depth: usize) -> Option<String> {
         let too_many = match () {
             () if depth >= DEPTH_MAX => {
                 Some(format!("more than {DEPTH_MAX} files include each other"))
@@ -255,13 +259,13 @@ impl Reader<'_> {
 }
 
 /// The place of a line of a file that is included at `place`.
-fn within(place: &Place, name: &str, line: usize) -> Place {
+fn within(place: &LinePosition, name: &str, line: usize) -> LinePosition {
     let (name, mut lines) = match &place.included {
         Some((name, lines)) => (name.clone(), lines.clone()),
         None => (name.to_owned(), Vec::new()),
     };
     lines.push(line);
-    Place {
+    LinePosition {
         line: place.line,
         included: Some((name, lines)),
         hidden: Some(Hidden::Elsewhere),
@@ -274,14 +278,14 @@ fn same_name(path: &Path) -> PathBuf {
 }
 
 /// An option with what stands for its variables.
-struct Line {
+struct ExpandedOption {
     said: Said,
     /// Bytes of its value, where it had variables.
     expanded: Option<usize>,
 }
 
 /// Reads an option, and puts in what `${NAME}` stands for in its value.
-fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Line> {
+fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<ExpandedOption> {
     let (name, value) = match line.split_once('=') {
         Some((name, value)) => (name.trim(), value.trim()),
         None => (line, ""),
@@ -297,7 +301,7 @@ fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Line>
     let expanded = value.map(|value| filled(value, variable)).transpose()?;
     let had_any = value.is_some_and(|value| value.contains("${"));
     let given = expanded.filter(|value| !value.is_empty());
-    Ok(Line {
+    Ok(ExpandedOption {
         expanded: had_any.then(|| given.as_ref().map_or(0, String::len)),
         said: Said::Option(name.to_owned(), given),
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
-use super::lines::Place;
+use super::lines::LinePosition;
 
 /// Most mistakes that a message lists.
 const MISTAKES_TOLD: usize = 40;
@@ -13,16 +13,16 @@ const LINES_MAX: usize = 1000;
 
 /// Mistakes in a job file, by their place.
 #[derive(Default)]
-pub(super) struct Mistakes(BTreeMap<Place, Vec<Error>>);
+pub(super) struct Mistakes(BTreeMap<LinePosition, Vec<Error>>);
 
 impl Mistakes {
     /// Adds one; what `[global]` is wrong about is wrong in every job, and told once.
-    pub(super) fn add(&mut self, place: &Place, error: Error) {
+    pub(super) fn add(&mut self, place: &LinePosition, error: Error) {
         self.put(place, place.error(error));
     }
 
     /// Adds one that quotes nothing of the line, and so may be told of any.
-    pub(super) fn add_unquoted(&mut self, place: &Place, error: Error) {
+    pub(super) fn add_unquoted(&mut self, place: &LinePosition, error: Error) {
         self.put(place, error.within(place));
     }
 
@@ -31,7 +31,7 @@ impl Mistakes {
         self.0.len() > LINES_MAX
     }
 
-    fn put(&mut self, place: &Place, error: Error) {
+    fn put(&mut self, place: &LinePosition, error: Error) {
         let of_line = self.0.entry(place.clone()).or_default();
         if of_line.len() < MISTAKES_TOLD && !of_line.contains(&error) {
             of_line.push(error);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use iolab_plan::experiment::{Combination, Experiment, Scoped};
 use iolab_workload::group::check_group_name;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::trial::{Layout, Rate, THREADS_MAX};
+use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX};
 use iolab_workload::{Error, Result};
 
 use super::jobs::Job;
@@ -208,8 +208,8 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     let mut of_job = Vec::with_capacity(cells.len());
     for (job, cell) in jobs.iter().zip(cells.iter_mut()) {
         let trial = &mut cell.trial;
-        if trial.layout == Layout::Private {
-            trial.layout = Layout::Shared;
+        if trial.layout == FileLayout::Private {
+            trial.layout = FileLayout::Shared;
         }
         let bytes = trial
             .offset

@@ -424,7 +424,7 @@ fn assert_secret(shown: &str, what: &str) {
 
 #[test]
 fn values_of_variables_are_never_shown() {
-    let names = iolab_workload::foreign::names_in_jobs();
+    let names = iolab_workload::foreign_options::names_in_jobs();
     for name in names.chain(["nonsense", "ramp", "${SECRET}"]) {
         for value in [
             "${SECRET}",
@@ -467,7 +467,7 @@ fn lines_of_included_files_are_never_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let job = folder.path().join("job.fio");
     let included = folder.path().join("common.fio");
-    let names = iolab_workload::foreign::names_in_jobs();
+    let names = iolab_workload::foreign_options::names_in_jobs();
     let options = names.map(|name| format!("{name}={SECRET}"));
     let lines = [
         format!("root:{SECRET}:19000:0:99999:7:::"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::Error;
-use iolab_workload::trial::{Arrivals, Layout, Pattern, Rate, TrialSpec};
+use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
 use iolab_workload::units::format_size;
 
 use super::{
@@ -55,13 +55,13 @@ pub(super) fn bounds(
     trial.offset = offset;
     let shared = options.contains_key("filename");
     (trial.layout, trial.region) = match increment {
-        _ if trial.threads == 1 => (Layout::Shared, own),
+        _ if trial.threads == 1 => (FileLayout::Shared, own),
         // A file in a directory is each clone's own.
-        None if !shared => (Layout::Private, of_all(own)),
-        None if trial.pattern.shares_region() => (Layout::Shared, own),
-        None => (Layout::Overlapping, own),
+        None if !shared => (FileLayout::Private, of_all(own)),
+        None if trial.pattern.shares_region() => (FileLayout::Shared, own),
+        None => (FileLayout::Overlapping, own),
         Some(step) if step == own && shared && !trial.pattern.shares_region() => {
-            (Layout::Shared, of_all(own))
+            (FileLayout::Shared, of_all(own))
         }
         Some(step) => {
             let error = Error::usage(format!("offset_increment={step} is not the size of a job"));
@@ -69,7 +69,7 @@ pub(super) fn bounds(
             let error = error.hint(
                 "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
             );
-            faults.or(Err(Fault { option, error }), (Layout::Shared, own))
+            faults.or(Err(Fault { option, error }), (FileLayout::Shared, own))
         }
     };
     if sized.is_some_and(|bytes| bytes < trial.bs) {
@@ -205,7 +205,7 @@ pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     let (whole, rest) = (trial.region / stride, trial.region % stride);
     let pass = whole.saturating_mul(run).saturating_add(rest.min(run));
     let own = pass.saturating_mul(match trial.layout {
-        Layout::Overlapping => u64::from(trial.threads),
+        FileLayout::Overlapping => u64::from(trial.threads),
         _ => 1,
     });
     trial.limit.bytes = trial.limit.bytes.map(|bytes| bytes.min(own));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::Error;
-use iolab_workload::foreign::{Answer, answer};
+use iolab_workload::foreign_options::{Answer, answer};
 
 use super::{Fault, Read};
 

@@ -1,7 +1,7 @@
 //! Columns of what kernel and processor counted around the timed span, and of page cache and file.
 
 use iolab_workload::counters::HardwareEvents;
-use iolab_workload::region::Residency;
+use iolab_workload::region_state::Residency;
 
 use super::Columns;
 use crate::column::{Column, Null};

@@ -1,0 +1,256 @@
+//! The few numbers that a decision needs: sequential access in large blocks and random access in small ones, reads and
+//! writes, from whichever runs measured them.
+
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
+
+use crate::analysis::{Analysis, CellAnalysis};
+
+/// The order of the accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccessOrder {
+    /// One block after the other.
+    Sequential,
+    /// Scattered over the region.
+    Random,
+}
+
+/// What the accesses do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccessOperation {
+    /// Reads.
+    Read,
+    /// Writes that are done when the device has accepted them.
+    Write,
+    /// Writes that are done when they are durable.
+    DurableWrite,
+}
+
+/// A cell that stands for one kind of access.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadlineCell<'a> {
+    /// The order of its accesses.
+    pub order: AccessOrder,
+    /// What they do.
+    pub operation: AccessOperation,
+    /// Its numbers.
+    pub cell: &'a CellAnalysis,
+    /// What it was measured on.
+    pub target: &'a str,
+    /// Number of its run.
+    pub run: usize,
+}
+
+/// The rows: target by target, sequential before random, the most requests in flight first, reads before writes.
+#[derive(Debug, Clone)]
+pub struct HeadlineNumbers<'a> {
+    /// At most one row for each target, kind of access and number of requests in flight.
+    pub rows: Vec<HeadlineCell<'a>>,
+}
+
+/// A rate with its unit and the half-width of its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeadlineRate {
+    /// Median.
+    pub value: f64,
+    /// `MB/s` or `IOPS`.
+    pub unit: &'static str,
+    /// Half-width of the median's interval over the median; `None` below 6 trials.
+    pub precision: Option<f64>,
+}
+
+/// Blocks above this size are rated in MB/s, others in IOPS; bytes.
+const IOPS_UP_TO: u64 = 64 << 10;
+
+impl AccessOrder {
+    /// Both orders.
+    pub const ALL: [Self; 2] = [Self::Sequential, Self::Random];
+
+    /// The I/O size that is commonly compared, bytes. The nearest one that was measured stands for it.
+    fn size(self) -> u64 {
+        match self {
+            Self::Sequential => 1 << 20,
+            Self::Random => 4 << 10,
+        }
+    }
+
+    /// As a row is headed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "Sequential",
+            Self::Random => "Random",
+        }
+    }
+}
+
+impl AccessOperation {
+    /// All operations.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::DurableWrite];
+
+    /// As a row is headed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::DurableWrite => "durable write",
+        }
+    }
+}
+
+impl HeadlineCell<'_> {
+    /// Throughput of large blocks, IOPS of small ones.
+    pub fn rate(&self) -> Option<HeadlineRate> {
+        let large = self.cell.cell.trial().bs > IOPS_UP_TO;
+        let (summary, unit) = match large {
+            true => (self.cell.throughput?, "MB/s"),
+            false => (self.cell.iops?, "IOPS"),
+        };
+        Some(HeadlineRate {
+            value: summary.median,
+            unit,
+            precision: summary
+                .median_interval
+                .and_then(|interval| interval.relative_half_width(summary.median)),
+        })
+    }
+
+    /// Requests in flight.
+    pub fn in_flight(&self) -> u64 {
+        self.cell.cell.trial().in_flight()
+    }
+
+    /// Whether a trial has enough requests for its 99th percentile to differ from its maximum.
+    pub fn has_tail(&self) -> bool {
+        self.cell.tail.is_some()
+    }
+}
+
+impl<'a> HeadlineNumbers<'a> {
+    /// Chooses the rows from these runs. Where several runs or settings qualify, what the device served comes first, then
+    /// the latest run. Of more than two numbers of requests in flight, the least and the fastest are kept.
+    pub fn of(runs: &[&'a Analysis]) -> Self {
+        let all: Vec<HeadlineCell<'a>> = runs
+            .iter()
+            .enumerate()
+            .flat_map(|(run, analysis)| {
+                let rows = analysis.cells.iter();
+                rows.filter_map(move |cell| candidate(run, analysis, cell))
+            })
+            .collect();
+        let mut targets: Vec<&str> = Vec::new();
+        for row in &all {
+            if !targets.contains(&row.target) {
+                targets.push(row.target);
+            }
+        }
+        let mut rows = Vec::new();
+        for (target, order) in targets
+            .iter()
+            .flat_map(|t| AccessOrder::ALL.map(|order| (*t, order)))
+        {
+            let mut of_order = Vec::new();
+            for operation in AccessOperation::ALL {
+                let kind = |row: &&HeadlineCell<'a>| {
+                    (row.target, row.order, row.operation) == (target, order, operation)
+                };
+                of_order.extend(chosen(
+                    &all.iter().filter(kind).copied().collect::<Vec<_>>(),
+                ));
+            }
+            of_order.sort_by_key(|row| std::cmp::Reverse(row.in_flight()));
+            rows.extend(of_order);
+        }
+        Self { rows }
+    }
+
+    /// Whether the rows are of several targets.
+    pub fn varies_in_target(&self) -> bool {
+        let first = self.rows.first().map(|row| row.target);
+        self.rows.iter().any(|row| Some(row.target) != first)
+    }
+
+    /// Whether the rows differ in the number of requests in flight.
+    pub fn varies_in_flight(&self) -> bool {
+        let mut flights = self.rows.iter().map(HeadlineCell::in_flight);
+        let first = flights.next();
+        flights.any(|other| Some(other) != first)
+    }
+}
+
+fn candidate<'a>(
+    run: usize,
+    analysis: &'a Analysis,
+    cell: &'a CellAnalysis,
+) -> Option<HeadlineCell<'a>> {
+    let (spec, trial) = (&cell.cell.spec, cell.cell.trial());
+    let plain = cell.n > 0
+        && !spec.runs_program()
+        && !spec.tool.is_peer()
+        && trial.backend != Backend::Null
+        && trial.rate.is_none();
+    let order = match trial.pattern {
+        Pattern::Seq => AccessOrder::Sequential,
+        Pattern::Rand | Pattern::RandReplace => AccessOrder::Random,
+        _ => return None,
+    };
+    let operation = match (trial.read_percent, trial.sync) {
+        (100, _) => AccessOperation::Read,
+        (0, SyncPolicy::None) => AccessOperation::Write,
+        (0, _) => AccessOperation::DurableWrite,
+        _ => return None,
+    };
+    plain.then_some(HeadlineCell {
+        order,
+        operation,
+        cell,
+        target: cell
+            .cell
+            .spec
+            .target
+            .as_ref()
+            .map_or(analysis.target.as_str(), TargetName::as_str),
+        run,
+    })
+}
+
+/// Of the cells of one kind: the size nearest to the common one, then one cell per number of requests in flight.
+fn chosen<'a>(candidates: &[HeadlineCell<'a>]) -> Vec<HeadlineCell<'a>> {
+    let distance = |row: &HeadlineCell<'_>| {
+        let ratio = row.cell.cell.trial().bs as f64 / row.order.size() as f64;
+        ratio.log2().abs()
+    };
+    let Some(nearest) = candidates
+        .iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    else {
+        return Vec::new();
+    };
+    let bs = nearest.cell.cell.trial().bs;
+    let mut rows: Vec<HeadlineCell<'a>> = Vec::new();
+    for row in candidates
+        .iter()
+        .filter(|row| row.cell.cell.trial().bs == bs)
+    {
+        let rank = |row: &HeadlineCell<'_>| (row.cell.is_device(), row.run);
+        match rows
+            .iter_mut()
+            .find(|other| other.in_flight() == row.in_flight())
+        {
+            Some(other) if rank(row) > rank(other) => *other = *row,
+            Some(_) => {}
+            None => rows.push(*row),
+        }
+    }
+    if rows.len() > 2 {
+        let value = |row: &&HeadlineCell<'_>| row.rate().map_or(0.0, |rate| rate.value);
+        let least = rows.iter().min_by_key(|row| row.in_flight()).copied();
+        let fastest = rows
+            .iter()
+            .max_by(|a, b| value(a).total_cmp(&value(b)))
+            .copied();
+        let ends = [least, fastest].into_iter().flatten();
+        let kept: Vec<u64> = ends.map(|row| row.in_flight()).collect();
+        rows.retain(|row| kept.contains(&row.in_flight()));
+    }
+    rows
+}

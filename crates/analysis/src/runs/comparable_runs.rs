@@ -1,0 +1,235 @@
+//! Which runs belong to the history of a run: those of the same experiment, with the same settings, on the same machine and
+//! target, as the run files tell.
+
+use std::fmt;
+
+use iolab_workload::Result;
+
+use super::{FiledRun, in_time};
+use crate::analysis::CellAnalysis;
+use crate::compare::RunSide;
+use crate::compare::matching::{common_factors, keyed, setting_differences};
+use iolab_record::environment::{Environment, KEYS, Key, ValueType};
+use iolab_record::{RunRecord, RunStatus, TargetKind};
+
+/// Why a run is left out of the history of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExclusionReason {
+    /// It is the same run.
+    Itself,
+    /// It began later.
+    Later,
+    /// It is not finished.
+    Unfinished,
+    /// It asks another question.
+    Experiment,
+    /// A setting differs, or how long is measured.
+    Settings(String),
+    /// A fact of the machine differs.
+    Machine(&'static str),
+    /// A fact of the target differs.
+    Target(&'static str),
+    /// More recent runs are enough.
+    Older,
+}
+
+impl fmt::Display for ExclusionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExclusionReason::Itself => f.write_str("the new run itself"),
+            ExclusionReason::Later => f.write_str("began after the new run"),
+            ExclusionReason::Unfinished => f.write_str("not finished"),
+            ExclusionReason::Experiment => f.write_str("another experiment"),
+            ExclusionReason::Settings(what) => write!(f, "another setting ({what})"),
+            ExclusionReason::Machine(what) => write!(f, "another machine ({what})"),
+            ExclusionReason::Target(what) => write!(f, "another target ({what})"),
+            ExclusionReason::Older => f.write_str("older than the runs that are used (--last)"),
+        }
+    }
+}
+
+/// A run file that is left out, and why.
+pub type ExcludedRun = (String, ExclusionReason);
+
+/// What must agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comparability {
+    /// Runs of other hosts with the same hardware count too.
+    pub any_host: bool,
+}
+
+impl Comparability {
+    /// Why `old` is no earlier run of what `new` measured; `None` where it is one.
+    ///
+    /// # Errors
+    /// Of kind usage where a definition is needed and cannot be read.
+    pub fn unlike(self, new: &FiledRun<'_>, old: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
+        let (a, b) = (new.run.record(), old.run.record());
+        if a.id() == b.id() {
+            return Ok(Some(ExclusionReason::Itself));
+        }
+        if b.run.started_utc > a.run.started_utc {
+            return Ok(Some(ExclusionReason::Later));
+        }
+        self.incompatibility(new, old)
+    }
+
+    /// Why two runs are not of one line, whichever was the earlier.
+    ///
+    /// # Errors
+    /// As [`Comparability::unlike`].
+    pub fn incompatibility(
+        self,
+        a: &FiledRun<'_>,
+        b: &FiledRun<'_>,
+    ) -> Result<Option<ExclusionReason>> {
+        let (x, y) = (a.run.record(), b.run.record());
+        if y.run.status != RunStatus::Done {
+            return Ok(Some(ExclusionReason::Unfinished));
+        }
+        if x.experiment.name != y.experiment.name
+            || x.experiment.response != y.experiment.response
+            || x.experiment.response_group != y.experiment.response_group
+            || x.experiment.factors != y.experiment.factors
+        {
+            return Ok(Some(ExclusionReason::Experiment));
+        }
+        let other = machine(x, y, self)
+            .map(ExclusionReason::Machine)
+            .or_else(|| target(x, y).map(ExclusionReason::Target))
+            .or_else(|| design(x, y).map(|what| ExclusionReason::Settings(what.to_owned())));
+        match other {
+            Some(other) => Ok(Some(other)),
+            None => Ok(setting(a, b)?.map(ExclusionReason::Settings)),
+        }
+    }
+
+    /// The runs among `all` that `new` is held against: the last `most` of its kin, in the order of time; and why each of the
+    /// others is left out.
+    ///
+    /// # Errors
+    /// As [`Comparability::unlike`].
+    pub fn history<'a>(
+        self,
+        new: &FiledRun<'_>,
+        all: &[FiledRun<'a>],
+        most: usize,
+    ) -> Result<(Vec<FiledRun<'a>>, Vec<ExcludedRun>)> {
+        let (mut used, mut unused) = (Vec::new(), Vec::new());
+        for run in in_time(all) {
+            match self.unlike(new, &run)? {
+                None => used.push(run),
+                Some(why) => unused.push((run.file.to_owned(), why)),
+            }
+        }
+        let older = used.len().saturating_sub(most);
+        let older = used.drain(..older);
+        unused.extend(older.map(|run| (run.file.to_owned(), ExclusionReason::Older)));
+        Ok((used, unused))
+    }
+}
+
+/// Whether a fact that both know differs.
+fn differs<K: ValueType>(
+    a: &Environment,
+    b: &Environment,
+    key: &'static Key<K>,
+) -> Option<&'static str> {
+    let (x, y) = (a.text(key.name())?, b.text(key.name())?);
+    (x != y).then(|| key.name())
+}
+
+fn machine(a: &RunRecord, b: &RunRecord, kinship: Comparability) -> Option<&'static str> {
+    let (x, y) = (&a.environment, &b.environment);
+    let host = || differs(x, y, &KEYS.host_name).filter(|_| !kinship.any_host);
+    host()
+        .or_else(|| differs(x, y, &KEYS.machine_vendor))
+        .or_else(|| differs(x, y, &KEYS.machine_product))
+        .or_else(|| differs(x, y, &KEYS.architecture))
+        .or_else(|| differs(x, y, &KEYS.cpu_model))
+        .or_else(|| differs(x, y, &KEYS.cpu_usable_count))
+        .or_else(|| memory(x, y))
+}
+
+/// Kernels of different versions leave a little more or less of the same memory.
+fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
+    const SHARE: f64 = 0.02;
+    let (x, y) = (a.get(&KEYS.memory_bytes)?, b.get(&KEYS.memory_bytes)?);
+    let apart = x.abs_diff(y) as f64;
+    (apart > SHARE * x.max(y) as f64).then(|| KEYS.memory_bytes.name())
+}
+
+/// In what the targets differ: each with the one in its place.
+fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
+    if a.further_targets.len() != b.further_targets.len() {
+        return Some("number");
+    }
+    let own = one_target(
+        (&a.run.target, a.run.target_kind, &a.environment),
+        (&b.run.target, b.run.target_kind, &b.environment),
+    );
+    let further = a.further_targets.iter().zip(&b.further_targets);
+    own.or_else(|| {
+        further.enumerate().find_map(|(place, (x, y))| {
+            let (p, q) = [a, b]
+                .map(|run| run.environment.of_target(place + 1))
+                .into();
+            one_target((&x.target, x.kind, &p), (&y.target, y.kind, &q))
+        })
+    })
+}
+
+/// A scratch file may lie in any folder of its file system; anything else is named by its path.
+fn one_target(
+    (path, kind, x): (&str, TargetKind, &Environment),
+    (other_path, other_kind, y): (&str, TargetKind, &Environment),
+) -> Option<&'static str> {
+    if kind != other_kind {
+        return Some("kind");
+    }
+    let mounted = |list: &Environment| list.get(&KEYS.mount_point).is_some();
+    let by_mount = kind == TargetKind::Scratch && mounted(x) && mounted(y);
+    if !by_mount && path != other_path {
+        return Some("path");
+    }
+    differs(x, y, &KEYS.mount_point)
+        .filter(|_| by_mount)
+        .or_else(|| differs(x, y, &KEYS.file_system))
+        .or_else(|| differs(x, y, &KEYS.device_vendor))
+        .or_else(|| differs(x, y, &KEYS.device_model))
+        .or_else(|| differs(x, y, &KEYS.device_bytes))
+        .or_else(|| differs(x, y, &KEYS.device_transport))
+}
+
+/// How long and how often is measured decides how much runs differ.
+fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
+    let (x, y) = (&a.experiment, &b.experiment);
+    let parts = [
+        ("budget", x.budget_ns == y.budget_ns),
+        ("precision", x.precision == y.precision),
+        ("trials_min", x.trials_min == y.trials_min),
+        ("trials_max", x.trials_max == y.trials_max),
+    ];
+    parts
+        .into_iter()
+        .find_map(|(name, same)| (!same).then_some(name))
+}
+
+/// The first setting in which cells of equal levels differ.
+fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
+    let sources = [a, b].map(|run| RunSide::whole(run.run));
+    let factors = common_factors(&sources);
+    let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
+    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = x
+        .iter()
+        .filter_map(|cell| {
+            let other = y.iter().find(|other| other.levels == cell.levels)?;
+            Some((cell.cell, other.cell))
+        })
+        .collect();
+    if pairs.is_empty() {
+        return Ok(Some("no cell in common".to_owned()));
+    }
+    let differing = setting_differences(&pairs, |_| false);
+    Ok(differing.into_iter().next().map(|found| found.what))
+}

@@ -1,0 +1,402 @@
+//! The ranks of a run, as each of them sees it: what goes down the tree, what comes up, and what time it is elsewhere.
+//!
+//! All ranks call the same operations in the same order, as with MPI's collectives. Those wait on the CPU; these do not,
+//! and know how to give up on a rank.
+
+use std::time::Duration;
+
+use crate::clock::{ClockJumped, Exchange, OtherClock, TimeInterval};
+use crate::link::{Link, LossReason, LostRank};
+use crate::tree::Tree;
+use crate::wire::{Reader, Wire, Writer};
+
+/// What a message is, in its first byte.
+pub(crate) mod tag {
+    pub(crate) const DOWN: u64 = 0;
+    pub(crate) const UP: u64 = 1;
+    pub(super) const LOST: u64 = 2;
+    pub(super) const ASK: u64 = 3;
+    pub(super) const STAMP: u64 = 4;
+    pub(super) const MEMBER: u64 = 5;
+}
+
+/// What every rank contributes to, joined on the way to the root.
+pub trait Gathered: Sized {
+    /// Writes it into a message.
+    fn write(&self, to: &mut Writer);
+
+    /// Reads it from a message; `None` where the message holds none.
+    fn read(from: &mut Reader<'_>) -> Option<Self>;
+
+    /// The same with its moments on the clock of the rank above, which compared this one's with its own.
+    ///
+    /// # Errors
+    /// When the clock jumped.
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped>;
+
+    /// Both together.
+    #[must_use]
+    fn join(self, other: Self) -> Self;
+}
+
+/// Nothing but the word that a rank has come so far.
+impl Gathered for () {
+    fn write(&self, _to: &mut Writer) {}
+
+    fn read(_from: &mut Reader<'_>) -> Option<Self> {
+        Some(())
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(())
+    }
+
+    fn join(self, _other: Self) -> Self {}
+}
+
+/// What some ranks contribute to, and others do not.
+impl<T: Gathered> Gathered for Option<T> {
+    fn write(&self, to: &mut Writer) {
+        to.number(u64::from(self.is_some()));
+        if let Some(value) = self {
+            value.write(to);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        match from.number()? {
+            0 => Some(None),
+            1 => T::read(from).map(Some),
+            _ => None,
+        }
+    }
+
+    fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped> {
+        self.map(|value| value.seen_through(clock)).transpose()
+    }
+
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Some(a), Some(b)) => Some(a.join(b)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// What each rank adds to. No clock has a part in it.
+#[derive(Debug)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T: Wire> Gathered for List<T> {
+    fn write(&self, to: &mut Writer) {
+        self.0.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Wire::read(from).map(Self)
+    }
+
+    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
+        Ok(self)
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+}
+
+/// One rank among the others.
+#[derive(Debug)]
+pub struct Team<L> {
+    link: L,
+    tree: Tree,
+    /// What is known of the clocks of the ranks right below, in their order.
+    below: Vec<OtherClock>,
+}
+
+impl<L: Link> Team<L> {
+    /// This rank among those of its transport, with so many children each.
+    pub fn new(link: L, fanout: usize) -> Self {
+        let tree = Tree::new(link.size(), fanout);
+        let below = vec![OtherClock::default(); tree.children(link.rank()).len()];
+        Self { link, tree, below }
+    }
+
+    /// The transport.
+    pub fn link(&mut self) -> &mut L {
+        &mut self.link
+    }
+
+    /// The transport, when the run has ended.
+    pub fn into_link(self) -> L {
+        self.link
+    }
+
+    /// Whether this is rank 0.
+    pub fn is_root(&self) -> bool {
+        self.link.rank() == 0
+    }
+
+    /// Levels of the tree below the root.
+    pub fn height(&self) -> u32 {
+        self.tree.height(0)
+    }
+
+    /// Levels of the tree below a rank.
+    pub(crate) fn height_of(&self, rank: usize) -> u32 {
+        self.tree.height(rank)
+    }
+
+    /// How long it takes at most until every rank knows of one that is lost, where each waits so long for another.
+    pub fn timeout_in_all(&self, timeout: Duration) -> Duration {
+        timeout.saturating_mul(self.height() + 1)
+    }
+
+    /// Hands the root's message to every rank; what the others pass is not looked at.
+    ///
+    /// # Errors
+    /// When nothing came from the rank above.
+    pub fn broadcast(&mut self, message: &[u8], timeout: Duration) -> Result<Vec<u8>, LostRank> {
+        let content = match self.parent() {
+            None => message.to_vec(),
+            Some(parent) => self.expect(parent, tag::DOWN, timeout)?,
+        };
+        for child in self.children() {
+            self.send(child, tag::DOWN, &content, timeout)?;
+        }
+        Ok(content)
+    }
+
+    /// Brings what all ranks have, joined, to the root; the others get `None`. Each waits `timeout` for a child, and
+    /// longer for one that has children of its own to wait for.
+    ///
+    /// # Errors
+    /// The rank that is lost; every rank on its way to the root learns of it.
+    pub fn gather<T: Gathered>(
+        &mut self,
+        own: T,
+        timeout: Duration,
+    ) -> Result<Option<T>, LostRank> {
+        let joined = self.joined(own, timeout);
+        let Some(parent) = self.parent() else {
+            return joined.map(Some);
+        };
+        let mut to = Writer::default();
+        match &joined {
+            Ok(value) => {
+                to.number(tag::UP);
+                value.write(&mut to);
+            }
+            Err(lost) => {
+                to.number(tag::LOST);
+                lost.write(&mut to);
+            }
+        }
+        // The rank above may have to wait for others first.
+        let in_all = self.timeout_in_all(timeout);
+        self.link.send(parent, &to.into_bytes(), in_all)?;
+        joined.map(|_| None)
+    }
+
+    /// What this rank and all below it have.
+    fn joined<T: Gathered>(&mut self, own: T, timeout: Duration) -> Result<T, LostRank> {
+        let mut sum = own;
+        for (child, number) in self.children().zip(0..) {
+            let levels = self.tree.height(child) + 1;
+            let content = self.expect(child, tag::UP, timeout.saturating_mul(levels))?;
+            let lost = |why| LostRank { rank: child, why };
+            let mut from = Reader::new(&content);
+            let value = T::read(&mut from).ok_or(lost(LossReason::Garbled))?;
+            let value = value
+                .seen_through(&self.below[number])
+                .map_err(|ClockJumped| lost(LossReason::ClockJumped))?;
+            sum = sum.join(value);
+        }
+        Ok(sum)
+    }
+
+    /// Joins what these ranks have at the first of them; the others get `None`. Ranks that do this together share a clock. Where
+    /// one is silent there is nothing to join; who comes to name it is its rank above, when all ranks meet next.
+    ///
+    /// # Errors
+    /// The rank that is silent.
+    pub fn join_at_first<T: Gathered>(
+        &mut self,
+        members: &[usize],
+        own: impl FnOnce() -> T,
+        timeout: Duration,
+    ) -> Result<Option<T>, LostRank> {
+        let others = match members.split_first() {
+            Some((first, others)) if *first == self.link.rank() => others,
+            Some((first, _)) => {
+                let mut to = Writer::default();
+                own().write(&mut to);
+                return self
+                    .send(*first, tag::MEMBER, &to.into_bytes(), timeout)
+                    .map(|()| None);
+            }
+            None => return Ok(None),
+        };
+        let mut sum = own();
+        for rank in others {
+            let content = self.expect(*rank, tag::MEMBER, timeout)?;
+            let value = T::read(&mut Reader::new(&content)).ok_or(LostRank {
+                rank: *rank,
+                why: LossReason::Garbled,
+            })?;
+            sum = sum.join(value);
+        }
+        Ok(Some(sum))
+    }
+
+    /// Waits until all ranks have come so far.
+    ///
+    /// # Errors
+    /// The rank that is lost.
+    pub fn barrier(&mut self, timeout: Duration) -> Result<(), LostRank> {
+        self.gather((), timeout)?;
+        let in_all = self.timeout_in_all(timeout);
+        self.broadcast(&[], in_all).map(|_| ())
+    }
+
+    /// Compares every clock with that of the rank above, by so many exchanges each, at least 1. A rank waits on the CPU for
+    /// the answers: that takes some microseconds each.
+    ///
+    /// # Errors
+    /// The rank that is lost.
+    pub fn synchronise(&mut self, rounds: u32, timeout: Duration) -> Result<(), LostRank> {
+        if let Some(parent) = self.parent() {
+            let in_all = self.timeout_in_all(timeout);
+            for _ in 0..rounds {
+                self.expect(parent, tag::ASK, in_all)?;
+                let mut to = Writer::default();
+                to.number(tag::STAMP);
+                to.signed(self.link.now_ns());
+                self.link.send(parent, &to.into_bytes(), in_all)?;
+            }
+        }
+        for (child, number) in self.children().zip(0..) {
+            let mut session = Vec::with_capacity(rounds as usize);
+            for _ in 0..rounds {
+                let asked = self.link.now_ns();
+                self.send(child, tag::ASK, &[], timeout)?;
+                let content = self.expect(child, tag::STAMP, timeout)?;
+                let answered = self.link.now_ns();
+                let stamp = Reader::new(&content).signed().ok_or(LostRank {
+                    rank: child,
+                    why: LossReason::Garbled,
+                })?;
+                session.push(Exchange {
+                    asked,
+                    stamp,
+                    answered,
+                });
+            }
+            self.below[number].learn(session);
+        }
+        Ok(())
+    }
+
+    /// Hands moments of the root's clock to every rank, each on its own clock; what the others pass is not looked at.
+    ///
+    /// # Errors
+    /// When nothing came from the rank above, or a clock jumped.
+    pub fn announce(
+        &mut self,
+        moments: &[TimeInterval],
+        timeout: Duration,
+    ) -> Result<Vec<TimeInterval>, LostRank> {
+        let own = match self.parent() {
+            None => moments.to_vec(),
+            Some(parent) => {
+                let content = self.expect(parent, tag::DOWN, timeout)?;
+                read_moments(&content).ok_or(LostRank {
+                    rank: parent,
+                    why: LossReason::Garbled,
+                })?
+            }
+        };
+        for (child, number) in self.children().zip(0..) {
+            let clock = &self.below[number];
+            let there = |moment: &TimeInterval| {
+                Ok(TimeInterval {
+                    earliest: clock.other(moment.earliest)?.earliest,
+                    latest: clock.other(moment.latest)?.latest,
+                })
+            };
+            let moments: Result<Vec<_>, ClockJumped> = own.iter().map(there).collect();
+            let moments = moments.map_err(|ClockJumped| LostRank {
+                rank: child,
+                why: LossReason::ClockJumped,
+            })?;
+            self.send(child, tag::DOWN, &write_moments(&moments), timeout)?;
+        }
+        Ok(own)
+    }
+
+    pub(crate) fn parent(&self) -> Option<usize> {
+        self.tree.parent(self.link.rank())
+    }
+
+    pub(crate) fn children(&self) -> std::ops::Range<usize> {
+        self.tree.children(self.link.rank())
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        to: usize,
+        tag: u64,
+        content: &[u8],
+        timeout: Duration,
+    ) -> Result<(), LostRank> {
+        let mut message = Writer::default();
+        message.number(tag);
+        let mut message = message.into_bytes();
+        message.extend_from_slice(content);
+        self.link.send(to, &message, timeout)
+    }
+
+    /// The content of the next message of a rank, which is of this kind.
+    pub(crate) fn expect(
+        &mut self,
+        from: usize,
+        tag: u64,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, LostRank> {
+        let mut message = self.link.receive(from, timeout)?;
+        let mut reader = Reader::new(&message);
+        let found = reader.number();
+        if found == Some(tag) {
+            message.drain(..1);
+            return Ok(message);
+        }
+        let lost = (found == Some(tag::LOST)).then(|| LostRank::read(&mut reader));
+        Err(lost.flatten().unwrap_or(LostRank {
+            rank: from,
+            why: LossReason::Garbled,
+        }))
+    }
+}
+
+fn write_moments(moments: &[TimeInterval]) -> Vec<u8> {
+    let mut to = Writer::default();
+    to.number(moments.len() as u64);
+    for moment in moments {
+        to.signed(moment.earliest);
+        to.signed(moment.latest);
+    }
+    to.into_bytes()
+}
+
+fn read_moments(content: &[u8]) -> Option<Vec<TimeInterval>> {
+    let mut from = Reader::new(content);
+    let count = from.length()?;
+    let moment = |_| {
+        Some(TimeInterval {
+            earliest: from.signed()?,
+            latest: from.signed()?,
+        })
+    };
+    (0..count).map(moment).collect()
+}

@@ -1,0 +1,193 @@
+//! What the root has the other ranks do, one order after the other.
+
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::trial::TrialSpec;
+use iolab_workload::{Error, Kind, Result};
+
+use crate::wire::{Reader, Wire, Writer, wired};
+
+/// An order of the root.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RootOrder {
+    /// Open these targets.
+    Open(Vec<RemoteTarget>),
+    /// Fill own files.
+    Fill {
+        /// Seed of their data.
+        seed: u64,
+        /// Bytes that all ranks fill together, at most.
+        bytes: u64,
+    },
+    /// Carry a trial out.
+    Trial(Box<Task>),
+    /// The run is over: remove own files.
+    End,
+    /// The root lets devices rest for so long, ns, before its next order.
+    Rest(u64),
+}
+
+/// A target as the other ranks open it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteTarget {
+    /// Its path, from the root directory on: that of the scratch file of the root, or of what was there before.
+    pub path: String,
+    /// Whether it is a scratch file.
+    pub scratch: bool,
+    /// Bytes of it that are used.
+    pub bytes: u64,
+    /// Sizes of the files that each rank makes for its own workers, bytes.
+    pub private: Vec<u64>,
+    /// What each rank needs, where the path stands for another one at each of them.
+    pub own: Option<Own>,
+    /// Where each rank sees the scratch file of the root: a path of a folder that stands for another one at each of them.
+    pub seen_in: Option<String>,
+}
+
+/// What a rank needs of a target of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// Whether it is written.
+    pub write: bool,
+    /// Trials with a file for each worker: workers, and of these I/O size and number of ranks.
+    pub private: Vec<(u64, (u64, u64))>,
+    /// Whether trials start on fresh files.
+    pub fresh: bool,
+    /// The name of the root's scratch file, which may lie in the same store, behind a mount with locks of its own.
+    pub roots: Option<String>,
+}
+
+/// A trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// What it is; which workers are a rank's own is for the rank to say.
+    pub trial: TrialSpec,
+    /// The number of its target.
+    pub target: u64,
+}
+
+impl RootOrder {
+    /// The order as a message.
+    ///
+    /// # Errors
+    /// When a trial is not made of settings alone.
+    pub fn message(&self) -> Result<Vec<u8>> {
+        let mut to = Writer::default();
+        match self {
+            RootOrder::Open(places) => {
+                to.number(0);
+                places.write(&mut to);
+            }
+            RootOrder::Fill { seed, bytes } => {
+                to.number(1);
+                seed.write(&mut to);
+                bytes.write(&mut to);
+            }
+            RootOrder::Trial(task) => {
+                to.number(2);
+                write_task(task, &mut to);
+                let message = to.clone().into_bytes();
+                if Self::read(&message).as_ref() != Some(self) {
+                    return Err(Error::failed(
+                        "a trial cannot be described to the other ranks",
+                    ));
+                }
+            }
+            RootOrder::End => to.number(3),
+            RootOrder::Rest(time) => {
+                to.number(4);
+                time.write(&mut to);
+            }
+        }
+        Ok(to.into_bytes())
+    }
+
+    /// The order of a message; `None` where it holds none.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        let mut from = Reader::new(message);
+        let order = match from.number()? {
+            0 => RootOrder::Open(Wire::read(&mut from)?),
+            1 => RootOrder::Fill {
+                seed: Wire::read(&mut from)?,
+                bytes: Wire::read(&mut from)?,
+            },
+            2 => RootOrder::Trial(Box::new(read_task(&mut from)?)),
+            3 => RootOrder::End,
+            4 => RootOrder::Rest(Wire::read(&mut from)?),
+            _ => return None,
+        };
+        from.is_at_end().then_some(order)
+    }
+}
+
+/// The settings in which a trial differs from the default one, by their numbers in the table.
+fn write_task(task: &Task, to: &mut Writer) {
+    let cell = |trial: &TrialSpec| CellSpec {
+        trial: trial.clone(),
+        batch_auto: false,
+        ..CellSpec::default()
+    };
+    let (own, plain) = (cell(&task.trial), cell(&TrialSpec::default()));
+    let differs = |(_, setting): &(usize, &Setting)| setting.get(&own) != setting.get(&plain);
+    let settings: Vec<(u64, String)> = SETTINGS
+        .iter()
+        .enumerate()
+        .filter(differs)
+        .map(|(number, setting)| (number as u64, setting.get(&own)))
+        .collect();
+    settings.write(to);
+    task.trial.seed.write(to);
+    task.trial.series_ns.write(to);
+    task.target.write(to);
+}
+
+fn read_task(from: &mut Reader<'_>) -> Option<Task> {
+    let mut cell = CellSpec {
+        batch_auto: false,
+        ..CellSpec::default()
+    };
+    for (number, text) in Vec::<(u64, String)>::read(from)? {
+        let setting = SETTINGS.get(usize::try_from(number).ok()?)?;
+        setting.set(&mut cell, &text).ok()?;
+    }
+    cell.trial.seed = Wire::read(from)?;
+    cell.trial.series_ns = Wire::read(from)?;
+    Some(Task {
+        trial: cell.trial,
+        target: Wire::read(from)?,
+    })
+}
+
+/// An error as a message between ranks.
+pub fn error_text(error: &Error) -> String {
+    let kind = KINDS.iter().position(|kind| *kind == error.kind());
+    let kind = kind.unwrap_or(0);
+    let remedy = error.remedy().unwrap_or("");
+    [&kind.to_string(), error.message(), remedy].join(UNIT)
+}
+
+/// The error of a message.
+pub fn error_of(text: &str) -> Error {
+    let mut parts = text.splitn(3, UNIT);
+    let kind = parts.next().and_then(|kind| kind.parse::<usize>().ok());
+    let message = parts.next().unwrap_or(text);
+    let error = match kind.and_then(|kind| KINDS.get(kind)) {
+        Some(Kind::Usage) => Error::usage(message),
+        Some(Kind::Refused) => Error::refused(message),
+        Some(Kind::Interrupted) => Error::interrupted(),
+        Some(Kind::Failed) | None => Error::failed(message),
+    };
+    match parts.next() {
+        None | Some("") => error,
+        Some(remedy) => error.hint(remedy),
+    }
+}
+
+const KINDS: [Kind; 4] = [Kind::Failed, Kind::Usage, Kind::Refused, Kind::Interrupted];
+
+/// Stands between the parts of an error; no message holds it.
+const UNIT: &str = "\u{1f}";
+
+wired! {
+    RemoteTarget { path, scratch, bytes, private, own, seen_in }
+    Own { write, private, fresh, roots }
+}

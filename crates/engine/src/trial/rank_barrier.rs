@@ -1,0 +1,46 @@
+//! Where the workers of this process wait for those of other processes that take part in the same trial.
+
+use iolab_workload::Result;
+
+/// Called once each per trial, in this order, by the thread that carries it out.
+pub trait RankBarrier {
+    /// Own workers are set up. Returns when those of all processes are.
+    ///
+    /// # Errors
+    /// When another process cannot take part: the trial is given up.
+    fn ready(&mut self) -> Result<()>;
+
+    /// Own counters are read. Returns at the start of the trial.
+    ///
+    /// # Errors
+    /// As [`RankBarrier::ready`].
+    fn start(&mut self) -> Result<()>;
+
+    /// Own workers have ended. Returns when those of all processes have, so that counters of the host hold what all did.
+    ///
+    /// # Errors
+    /// When another process is lost.
+    fn ended(&mut self) -> Result<()>;
+
+    /// When each own worker started and ended, in ticks of the trial's clock.
+    fn worked(&mut self, workers: Vec<(u64, u64)>);
+}
+
+/// There is no other process.
+pub(super) struct Alone;
+
+impl RankBarrier for Alone {
+    fn ready(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn worked(&mut self, _workers: Vec<(u64, u64)>) {}
+}

@@ -1,0 +1,270 @@
+//! The life of one worker: set up, started with the others, carried out, torn down when no other thread waits for it.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::thread::UnshareFlags;
+
+use super::{Beside, Job};
+use crate::arena::{Arena, Pieces};
+use crate::backend::null::Null;
+use crate::backend::{Drive, WorkerFiles, open};
+use crate::buffer::Buffers;
+use crate::placement;
+use crate::start_barrier::{Running, StartBarrier};
+use crate::verify::Signer;
+use crate::worker::group_weights::{Flow, FlowPart};
+use crate::worker::open_loop::{Open, sleep_exactly};
+use crate::worker::pauses::pause;
+use crate::worker::{Closed, Common, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
+use iolab_host::clock::Clock;
+use iolab_host::counters;
+use iolab_host::perf::EventGroup;
+use iolab_workload::counters::{Counters, Hardware, NoHardware};
+use iolab_workload::outcome::Effective;
+use iolab_workload::trial::Descriptors;
+use iolab_workload::{Error, Result};
+
+/// One worker's life.
+pub(super) fn work(
+    job: Job<'_>,
+    number: u32,
+    barrier: &StartBarrier,
+    arena: Option<Arc<Arena>>,
+    ready: &mpsc::Sender<Result<()>>,
+) -> Option<WorkerOutcome> {
+    let Job { spec, files, .. } = job;
+    if spec.descriptors == Descriptors::Private {
+        use_private_descriptors();
+    }
+    // What is common to all backends; the backend itself is chosen below, once per worker.
+    let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
+        placement::settle(spec, number)?;
+        let opened = files.map(|files| files.open(number)).transpose()?;
+        let buffers = match arena {
+            Some(arena) => Buffers::in_arena(spec, number, arena, number)?,
+            None => Buffers::new(spec, number)?,
+        };
+        Ok((opened, buffers))
+    };
+    let run = Stage {
+        job,
+        number,
+        barrier,
+        ready,
+    };
+    let (opened, buffers) = match setup() {
+        Ok(parts) => parts,
+        Err(error) => return run.report(error),
+    };
+    let Some((opened, files)) = opened.zip(files) else {
+        return run.run(Ok(Null::new(spec.depth)), buffers);
+    };
+    let part = files.part(number);
+    let place = WorkerFiles {
+        files: opened,
+        stripe: files.stripe,
+        range: part.range(),
+        position: &files.position,
+    };
+    open(spec, place, buffers, &run)
+}
+
+/// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
+/// each call, which a single-threaded program is spared too, and the limit of open files holds per worker.
+fn use_private_descriptors() {
+    // SAFETY: what this thread opens from here on is also closed by it (a worker's parts never leave their
+    // thread), and what was open before stays open in both tables until this thread ends.
+    let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
+    // Where it is forbidden, the shared table serves as well, only a little slower.
+    let _ = unshared;
+}
+
+/// What a worker needs besides its backend.
+struct Stage<'a> {
+    job: Job<'a>,
+    number: u32,
+    barrier: &'a StartBarrier,
+    ready: &'a mpsc::Sender<Result<()>>,
+}
+
+/// What counts while a worker runs.
+struct Started<'a> {
+    hardware: Option<std::result::Result<EventGroup, NoHardware>>,
+    before: Option<Counters>,
+    running: Running<'a>,
+}
+
+impl Drive for Stage<'_> {
+    type Outcome = Option<WorkerOutcome>;
+
+    fn run<B: crate::request::Backend>(
+        &self,
+        backend: Result<B>,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let backend = match backend {
+            Ok(backend) => backend,
+            Err(error) => return self.report(error),
+        };
+        // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
+        let spec = self.job.spec;
+        match B::VARIED_ONLY || Varied::are_asked(spec) {
+            false => self.make(Plain::new(spec, self.number), backend, buffers),
+            true => {
+                if spec.pauses() || spec.flow.is_some() {
+                    sleep_exactly();
+                }
+                let stays = self.job.side == Beside::Ends;
+                let part = |(flow, member): (&Arc<Flow>, usize)| {
+                    let late = !spec.start_delay.is_zero();
+                    FlowPart::new(Arc::clone(flow), member, late, stays)
+                };
+                let flow = self.job.flow.map(part);
+                let varied = Varied::new(spec, self.number, self.job.clock).in_flow(flow);
+                self.make(varied, backend, buffers)
+            }
+        }
+    }
+}
+
+impl Stage<'_> {
+    fn make<B: crate::request::Backend, R: Requests>(
+        &self,
+        requests: R,
+        backend: B,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let pieces = buffers.pieces();
+        let Job { spec, clock, .. } = self.job;
+        match (spec.rate, spec.latency) {
+            (Some(rate), _) => {
+                sleep_exactly();
+                let open = Open::new(spec, rate, self.number, clock);
+                self.drive(self.worker(open, requests, backend, buffers), pieces)
+            }
+            (None, true) => {
+                let closed = Closed::<true>;
+                self.drive(self.worker(closed, requests, backend, buffers), pieces)
+            }
+            (None, false) => {
+                let closed = Closed::<false>;
+                self.drive(self.worker(closed, requests, backend, buffers), pieces)
+            }
+        }
+    }
+
+    fn worker<B: crate::request::Backend, T: Timing, R: Requests>(
+        &self,
+        timing: T,
+        requests: R,
+        backend: B,
+        buffers: Buffers,
+    ) -> Worker<'_, B, T, R> {
+        Worker {
+            common: self.common(T::TIMED, backend.effective(), buffers),
+            backend,
+            timing,
+            requests,
+        }
+    }
+
+    fn common(&self, timed: bool, effective: Effective, mut buffers: Buffers) -> Common<'_> {
+        let Job {
+            spec,
+            identity,
+            clock,
+            stop,
+            ..
+        } = self.job;
+        let signer = spec
+            .verify
+            .then(|| Signer::new(spec, self.number, identity, &mut buffers));
+        Common::new(spec, self.number, (timed, effective), buffers, clock, stop)
+            .signed_by(signer)
+            .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
+    }
+
+    fn drive(&self, worker: impl Run, pieces: Option<Pieces>) -> Option<WorkerOutcome> {
+        let started = self.start()?;
+        let (mut outcome, remains) = worker.run();
+        self.end(started, pieces, &mut outcome);
+        drop(remains);
+        Some(outcome)
+    }
+
+    /// Waits for the start with the others, and begins to count; `None` where the trial is not carried out.
+    #[inline(never)]
+    fn start(&self) -> Option<Started<'_>> {
+        let Job {
+            spec, clock, side, ..
+        } = self.job;
+        let hardware = spec.hardware_counters.then(EventGroup::hardware);
+        let before = (side != Beside::None).then(counters::of_this_thread);
+        self.ready.send(Ok(())).ok()?;
+        let running = self
+            .barrier
+            .wait_for_start(side != Beside::Follows, side == Beside::Ends)?;
+        if !spec.start_delay.is_zero() {
+            wait_out(spec.start_delay, clock, self.job.stop);
+        }
+        if let Some(Ok(group)) = &hardware {
+            group.start();
+        }
+        Some(Started {
+            hardware,
+            before,
+            running,
+        })
+    }
+
+    /// Ends the counting, and tells the others that this worker is done.
+    #[inline(never)]
+    fn end(&self, started: Started<'_>, pieces: Option<Pieces>, outcome: &mut WorkerOutcome) {
+        if let Some(Ok(group)) = &started.hardware {
+            group.stop();
+        }
+        self.barrier.finish(started.running);
+        if let Some(before) = started.before {
+            outcome.thread = counters::of_this_thread().since(&before);
+        }
+        take_hardware(started.hardware, outcome);
+        outcome.pieces = pieces;
+    }
+
+    fn report(&self, error: Error) -> Option<WorkerOutcome> {
+        // The coordinator waits for this message; when it is gone nothing receives it.
+        let _ = self.ready.send(Err(error));
+        None
+    }
+}
+
+/// Lets a delay pass, unless the trial is to end.
+fn wait_out(delay: Duration, clock: &Clock, stop: &AtomicBool) {
+    let end = clock.now() + clock.ticks(delay.as_nanos() as u64);
+    while clock.now() < end && !stop.load(Ordering::Relaxed) {
+        pause(clock, end);
+    }
+}
+
+/// Notes what the processor counted, once nothing waits for this worker any more.
+fn take_hardware(
+    counting: Option<std::result::Result<EventGroup, NoHardware>>,
+    outcome: &mut WorkerOutcome,
+) {
+    outcome.hardware = match &counting {
+        None => Hardware::default(),
+        Some(Err(missing)) => Hardware::Missing(*missing),
+        Some(Ok(group)) => group.events(),
+    };
+    if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
+        let note = &mut outcome.effective.note;
+        if !note.is_empty() {
+            note.push_str("; ");
+        }
+        note.push_str("hardware events of user mode only (perf_event_paranoid)");
+    }
+}

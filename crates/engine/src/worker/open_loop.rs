@@ -1,0 +1,286 @@
+//! The open loop: each request has an intended start, and what is late is made up for, not left out.
+//!
+//! A worker that finds all its slots taken lets requests queue up and issues them as soon as a slot is free; their
+//! response time counts from the intended start. So a stall of the storage shows in every request that it delayed,
+//! not only in those that were on their way (G. Tene's coordinated omission).
+
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::thread::set_current_timer_slack;
+
+use super::pauses::{NAP_NS, SPIN_NS, pause};
+use super::{Requests, Run, Timing, Worker, WorkerOutcome};
+use crate::buffer::Buffers;
+use crate::request::{Action, Backend, Completion, SystemFailure};
+use crate::schedule::Schedule;
+use iolab_host::clock::Clock;
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::{Ended, RateReport, Waits};
+use iolab_workload::trial::{Rate, TrialSpec};
+
+/// Share of the requests due that a worker makes up for after its time is up.
+const MADE_UP: f64 = 0.03;
+
+/// The intended starts of one worker, and what came of them.
+pub(crate) struct Open<'a> {
+    clock: &'a Clock,
+    schedule: Schedule,
+    rate: f64,
+    workers: u32,
+    /// Stamp of the worker's start, from which the schedule counts.
+    start: u64,
+    /// Intended start of the request in each slot, a stamp.
+    intended: Vec<u64>,
+    waits: PerOperation<Option<Waits>>,
+    issued: u64,
+    backlog_max: u64,
+    /// Set when the time is up or the last request was issued.
+    closed: Option<Closing>,
+}
+
+/// How things stood when the time was up, or the last request was issued.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closing {
+    at: u64,
+    issued: u64,
+    backlog: u64,
+}
+
+impl<'a> Open<'a> {
+    /// The schedule of worker number `worker` at `rate`.
+    pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &'a Clock) -> Self {
+        let waits = |used: bool| {
+            used.then(|| Waits {
+                response: new_latency_histogram(),
+                lateness: new_latency_histogram(),
+            })
+        };
+        Self {
+            clock,
+            schedule: Schedule::new(spec, rate, worker, clock),
+            rate: rate.per_second(spec.mean_request()) / f64::from(spec.workers()),
+            workers: spec.workers(),
+            start: 0,
+            intended: vec![0; spec.depth as usize],
+            waits: PerOperation {
+                read: waits(spec.reads()),
+                write: waits(spec.writes()),
+                // A sync starts when its write is done, not at a time that was intended.
+                sync: None,
+                trim: waits(spec.trims()),
+            },
+            issued: 0,
+            backlog_max: 0,
+            closed: None,
+        }
+    }
+
+    /// Begins at a stamp.
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.start = start;
+    }
+
+    /// Stamp of the next intended start.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.start.saturating_add(self.schedule.next())
+    }
+
+    /// Requests that are due at a stamp and not issued.
+    fn backlog(&self, at: u64) -> u64 {
+        self.schedule.backlog(at.saturating_sub(self.start))
+    }
+
+    /// The next request went into this slot.
+    #[inline(always)]
+    pub(crate) fn issued(&mut self, slot: u32) {
+        self.intended[slot as usize] = self.next();
+        self.schedule.advance();
+        self.issued += 1;
+    }
+
+    /// Notes how many requests are due that have no slot.
+    #[inline(always)]
+    pub(crate) fn watch_backlog(&mut self, now: u64) {
+        if self.closed.is_none() {
+            self.backlog_max = self.backlog_max.max(self.backlog(now));
+        }
+    }
+
+    /// Whether no request counts any more whose intended start is still to come.
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Takes stock: no request counts any more whose intended start is after `at`.
+    pub(crate) fn close(&mut self, at: u64) -> Closing {
+        let now = Closing {
+            at,
+            issued: self.issued,
+            backlog: self.backlog(at),
+        };
+        *self.closed.get_or_insert(now)
+    }
+
+    /// Whether what is due when the time is up is made up for.
+    pub(crate) fn makes_up(&self, closing: Closing) -> bool {
+        closing.is_made_up(self.workers)
+    }
+
+    /// Hands over what was recorded, `at` the latest stamp that counts.
+    pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
+        let closing = self.close(at);
+        outcome.rate_report = Some(self.rate_report(closing));
+        let tallies = outcome.operations.as_mut();
+        tallies.zip(self.waits.as_mut(), |tally, waits| {
+            tally.waits = waits.take();
+        });
+    }
+
+    fn rate_report(&self, closing: Closing) -> RateReport {
+        let span = self.clock.ns_between(self.start, closing.at);
+        RateReport {
+            rate_wanted: self.rate,
+            rate_achieved: closing.issued as f64 * 1e9 / span.max(1) as f64,
+            backlog_max: self.backlog_max.max(closing.backlog),
+            backlog_end: closing.backlog,
+        }
+    }
+}
+
+impl Closing {
+    /// Whether so little is behind that it is made up for: leaving those requests out would leave out the longest
+    /// response times. The limit is above that from which a rate counts as not held, so that where requests are
+    /// left out it does count so.
+    fn is_made_up(&self, workers: u32) -> bool {
+        let due = (self.issued + self.backlog) as f64;
+        self.backlog as f64 <= f64::from(workers) * (MADE_UP * due).max(1.0)
+    }
+}
+
+impl Timing for Open<'_> {
+    const TIMED: bool = true;
+
+    #[inline(always)]
+    fn completed(&mut self, slot: u32, action: Action, started: u64, now: u64) {
+        let intended = self.intended[slot as usize];
+        if let Some(waits) = &mut self.waits[action.completes()] {
+            let response_ns = self.clock.ns_between(intended, now);
+            waits.response.saturating_record(response_ns);
+            let lateness_ns = self.clock.ns_between(intended, started);
+            waits.lateness.saturating_record(lateness_ns);
+        }
+    }
+}
+
+impl<B: Backend, R: Requests> Run for Worker<'_, B, Open<'_>, R> {
+    type Remains = (B, Buffers);
+
+    fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
+        let (start, deadline) = self.common.begin();
+        self.timing.begin(start);
+        let mut interval_end = self.common.outcome.series.begin(start);
+        let mut now = start;
+        let mut done = std::mem::take(&mut self.common.done);
+        loop {
+            self.issue_due(now, deadline);
+            if self.common.outstanding() == 0 && self.is_over(deadline) {
+                break;
+            }
+            if let Err(failure) = self.pass_time(now, deadline, &mut done) {
+                let common = &mut self.common;
+                common.mechanism_failed(&mut self.backend, failure, &mut done);
+                break;
+            }
+            now = self.common.clock.now();
+            if now >= interval_end {
+                let tallied = self.common.done();
+                interval_end = self.common.outcome.series.turn_to(now, tallied);
+                self.common.see_cpu();
+            }
+            for completion in done.drain(..) {
+                self.finish(completion, now);
+            }
+            if now >= deadline && !self.timing.is_closed() {
+                self.time_is_up(now, deadline);
+            }
+            if self.common.stop.load(Ordering::Relaxed) {
+                self.common.end_with(Ended::Interrupted);
+            }
+        }
+        self.timing
+            .hand_over(now.min(deadline), &mut self.common.outcome);
+        self.wind_up(done)
+    }
+}
+
+impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
+    /// Issues what is due, as far as there are free slots.
+    #[inline(always)]
+    fn issue_due(&mut self, now: u64, deadline: u64) {
+        let mut stamped = false;
+        let last = now.min(deadline - 1);
+        while self.timing.next() <= last
+            && !self.is_over(deadline)
+            && let Some(slot) = self.common.buffers.take()
+        {
+            self.timing.issued(slot.index());
+            stamped |= self.issue_one(slot, now);
+        }
+        self.start_again(stamped);
+        if self.common.left == 0 {
+            self.timing.close(now);
+        } else if self.common.buffers.home().is_empty() {
+            self.timing.watch_backlog(now);
+        }
+    }
+
+    /// Whether no further request will be issued.
+    #[inline(always)]
+    fn is_over(&self, deadline: u64) -> bool {
+        let made_up = || self.timing.is_closed() && self.timing.next() >= deadline;
+        self.common.stopping || self.common.left == 0 || made_up()
+    }
+
+    /// The time bound is reached: what was due by then is still issued, unless it is too much.
+    fn time_is_up(&mut self, now: u64, deadline: u64) {
+        self.issue_due(now, deadline);
+        let closing = self.timing.close(deadline);
+        let made_up = self.timing.makes_up(closing);
+        let was_stopping = self.common.stopping;
+        self.common.end_with(Ended::Time);
+        self.common.stopping = was_stopping || !made_up;
+    }
+
+    /// Waits for completions, but not beyond the next intended start when there is a slot for its request.
+    fn pass_time(
+        &mut self,
+        now: u64,
+        deadline: u64,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), SystemFailure> {
+        let until = self.timing.next().min(deadline);
+        if self.common.outstanding() == 0 {
+            pause(self.common.clock, until);
+            return Ok(());
+        }
+        if self.common.buffers.home().is_empty() || self.is_over(deadline) {
+            return self.backend.complete(1, done);
+        }
+        let left = self.common.clock.ns_between(now, until);
+        let timeout = Duration::from_nanos(left.saturating_sub(SPIN_NS).min(NAP_NS));
+        self.backend.complete_within(timeout, done)
+    }
+}
+
+/// Lets the sleeps of this thread end exactly. Where it is refused they end up to 50 us later, and the lateness says so.
+pub(crate) fn sleep_exactly() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+}

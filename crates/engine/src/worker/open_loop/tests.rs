@@ -1,0 +1,332 @@
+//! On made-up storage that stalls or is too slow. What is asserted are counts that hold on a loaded machine too.
+
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::buffer::Slot;
+use crate::request::Request;
+use crate::worker::tests::run_first;
+use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::trial::Arrivals;
+use iolab_workload::trial::{Rate, SyncPolicy, TrialLimit};
+
+const MS: u64 = 1_000_000;
+
+/// One request at a time, at once; but before one of them it takes a long break.
+struct Stalling {
+    queued: Option<Completion>,
+    until_stall: u64,
+    stall: Duration,
+}
+
+impl Stalling {
+    fn new(until_stall: u64, stall_ms: u64) -> Self {
+        Self {
+            queued: None,
+            until_stall,
+            stall: Duration::from_millis(stall_ms),
+        }
+    }
+}
+
+impl Backend for Stalling {
+    fn queue(&mut self, slot: Slot, request: Request) {
+        let result = match request.action {
+            Action::Fsync | Action::Fdatasync => 0,
+            _ => i64::from(request.len),
+        };
+        self.queued = Some(Completion { slot, result });
+    }
+
+    fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
+        if self.until_stall == 0 {
+            thread::sleep(self.stall);
+        }
+        self.until_stall = self.until_stall.wrapping_sub(1);
+        done.extend(self.queued.take());
+        Ok(())
+    }
+
+    fn syscall(&self, _action: Action) -> &'static str {
+        "none"
+    }
+}
+
+/// Every request takes the same time, all of them at once.
+struct Slow {
+    took: Duration,
+    on_their_way: Vec<(Instant, Completion)>,
+}
+
+impl Slow {
+    fn new(took_ms: u64) -> Self {
+        Self {
+            took: Duration::from_millis(took_ms),
+            on_their_way: Vec::new(),
+        }
+    }
+}
+
+impl Backend for Slow {
+    fn queue(&mut self, slot: Slot, request: Request) {
+        let result = i64::from(request.len);
+        let end = Instant::now() + self.took;
+        self.on_their_way.push((end, Completion { slot, result }));
+    }
+
+    fn complete(&mut self, _wait: u32, done: &mut Vec<Completion>) -> Result<(), SystemFailure> {
+        self.complete_within(Duration::MAX, done)
+    }
+
+    fn complete_within(
+        &mut self,
+        timeout: Duration,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), SystemFailure> {
+        let first = self.on_their_way.iter().map(|(end, _)| *end).min();
+        let first = first.expect("only called with requests on their way");
+        thread::sleep(first.saturating_duration_since(Instant::now()).min(timeout));
+        let now = Instant::now();
+        let over = self.on_their_way.extract_if(.., |(end, _)| *end <= now);
+        done.extend(over.map(|(_, completion)| completion));
+        Ok(())
+    }
+
+    fn syscall(&self, _action: Action) -> &'static str {
+        "none"
+    }
+}
+
+fn spec(rate: Option<u64>, limit: TrialLimit) -> TrialSpec {
+    TrialSpec {
+        rate: rate.map(Rate::Requests),
+        limit,
+        ..TrialSpec::default()
+    }
+}
+
+fn requests(count: u64) -> TrialLimit {
+    TrialLimit {
+        requests: Some(count),
+        ..TrialLimit::default()
+    }
+}
+
+fn time(ms: u64) -> TrialLimit {
+    TrialLimit {
+        time: Some(Duration::from_millis(ms)),
+        ..TrialLimit::default()
+    }
+}
+
+fn run(spec: &TrialSpec, backend: impl Backend, stop: bool) -> WorkerOutcome {
+    run_first(spec, backend, &AtomicBool::new(stop)).0
+}
+
+fn longer_than(histogram: &LatencyHistogram, ns: u64) -> u64 {
+    histogram.count_between(ns, u64::MAX)
+}
+
+#[test]
+fn a_stall_shows_in_every_request_that_it_delays() {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        let with = |rate| TrialSpec {
+            arrivals,
+            ..spec(rate, requests(1000))
+        };
+        // 200 ms after 300 of 1000 requests.
+        let closed = run(&with(None), Stalling::new(300, 200), false);
+        assert_eq!(closed.operations.read.latency.len(), 1000);
+        assert_eq!(longer_than(&closed.operations.read.latency, 200 * MS), 1);
+        assert!(
+            longer_than(&closed.operations.read.latency, 50 * MS) < 10,
+            "the closed loop's 99th percentile knows nothing of it"
+        );
+        assert!(closed.operations.read.waits.is_none() && closed.rate_report.is_none());
+
+        let open = run(&with(Some(2000)), Stalling::new(300, 200), false);
+        assert_eq!(open.operations.read.latency.len(), 1000);
+        assert_eq!(longer_than(&open.operations.read.latency, 200 * MS), 1);
+        let waits = open.operations.read.waits.expect("open loop");
+        assert_eq!((waits.response.len(), waits.lateness.len()), (1000, 1000));
+        // About 400 were due within the stall, three quarters of them 50 ms and more before its end.
+        let delayed = longer_than(&waits.response, 50 * MS);
+        assert!(delayed >= 150, "{arrivals}: {delayed}");
+        assert!(longer_than(&waits.lateness, 50 * MS) >= 150);
+        assert!(waits.response.max() >= 200 * MS);
+        let rate_report = open.rate_report.expect("open loop");
+        assert!(rate_report.backlog_max >= 200, "{rate_report:?}");
+        assert_eq!(open.ended, Ended::Done);
+    }
+}
+
+#[test]
+fn a_stall_shows_in_the_intervals_of_either_loop() {
+    let clock = Clock::calibrate();
+    for (rate, latency) in [(None, true), (None, false), (Some(10_000), true)] {
+        let spec = TrialSpec {
+            latency,
+            ..spec(rate, time(800))
+        };
+        let outcome = run(&spec, Stalling::new(300, 450), false);
+        let done = outcome.operations.read.requests;
+        let series = crate::series::merged(std::iter::once(outcome.series), &clock);
+        assert_eq!(series.total().read.requests, done);
+        let counts = series.intervals.iter().map(|i| i.done.read.requests);
+        let counts: Vec<u64> = counts.collect();
+        assert!(counts[0] >= 300, "{counts:?}");
+        // The stall lasts 450 ms: three intervals at least lie in it as a whole.
+        let empty = counts.iter().filter(|count| **count == 0).count();
+        assert!(empty >= 3, "{counts:?}");
+        assert!(counts[counts.len() - 1] > 0, "{counts:?}");
+    }
+}
+
+#[test]
+fn no_request_is_made_before_its_time() {
+    let outcome = run(
+        &spec(Some(1000), requests(100)),
+        Stalling::new(9999, 0),
+        false,
+    );
+    let clock = Clock::calibrate();
+    // The last of them is due 99.5 ms after the start.
+    assert!(clock.ns_between(outcome.start, outcome.end) >= 99 * MS);
+    assert_eq!(outcome.operations.read.requests, 100);
+    let rate_report = outcome.rate_report.expect("open loop");
+    assert!(rate_report.rate_achieved < 1010.0, "{rate_report:?}");
+    assert!((rate_report.rate_wanted - 1000.0).abs() < 1e-9);
+}
+
+#[test]
+fn response_time_counts_from_the_intended_start_in_all_slots() {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        let spec = TrialSpec {
+            depth: 32,
+            arrivals,
+            ..spec(Some(1000), requests(200))
+        };
+        let outcome = run(&spec, Slow::new(5), false);
+        let waits = outcome.operations.read.waits.expect("open loop");
+        assert_eq!(outcome.operations.read.latency.len(), 200);
+        // The histogram keeps three digits.
+        let service = outcome.operations.read.latency.min();
+        assert!(service >= 4_990_000, "{service}");
+        assert!(waits.response.min() >= 4_990_000);
+        assert!(waits.response.mean() >= outcome.operations.read.latency.mean() * 0.999);
+        let sum = outcome.operations.read.latency.mean() + waits.lateness.mean();
+        assert!((waits.response.mean() / sum - 1.0).abs() < 0.01);
+    }
+}
+
+#[test]
+fn a_rate_that_storage_cannot_hold_leaves_a_backlog() {
+    for (depth, most) in [(1, 12), (4, 48)] {
+        let spec = TrialSpec {
+            depth,
+            ..spec(Some(2000), time(200))
+        };
+        // At most one request in 20 ms and slot, of 400 that are due.
+        let outcome = run(&spec, Slow::new(20), false);
+        assert_eq!(outcome.ended, Ended::Time);
+        assert!(
+            outcome.operations.read.requests <= most,
+            "{}",
+            outcome.operations.read.requests
+        );
+        let rate_report = outcome.rate_report.expect("open loop");
+        assert!(
+            rate_report.rate_achieved <= most as f64 * 5.0,
+            "{rate_report:?}"
+        );
+        assert!(rate_report.backlog_end >= 400 - most, "{rate_report:?}");
+        assert!(rate_report.backlog_max >= rate_report.backlog_end);
+    }
+}
+
+#[test]
+fn the_rate_that_is_missed_shows_where_requests_are_counted_too() {
+    let outcome = run(&spec(Some(1000), requests(20)), Slow::new(10), false);
+    assert_eq!(
+        (outcome.ended, outcome.operations.read.requests),
+        (Ended::Done, 20)
+    );
+    let rate_report = outcome.rate_report.expect("open loop");
+    // The last of them starts after 190 ms at the earliest, when 190 were due.
+    assert!(rate_report.backlog_end >= 160, "{rate_report:?}");
+    assert!(rate_report.rate_achieved < 110.0, "{rate_report:?}");
+}
+
+#[test]
+fn what_is_a_little_late_when_the_time_is_up_is_made_up_for() {
+    // 15 ms before the 990th of 1000 requests.
+    let outcome = run(&spec(Some(1000), time(1000)), Stalling::new(989, 15), false);
+    assert_eq!(outcome.ended, Ended::Time);
+    let (made, rate_report) = (
+        outcome.operations.read.requests,
+        outcome.rate_report.expect("open loop"),
+    );
+    // Where this machine itself lagged behind by more than that, the backlog says so.
+    assert!(
+        made == 1000 || rate_report.backlog_end > 30,
+        "{made} {rate_report:?}"
+    );
+    assert!(made <= 1000);
+}
+
+#[test]
+fn far_starts_are_waited_for_no_longer_than_the_trial_lasts() {
+    let outcome = run(&spec(Some(1), time(30)), Stalling::new(9999, 0), false);
+    assert_eq!(
+        (outcome.ended, outcome.operations.read.requests),
+        (Ended::Time, 0)
+    );
+    let rate_report = outcome.rate_report.expect("open loop");
+    assert_eq!((rate_report.backlog_max, rate_report.backlog_end), (0, 0));
+    let stopped = run(&spec(Some(1), time(60_000)), Stalling::new(9999, 0), true);
+    assert_eq!(stopped.ended, Ended::Interrupted);
+}
+
+#[test]
+fn writes_have_waits_of_their_own_and_include_their_fsync() {
+    let mixed = TrialSpec {
+        read_percent: 50,
+        sync: SyncPolicy::Each,
+        ..spec(Some(100_000), requests(400))
+    };
+    let outcome = run(&mixed, Stalling::new(9999, 0), false);
+    let (reads, writes) = (outcome.operations.read, outcome.operations.write);
+    assert_eq!(reads.requests + writes.requests, 400);
+    assert_eq!(outcome.operations.sync.requests, writes.requests);
+    for tally in [reads, writes] {
+        let waits = tally.waits.expect("open loop");
+        assert_eq!(waits.response.len(), tally.requests);
+        assert_eq!(waits.lateness.len(), tally.requests);
+    }
+    let reads = spec(Some(100_000), requests(10));
+    let reads_only = run(&reads, Stalling::new(9999, 0), false);
+    assert!(reads_only.operations.write.waits.is_none());
+}
+
+#[test]
+fn a_pause_ends_at_its_time_and_not_before() {
+    let clock = Clock::calibrate();
+    for ns in [0, 1_000, 40_000, 3 * MS] {
+        let until = clock.now() + clock.ticks(ns);
+        let mut naps = 0;
+        while clock.now() < until {
+            pause(&clock, until);
+            naps += 1;
+        }
+        assert!(naps <= 100, "{naps}");
+    }
+    let far = clock.now() + clock.ticks(3_600_000 * MS);
+    let before = Instant::now();
+    pause(&clock, far);
+    assert!(
+        before.elapsed() < Duration::from_secs(60),
+        "it comes back to look around"
+    );
+}

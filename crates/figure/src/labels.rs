@@ -1,0 +1,293 @@
+//! Factors, levels and ticks in the words of a figure.
+
+use iolab_analysis::analysis::Response;
+use iolab_workload::group::split_group;
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::service_level::{Quantity, Requests, ServiceLevel};
+use iolab_workload::settings::{Setting, ValueKind};
+use iolab_workload::trial::Rate;
+use iolab_workload::units::{parse_duration, parse_size};
+
+use super::RUN;
+use iolab_workload::escape_control::escape_control;
+
+/// What a factor's values are on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// Bytes.
+    Size,
+    /// Numbers.
+    Count,
+    /// Times, in ns.
+    Time,
+    /// Requests or bytes per second.
+    Rate,
+    /// Names without an order.
+    Name,
+}
+
+/// What a factor's values are.
+pub(super) fn measure(factor: &str) -> Measure {
+    match Setting::find(split_group(factor).1).map(|setting| setting.kind) {
+        Some(ValueKind::Size) => Measure::Size,
+        Some(ValueKind::Count) => Measure::Count,
+        Some(ValueKind::Time) => Measure::Time,
+        Some(ValueKind::Rate) => Measure::Rate,
+        _ => Measure::Name,
+    }
+}
+
+/// The number that a level stands for; `None` for names.
+pub(super) fn position(factor: &str, level: &str) -> Option<f64> {
+    match measure(factor) {
+        Measure::Size => parse_size(level).ok().map(|bytes| bytes as f64),
+        Measure::Count => level.parse().ok().filter(|value: &f64| value.is_finite()),
+        Measure::Time => parse_duration(level)
+            .ok()
+            .map(|time| time.as_nanos() as f64),
+        Measure::Rate => level.parse::<Rate>().ok().map(|rate| rate.per_second(1.0)),
+        Measure::Name => None,
+    }
+}
+
+/// What a factor is, as an axis or a legend says it.
+pub(super) fn noun(factor: &str) -> String {
+    if let (Some(group), setting) = split_group(factor) {
+        return format!("{} of {group}", noun(setting));
+    }
+    match factor {
+        "bs" => "I/O size",
+        "region" => "file or region size",
+        "skip" => "skip after each I/O",
+        "buffer_init" => "buffer",
+        "read_percent" => "share of reads",
+        "sync" => "sync policy",
+        "cache" => "cache state",
+        other => return escape_control(other).replace('_', " "),
+    }
+    .to_owned()
+}
+
+/// The label of an axis along a factor.
+pub(super) fn axis(factor: &str) -> String {
+    let unit = match (factor, measure(factor)) {
+        ("depth", _) => " (outstanding requests per thread)",
+        ("rate", _) => " (requests per second)",
+        (_, Measure::Rate) => " (per second)",
+        ("read_percent", _) => " (%)",
+        (_, Measure::Size) => " (bytes)",
+        _ => "",
+    };
+    capital(&format!("{}{unit}", noun(factor)))
+}
+
+/// A response as the label of an axis says it, without a unit.
+pub(super) fn of_response(response: Response) -> String {
+    match response {
+        Response::Iops => "requests per second".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What a level bounds, as the label of an axis says it, without a unit. A search makes requests at a rate: their times are
+/// response times.
+pub(super) fn of_level(level: &ServiceLevel) -> String {
+    let times = match level.of {
+        Requests::All => "response time".to_owned(),
+        Requests::Syncs => "sync time".to_owned(),
+        Requests::Reads | Requests::Writes => format!("response time of {}", level.of),
+    };
+    match level.quantity {
+        Quantity::Quantile(_) => {
+            let of = Requests::All;
+            format!("{times}, {}", ServiceLevel { of, ..*level }.subject())
+        }
+        Quantity::Mean => format!("mean {times}"),
+        Quantity::Max => format!("maximum {times}"),
+        Quantity::Iops => of_response(Response::Iops),
+        Quantity::Throughput => of_response(Response::Throughput),
+    }
+}
+
+/// A response where there is little room: `p50`, `p99`.
+pub(super) fn short(response: Response) -> &'static str {
+    match response {
+        Response::Latency => "p50",
+        other => other.name(),
+    }
+}
+
+/// The text with a capital at its start.
+pub(super) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
+}
+
+/// A level as a legend says it, which stands without its factor where it explains itself.
+pub(super) fn level(factor: &str, level: &str) -> String {
+    let level = &*escape_control(level);
+    match split_group(factor).1 {
+        "threads" if level == "1" => "1 thread".to_owned(),
+        "threads" => format!("{level} threads"),
+        "depth" | "batch" => format!("{factor} {level}"),
+        "read_percent" => format!("{level} % reads"),
+        "skip" => format!("skip {}", spaced(level)),
+        "sync" => format!("sync {level}"),
+        RUN => level.to_owned(),
+        _ => match measure(factor) {
+            Measure::Size | Measure::Time => spaced(level),
+            Measure::Count => format!("{} {level}", noun(factor)),
+            Measure::Rate => match level.parse::<Rate>() {
+                Ok(Rate::Requests(requests)) => format!("{requests}/s"),
+                Ok(Rate::Bytes(_)) => spaced(level),
+                Err(_) => level.to_owned(),
+            },
+            Measure::Name => level.to_owned(),
+        },
+    }
+}
+
+/// `64KiB` as `64 KiB`.
+fn spaced(level: &str) -> String {
+    let split = level
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(level.len());
+    let (number, unit) = level.split_at(split);
+    match unit {
+        "" => format!("{number} B"),
+        _ => format!("{number} {unit}"),
+    }
+}
+
+/// A size at a tick: `512`, `4K`, `1M`.
+pub(super) fn size(bytes: f64) -> String {
+    const UNITS: [&str; 6] = ["", "K", "M", "G", "T", "P"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if value.fract() == 0.0 {
+        format!("{value}{}", UNITS[unit])
+    } else {
+        format!("{}{}", significant(value), UNITS[unit])
+    }
+}
+
+/// A time at a tick, with its unit: `500 ns`, `10 µs`.
+pub(super) fn time(ns: f64) -> String {
+    let (factor, unit) = time_unit(ns);
+    format!("{} {unit}", number(ns / factor))
+}
+
+/// The unit that a time is best told in: ns in it, and its name.
+pub(super) fn time_unit(ns: f64) -> (f64, &'static str) {
+    match ns.abs() {
+        x if x < 999.5 => (1.0, "ns"),
+        x if x < 999.5e3 => (1e3, "µs"),
+        x if x < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
+}
+
+/// A number at a tick: as short as it can be, thousands apart.
+pub(super) fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if value.abs() >= 1e7 || value.abs() < 1e-4 {
+        return format!("{value:e}");
+    }
+    let text = format!("{value:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = whole.trim_start_matches('-');
+    let mut grouped = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        // Four digits need no gap, by ISO 80000-1.
+        if i > 0 && digits.len() > 4 && (digits.len() - i).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    let sign = if whole.starts_with('-') { "−" } else { "" };
+    match fraction {
+        "" => format!("{sign}{grouped}"),
+        _ => format!("{sign}{grouped}.{fraction}"),
+    }
+}
+
+/// A quantile at a tick, given as 1 / (1 - p): `50 %`, `99.9 %`.
+pub(super) fn quantile(odds: f64) -> String {
+    // The digits of 1 - 1/odds are nines as far as it is a power of ten; more than that no histogram tells.
+    let percent = 100.0 * (1.0 - 1.0 / odds);
+    let text = format!("{percent:.7}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A share as a legend says it: `5 %`.
+pub(super) fn share(share: f64) -> String {
+    if (share * 100.0).fract().abs() < 1e-9 {
+        format!("{:.0} %", share * 100.0)
+    } else {
+        format_percent(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_short() {
+        for (bytes, text) in [
+            (8.0, "8"),
+            (4096.0, "4K"),
+            (65536.0, "64K"),
+            (1_048_576.0, "1M"),
+            (1536.0, "1.50K"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+        for (value, text) in [
+            (0.0, "0"),
+            (0.05, "0.05"),
+            (1500.0, "1500"),
+            (12000.0, "12\u{202f}000"),
+            (-0.5, "−0.5"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+        for (odds, text) in [
+            (2.0, "50"),
+            (10.0, "90"),
+            (100.0, "99"),
+            (1000.0, "99.9"),
+            (1e5, "99.999"),
+        ] {
+            assert_eq!(quantile(odds), text);
+        }
+        assert_eq!(time(100_000.0), "100 µs");
+    }
+
+    #[test]
+    fn levels_explain_themselves() {
+        for (factor, name, text) in [
+            ("bs", "64KiB", "64 KiB"),
+            ("bs", "512", "512 B"),
+            ("threads", "1", "1 thread"),
+            ("threads", "8", "8 threads"),
+            ("skip", "0", "skip 0 B"),
+            ("pattern", "rand", "rand"),
+            ("strange", "<b>", "<b>"),
+        ] {
+            assert_eq!(level(factor, name), text);
+        }
+        assert_eq!(position("bs", "4KiB"), Some(4096.0));
+        assert_eq!(position("rate", "none"), None);
+        assert_eq!(axis("bs"), "I/O size (bytes)");
+    }
+}

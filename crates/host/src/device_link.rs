@@ -1,0 +1,136 @@
+//! How a disk is connected to the machine, and what that connection can carry.
+
+use std::path::Path;
+
+use crate::kernel_text::text_of;
+use crate::transport::Transport;
+
+/// A connection, now and at its best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceLink {
+    /// As it runs now: `16.0 GT/s x4`, `6.0 Gbps`.
+    pub now: String,
+    /// The best that the device can do; the same text when it runs at that.
+    pub best: String,
+    /// What it can carry now, MB/s of data, protocol overhead not counted; `None` where the speed is not known.
+    pub ceiling_mb_s: Option<f64>,
+}
+
+/// The connection of a disk, by its folder in sysfs.
+pub fn read(disk: &Path, transport: Transport) -> Option<DeviceLink> {
+    match transport {
+        Transport::Nvme => pci(disk),
+        Transport::Sata => sata(disk),
+        _ => None,
+    }
+}
+
+/// The nearest PCI device above the disk (Documentation/ABI/testing/sysfs-bus-pci).
+fn pci(disk: &Path) -> Option<DeviceLink> {
+    let folder = disk
+        .ancestors()
+        .find(|folder| folder.join("current_link_speed").exists())?;
+    let text = |file: &str| text_of(folder.join(file));
+    let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
+    let (best_speed, best_width) = (text("max_link_speed")?, text("max_link_width")?);
+    let lanes: f64 = width.parse().ok()?;
+    let words = |speed: &str, width: &str| format!("{} x{width}", speed.trim_end_matches(" PCIe"));
+    Some(DeviceLink {
+        now: words(&speed, &width),
+        best: words(&best_speed, &best_width),
+        ceiling_mb_s: pci_lane_mb_s(&speed).map(|lane| lane * lanes),
+    })
+}
+
+/// Data that one lane carries, MB/s: 8 bits in 10 up to 5 GT/s, 128 in 130 up to 32 GT/s (PCI Express Base
+/// Specification 5.0, 4.2.1 and 4.2.2), 236 bytes in 256 at 64 GT/s (6.0, 4.2.3).
+fn pci_lane_mb_s(speed: &str) -> Option<f64> {
+    let gigatransfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
+    let share = match gigatransfers {
+        g if g <= 5.0 => 8.0 / 10.0,
+        g if g <= 32.0 => 128.0 / 130.0,
+        _ => 236.0 / 256.0,
+    };
+    Some(gigatransfers * 1000.0 / 8.0 * share)
+}
+
+/// The port above the disk; 8 bits in 10 are data (Serial ATA 3.1, 7.2).
+fn sata(disk: &Path) -> Option<DeviceLink> {
+    let (port, number) = disk.ancestors().find_map(|folder| {
+        let name = folder.file_name()?.to_str()?;
+        let number = name.strip_prefix("ata")?;
+        number.parse::<u32>().ok().map(|number| (folder, number))
+    })?;
+    let folder = port.join(format!("link{number}/ata_link/link{number}"));
+    let now = text_of(folder.join("sata_spd"))?;
+    let gigabits = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
+    let speed = gigabits(&now)?;
+    let best = text_of(folder.join("hw_sata_spd_limit"))
+        .filter(|text| gigabits(text).is_some_and(|limit| limit > speed));
+    Some(DeviceLink {
+        best: best.unwrap_or_else(|| now.clone()),
+        now,
+        ceiling_mb_s: Some(speed * 100.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_sysfs::Tree;
+
+    #[test]
+    fn a_narrow_pci_link_shows() {
+        let tree = Tree::new();
+        tree.files(
+            "devices/0000:03:00.0",
+            &[
+                ("current_link_speed", "8.0 GT/s PCIe"),
+                ("current_link_width", "2"),
+                ("max_link_speed", "16.0 GT/s PCIe"),
+                ("max_link_width", "4"),
+                ("nvme/nvme0/nvme0n1/size", "8"),
+            ],
+        );
+        let disk = tree.path().join("devices/0000:03:00.0/nvme/nvme0/nvme0n1");
+        let link = read(&disk, Transport::Nvme).expect("there");
+        assert_eq!((&*link.now, &*link.best), ("8.0 GT/s x2", "16.0 GT/s x4"));
+        assert!(
+            link.ceiling_mb_s
+                .is_some_and(|mb| (mb - 1969.2).abs() < 0.1)
+        );
+        assert_eq!(read(&disk, Transport::Virtio), None);
+    }
+
+    #[test]
+    fn sata_speeds_are_read_from_the_port() {
+        let tree = Tree::new();
+        tree.files(
+            "devices/ata3",
+            &[
+                ("link3/ata_link/link3/sata_spd", "3.0 Gbps"),
+                ("link3/ata_link/link3/hw_sata_spd_limit", "6.0 Gbps"),
+                ("host2/block/sda/size", "8"),
+            ],
+        );
+        let disk = tree.path().join("devices/ata3/host2/block/sda");
+        let link = read(&disk, Transport::Sata).expect("there");
+        assert_eq!((&*link.now, &*link.best), ("3.0 Gbps", "6.0 Gbps"));
+        assert_eq!(link.ceiling_mb_s, Some(300.0));
+    }
+
+    #[test]
+    fn lanes_carry_what_the_standard_says() {
+        for (speed, expected) in [
+            ("2.5 GT/s PCIe", 250.0),
+            ("5.0 GT/s PCIe", 500.0),
+            ("8.0 GT/s PCIe", 984.6),
+            ("16.0 GT/s PCIe", 1969.2),
+            ("32.0 GT/s PCIe", 3938.5),
+        ] {
+            let lane = pci_lane_mb_s(speed).expect("a number");
+            assert!((lane - expected).abs() < 0.1, "{speed}: {lane}");
+        }
+        assert_eq!(pci_lane_mb_s("Unknown"), None);
+    }
+}

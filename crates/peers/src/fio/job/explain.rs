@@ -1,0 +1,75 @@
+//! What iolab makes of a job file, option by option.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use iolab_workload::foreign_options::{Effect, in_job};
+use iolab_workload::settings::{CellSpec, Setting};
+
+use super::jobs::Job;
+use super::lines::LinePosition;
+
+/// An option with what iolab makes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionExplanation {
+    /// Where it stands: `line 3`.
+    pub place: String,
+    /// The jobs that it holds for; empty for all of them.
+    pub jobs: Vec<String>,
+    /// As fio knows it: `rw=randread`.
+    pub option: String,
+    /// As iolab does: `pattern=rand, read_percent=100`, or why it changes nothing.
+    pub means: String,
+}
+
+/// Every option of every job, in the order of their lines; there is a cell for each job.
+pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
+    let mut all: Vec<(LinePosition, OptionExplanation)> = Vec::new();
+    let mut seen: HashMap<(LinePosition, String, String), usize> = HashMap::new();
+    for (job, cell) in jobs.iter().zip(cells) {
+        for (name, value) in &job.options {
+            let with = match name.as_str() {
+                "numjobs" if !job.also.is_empty() => {
+                    format!(" (with {}, which does the same)", job.also.join(" and "))
+                }
+                _ => String::new(),
+            };
+            let place = job.place_of(name);
+            let told = OptionExplanation {
+                place: place.to_string(),
+                jobs: vec![job.name.clone()],
+                option: job.shown(name, value) + &with,
+                means: means(name, cell),
+            };
+            let key = (place.clone(), told.option.clone(), told.means.clone());
+            match seen.entry(key) {
+                Entry::Occupied(before) => all[*before.get()].1.jobs.extend(told.jobs),
+                Entry::Vacant(new) => {
+                    new.insert(all.len());
+                    all.push((place, told));
+                }
+            }
+        }
+    }
+    for (_, told) in &mut all {
+        if told.jobs.len() == jobs.len() {
+            told.jobs.clear();
+        }
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all.into_iter().map(|(_, told)| told).collect()
+}
+
+fn means(name: &str, cell: &CellSpec) -> String {
+    match in_job(name).map(|known| known.effect) {
+        Some(Effect::Decides(settings)) => {
+            let settings = settings.iter().filter_map(|name| Setting::find(name));
+            let values = settings.map(|setting| format!("{}={}", setting.name, setting.get(cell)));
+            values.collect::<Vec<_>>().join(", ")
+        }
+        Some(Effect::Asks(what)) => what.to_owned(),
+        Some(Effect::Target) => "TARGET, unless one is given".to_owned(),
+        Some(Effect::Idle(why)) => format!("nothing changes: {why}"),
+        None => "switched off".to_owned(),
+    }
+}

@@ -1,0 +1,407 @@
+//! Settings of all groups, and of one of them.
+
+use std::fmt;
+
+use iolab_workload::foreign_options::unknown_setting;
+use iolab_workload::group::{GROUPS_MAX, GroupSpec, check_group_name, split_group};
+use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::trial::Rate;
+use iolab_workload::{Error, Result};
+
+use super::Experiment;
+
+/// A setting of all groups of a trial, or of one of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scoped {
+    /// The group; `None` for all of them, and where there is one.
+    pub group: Option<String>,
+    /// The setting.
+    pub setting: &'static Setting,
+}
+
+impl Scoped {
+    /// The setting of a name such as `bs` or `writer.bs`.
+    ///
+    /// # Errors
+    /// Of kind usage: there is no such setting; `others` are further names that would do.
+    pub fn find(name: &str, others: &[&str]) -> Result<Self> {
+        let (group, setting) = split_group(name);
+        match Setting::find(setting) {
+            Some(setting) => Ok(Self {
+                group: group.map(str::to_owned),
+                setting,
+            }),
+            None => Err(unknown_setting(setting, others)),
+        }
+    }
+
+    /// Whether it is the setting of this name, of all groups.
+    pub fn is(&self, name: &str) -> bool {
+        self.group.is_none() && self.setting.name == name
+    }
+}
+
+impl From<&'static Setting> for Scoped {
+    fn from(setting: &'static Setting) -> Self {
+        Self {
+            group: None,
+            setting,
+        }
+    }
+}
+
+/// `bs`, `writer.bs`.
+impl fmt::Display for Scoped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.group {
+            Some(group) => f.pad(&format!("{group}.{}", self.setting.name)),
+            None => f.pad(self.setting.name),
+        }
+    }
+}
+
+/// A group of workers of every trial, and what it is asked beside what all are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExperimentGroup {
+    /// Its name.
+    pub name: String,
+    /// What it is asked, in canonical form; it goes before the settings of all groups.
+    pub settings: Vec<(&'static Setting, String)>,
+}
+
+impl Experiment {
+    /// Adds a group.
+    ///
+    /// # Errors
+    /// Of kind usage: its name cannot be one, or is taken; too many groups.
+    pub fn add_group(&mut self, name: &str) -> Result<()> {
+        check_group_name(name)?;
+        if self.groups.iter().any(|group| group.name == name) {
+            return Err(
+                Error::usage(format!("there are two groups '{name}'")).hint("name each group once")
+            );
+        }
+        if self.groups.len() == GROUPS_MAX {
+            return Err(
+                Error::usage(format!("there are more than {GROUPS_MAX} groups"))
+                    .hint("give fewer; threads of one group do the same"),
+            );
+        }
+        self.groups.push(ExperimentGroup {
+            name: name.to_owned(),
+            settings: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// The settings of a group, or of all.
+    ///
+    /// # Errors
+    /// Of kind usage: there is no such group.
+    pub(super) fn settings_of(
+        &mut self,
+        group: Option<&str>,
+    ) -> Result<&mut Vec<(&'static Setting, String)>> {
+        let Some(name) = group else {
+            return Ok(&mut self.settings);
+        };
+        let names: Vec<&str> = self
+            .groups
+            .iter()
+            .map(|group| group.name.as_str())
+            .collect();
+        let error = no_group(&self.name, name, &names);
+        let group = self.groups.iter_mut().find(|group| group.name == name);
+        group.map(|group| &mut group.settings).ok_or(error)
+    }
+
+    /// Gives a cell its groups: what all are asked, then what each is, then the levels of its own factors.
+    ///
+    /// # Errors
+    /// Of kind usage: a value that a setting does not take.
+    pub(crate) fn put_groups(&self, cell: &mut CellSpec, levels: &[String]) -> Result<()> {
+        let common = cell.clone();
+        for group in &self.groups {
+            let mut spec = common.clone();
+            for (setting, value) in &group.settings {
+                setting.set(&mut spec, value)?;
+            }
+            for (factor, level) in self.factors.iter().zip(levels) {
+                if factor.of.group.as_ref() == Some(&group.name) {
+                    factor.of.setting.set(&mut spec, level)?;
+                }
+            }
+            cell.groups.push(GroupSpec {
+                name: group.name.clone(),
+                spec,
+            });
+        }
+        if let Some(active) = &common.active {
+            let names: Vec<&str> = self
+                .groups
+                .iter()
+                .map(|group| group.name.as_str())
+                .collect();
+            if let Some(unknown) = active.names().find(|name| !names.contains(name)) {
+                return Err(no_group(&self.name, unknown, &names).within("active"));
+            }
+            let others = cell.groups.iter_mut();
+            let others = others.filter(|group| !active.names().any(|name| name == group.name));
+            others.for_each(|group| group.spec.trial.rate = Some(Rate::ZERO));
+        }
+        // What a group does not write it cannot verify, while others do.
+        if cell.groups.iter().any(|group| group.spec.trial.writes()) {
+            let own = self
+                .groups
+                .iter()
+                .map(|group| self.says_of(group, "verify"));
+            for (group, own) in cell.groups.iter_mut().zip(own) {
+                let trial = &mut group.spec.trial;
+                trial.verify &= own || trial.writes();
+            }
+        }
+        cell.trial = cell.merge_trials();
+        Ok(())
+    }
+
+    /// Refuses a change of a setting of all groups of which every group has one of its own.
+    pub(super) fn check_effect(&self, of: &Scoped) -> Result<()> {
+        match of.group.is_none() && self.every_group_has(of.setting) {
+            true => Err(self.no_effect(of)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether every group has a setting of its own; not where there are no groups.
+    pub fn every_group_has(&self, setting: &'static Setting) -> bool {
+        let has = |group: &ExperimentGroup| self.says_of(group, setting.name);
+        !self.groups.is_empty() && self.groups.iter().all(has)
+    }
+
+    /// The values that groups have for a setting of their own, each once.
+    pub fn group_values(&self, setting: &'static Setting) -> Vec<String> {
+        let fixed = self.groups.iter().flat_map(|group| &group.settings);
+        let fixed = fixed
+            .filter(|(own, _)| *own == setting)
+            .map(|(_, value)| value);
+        let factors = self.factors.iter().filter(|f| f.of.group.is_some());
+        let varied = factors
+            .filter(|f| f.of.setting == setting)
+            .flat_map(|f| &f.levels);
+        let mut values: Vec<String> = fixed.chain(varied).cloned().collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The value of a setting of all groups, or its levels; none where it is left at its default.
+    pub fn common_values(&self, setting: &'static Setting) -> Vec<String> {
+        let fixed = self.settings.iter().filter(|(own, _)| *own == setting);
+        let factors = self.factors.iter().filter(|f| f.of.is(setting.name));
+        let fixed = fixed.map(|(_, value)| value);
+        fixed
+            .chain(factors.flat_map(|f| &f.levels))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether a group has a setting of its own.
+    fn says_of(&self, group: &ExperimentGroup, setting: &str) -> bool {
+        let fixed = group.settings.iter().any(|(own, _)| own.name == setting);
+        let varied = self.factors.iter().any(|factor| {
+            factor.of.setting.name == setting && factor.of.group.as_ref() == Some(&group.name)
+        });
+        fixed || varied
+    }
+
+    fn no_effect(&self, of: &Scoped) -> Error {
+        let group = self
+            .groups
+            .first()
+            .map_or("GROUP", |group| group.name.as_str());
+        Error::usage(format!(
+            "{of} has no effect: every group has a {of} of its own"
+        ))
+        .hint(format!("change that of a group: --set {group}.{of}=..."))
+    }
+
+    /// Checks what is said of groups.
+    pub(super) fn check_groups(&self) -> Result<()> {
+        if let Some(name) = &self.response_group
+            && !self.groups.iter().any(|group| group.name == *name)
+        {
+            let names: Vec<&str> = self
+                .groups
+                .iter()
+                .map(|group| group.name.as_str())
+                .collect();
+            return Err(no_group(&self.name, name, &names).within("response"));
+        }
+        if self.groups.is_empty() {
+            return Ok(());
+        }
+        let refused = [
+            (
+                self.seek.is_some(),
+                "a search for a rate with groups",
+                "a search has one rate; vary that of a group: --set GROUP.rate=100,200,400",
+            ),
+            (
+                self.design.refine > 0,
+                "refine with groups",
+                "finer sizes are those of all workers alike: leave refine out",
+            ),
+            (
+                self.ever("tool", |tool| tool != "iolab"),
+                "another tool with groups",
+                "iolab carries groups out by itself: leave tool out",
+            ),
+            (
+                self.runs_programs(),
+                "a program with groups",
+                "leave linkage and command out",
+            ),
+        ];
+        if let Some((_, what, hint)) = refused.into_iter().find(|(applies, ..)| *applies) {
+            return Err(Error::usage(what).hint(hint));
+        }
+        let mut common = self.factors.iter().map(|factor| &factor.of);
+        common.try_for_each(|of| self.check_effect(of))
+    }
+}
+
+fn no_group(experiment: &str, name: &str, names: &[&str]) -> Error {
+    match names {
+        [] => Error::usage(format!("{experiment} has no groups, and so no group '{name}'"))
+            .hint("a group is a table [group.NAME] of an experiment; leave the name out where there is none"),
+        names => iolab_workload::names::unknown("group", name, names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::cells;
+
+    const TEXT: &str = "name = \"x\"\nquestion = \"?\"\nresponse = \"reader.p99\"\n[factors]\n\"writer.rate\" = [0, \"50MB/s\", \"none\"]\ndepth = [1, 2]\n[settings]\nbackend = \"io_uring\"\nbs = \"64KiB\"\n[group.reader]\nbs = \"4KiB\"\npattern = \"rand\"\nrate = 1000\ntime = \"1s\"\n[group.writer]\nread_percent = 0\ndepth = 8\n";
+
+    #[test]
+    fn a_group_has_what_all_have_and_what_is_its_own() {
+        let experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+        assert_eq!(experiment.response_group.as_deref(), Some("reader"));
+        let planned = cells(&experiment).expect("cells");
+        assert_eq!(planned.len(), 6);
+        assert_eq!(planned[2].levels, ["50MB/s", "1"]);
+        let groups = &planned[3].spec.groups;
+        let of = |i: usize| &groups[i].spec.trial;
+        assert_eq!((of(0).bs, of(1).bs), (4 << 10, 64 << 10));
+        assert_eq!((of(0).depth, of(1).depth), (2, 8));
+        assert_eq!(of(0).rate, Some(Rate::Requests(1000)));
+        assert_eq!(of(1).rate, Some(Rate::Bytes(50_000_000)));
+        assert!(planned[0].spec.groups[1].is_idle());
+        assert_eq!(planned[4].spec.groups[1].spec.trial.rate, None);
+        assert_eq!(planned[3].spec.trial.threads, 2);
+        let again = Experiment::from_toml(&experiment.to_toml().expect("TOML"), "again");
+        assert_eq!(again.expect("valid"), experiment);
+    }
+
+    #[test]
+    fn a_setting_of_a_group_can_be_set_and_swept() {
+        let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+        experiment.apply_set("writer.rate=10MB/s").expect("fixed");
+        assert_eq!(cells(&experiment).expect("cells").len(), 2);
+        experiment.apply_set("reader.threads=1,2,4").expect("swept");
+        experiment
+            .apply_set("time=2s")
+            .expect("of those that name none");
+        let planned = cells(&experiment).expect("cells");
+        assert_eq!(planned.len(), 6);
+        assert_eq!(
+            planned[0].spec.groups[0].spec.trial.limit.time,
+            Some(std::time::Duration::from_secs(1))
+        );
+        assert_eq!(
+            planned[0].spec.groups[1].spec.trial.limit.time,
+            Some(std::time::Duration::from_secs(2))
+        );
+        let names: Vec<String> = experiment
+            .factors
+            .iter()
+            .map(|f| f.of.to_string())
+            .collect();
+        assert_eq!(names, ["depth", "reader.threads"]);
+    }
+
+    #[test]
+    fn those_that_write_are_verified() {
+        let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+        experiment.apply_set("verify=true").expect("of the writer");
+        for cell in cells(&experiment).expect("cells") {
+            let verified = cell.spec.groups.iter().map(|group| group.spec.trial.verify);
+            assert_eq!(verified.collect::<Vec<_>>(), [false, true]);
+        }
+        experiment.apply_set("reader.verify=true").expect("said");
+        let planned = cells(&experiment).expect("cells");
+        let error = planned[0].spec.check().expect_err("it reads");
+        assert!(error.to_string().contains("group reader"), "{error}");
+    }
+
+    #[test]
+    fn tables_of_factors_by_group_are_read_too() {
+        let dotted = TEXT.replace("\"writer.rate\"", "writer.rate");
+        assert_eq!(
+            Experiment::from_toml(&dotted, "x").expect("valid"),
+            Experiment::from_toml(TEXT, "x").expect("valid")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_said_of_groups_is_refused() {
+        let read = |text: &str| {
+            Experiment::from_toml(text, "x")
+                .expect_err("refused")
+                .to_string()
+        };
+        for (from, to, part) in [
+            ("reader.p99", "cleaner.p99", "cleaner"),
+            ("[group.writer]", "[group.all]", "all groups"),
+            ("writer.rate", "cleaner.rate", "cleaner"),
+            (
+                "depth = [1, 2]",
+                "bs = [\"4k\", \"8k\"]\nrate = [1, 2]",
+                "bs",
+            ),
+        ] {
+            let text = TEXT.replacen(from, to, 1);
+            let told = read(&text);
+            assert!(told.contains(part), "{told}");
+        }
+        let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+        for (set, part) in [
+            ("cleaner.bs=4k", "cleaner"),
+            ("tool=iolab,fio", "another tool"),
+            ("refine=2", "refine"),
+            ("writer.bz=4k", "bz"),
+            ("rate=0", "every group has a rate"),
+        ] {
+            let error = experiment.apply_set(set).expect_err(set);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        for (set, runs) in [
+            ("active=reader", true),
+            ("active=writer,reader+writer", true),
+            ("active=writer,all", true),
+            ("active=writer", false),
+            ("reader.rate=0", false),
+        ] {
+            let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+            experiment.apply_set(set).expect(set);
+            let told = cells(&experiment).map_err(|error| error.to_string());
+            let refused = told.is_err_and(|told| told.contains("reader, which runs in no cell"));
+            assert_eq!(refused, !runs, "{set}");
+        }
+        let mut plain = Experiment::find("read-size").expect("built in");
+        let error = plain.apply_set("reader.bs=4k").expect_err("no groups");
+        assert!(error.to_string().contains("no groups"), "{error}");
+    }
+}

@@ -1,0 +1,179 @@
+//! A search for the greatest rate at which service levels hold.
+
+use std::time::Duration;
+
+use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::settings::Setting;
+use iolab_workload::tool::Tool;
+use iolab_workload::trial::{RATE_MAX, Rate};
+use iolab_workload::units::format_duration;
+use iolab_workload::{Error, Result};
+
+use super::{Change, Experiment};
+
+/// What the search varies.
+const RATE: &str = "rate";
+/// Where a search begins when the experiment names no rate, requests/s.
+const START: u64 = 1000;
+/// Least time of a trial of a search: many short trials say more about a rate than few long ones. In shorter ones than a user
+/// takes at a rate, a queue that grows is shorter, and a rate holds that does not hold there.
+const TIME: Duration = Duration::from_millis(500);
+/// The same where the budget does not pay for [`TRIALS`] of these.
+const TIME_MIN: Duration = Duration::from_millis(250);
+const TRIALS: u32 = 100;
+/// Time of an answer about levels, so that all of it takes less than a minute.
+const BUDGET: &str = "50s";
+/// Precision of a trial's median where levels are judged at given rates: as many trials as the budget pays for, since the
+/// interval is that of all requests, and not of the median.
+const PRECISION: f64 = 0.01;
+
+impl Experiment {
+    /// Has the run answer whether these levels hold at the rates that the user names, or else up to which rate they hold.
+    /// `is_given` tells whether the user chose a setting, or the budget.
+    ///
+    /// # Errors
+    /// Of kind usage, as [`Experiment::seek`], and levels of requests that there are none of.
+    pub fn answer(
+        &mut self,
+        levels: &ServiceLevels,
+        is_given: &dyn Fn(&str) -> bool,
+    ) -> Result<()> {
+        let at_rates = is_given(RATE);
+        if !is_given("budget") {
+            self.apply(&Change::of("budget", BUDGET)?)?;
+        }
+        if !is_given("time") && !at_rates {
+            let time = (self.design.budget / TRIALS).clamp(TIME_MIN, TIME);
+            self.apply(&Change::of("time", &format_duration(time))?)?;
+        }
+        if !at_rates {
+            return self.seek(levels.clone());
+        }
+        self.design.precision = self.design.precision.min(PRECISION);
+        self.hold = Some(levels.clone());
+        self.check()
+    }
+
+    /// Has the run search for the greatest rate at which these levels hold: the rates are the search's, from the first one of
+    /// the experiment on.
+    ///
+    /// # Errors
+    /// Of kind usage: something else varies too, a level is one that a rate is asked for by itself, or another tool is to
+    /// measure.
+    pub fn seek(&mut self, levels: ServiceLevels) -> Result<()> {
+        let first = self.base()?.trial.rate.and_then(Rate::requests);
+        let named = self.rates().and_then(|rates| rates[0].parse().ok());
+        let start = named.or(first).unwrap_or(START).min(RATE_MAX / 2);
+        let rate =
+            Setting::find(RATE).ok_or_else(|| Error::failed("there is no setting 'rate'"))?;
+        self.sweep(rate, &[start.to_string(), (2 * start).to_string()])?;
+        self.seek = Some(levels);
+        self.check()
+    }
+
+    /// Refuses a search that could not be carried out.
+    pub(super) fn check_seek(&self) -> Result<()> {
+        let Some(levels) = &self.seek else {
+            return Ok(());
+        };
+        if let Some(factor) = self.factors.iter().find(|f| !f.of.is(RATE)) {
+            let name = &factor.of;
+            return Err(
+                Error::usage(format!("a search for a rate, and {name} varies too"))
+                    .hint(format!("fix it: --set {name}={}", factor.levels[0])),
+            );
+        }
+        if self.rates().is_none() {
+            return Err(
+                Error::usage("a search for a rate has no rates to begin with")
+                    .hint("give two: --set rate=1000,2000"),
+            );
+        }
+        if let Some(level) = levels.all().iter().find(|level| !level.is_of_time()) {
+            return Err(Error::usage(format!(
+                "the level {level} bounds a rate, which the search chooses"
+            ))
+            .hint("bound times: p99<1ms, mean<500us, max<50ms"));
+        }
+        if self.ever("tool", |tool| tool != Tool::IOLAB.name()) {
+            return Err(
+                Error::usage("a search for a rate, and another tool is to measure")
+                    .hint("response times at a rate are iolab's: --set tool=iolab"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The rates that vary.
+    fn rates(&self) -> Option<&[String]> {
+        let rates = self.factors.iter().find(|f| f.of.is(RATE))?;
+        Some(&rates.levels)
+    }
+
+    /// Adds a rate that a search visits.
+    ///
+    /// # Errors
+    /// Of kind usage, when there are too many.
+    pub fn add_rate(&mut self, rate: u64) -> Result<()> {
+        if let Some(factor) = self.factors.first_mut() {
+            factor.levels.push(rate.to_string());
+        }
+        self.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sought(sets: &[&str], levels: &str) -> Result<Experiment> {
+        let mut experiment = Experiment::find("read-random").expect("built in");
+        for set in ["bs=4k"].iter().chain(sets) {
+            experiment.apply_set(set).expect(set);
+        }
+        experiment.seek(levels.parse().expect("levels"))?;
+        Ok(experiment)
+    }
+
+    #[test]
+    fn a_search_varies_the_rate_alone() {
+        let experiment = sought(&["rate=300"], "p99<1ms").expect("a search");
+        assert_eq!(
+            experiment.rates(),
+            Some(&["300", "600"].map(str::to_owned)[..])
+        );
+        let text = experiment.to_toml().expect("TOML");
+        let again = Experiment::from_toml(&text, "again").expect("valid");
+        assert_eq!(again, experiment);
+        for (sets, levels, part) in [
+            (&["threads=1,2"][..], "p99<1ms", "threads varies too"),
+            (&["tool=iolab,fio"], "p99<1ms", "tool varies too"),
+            (&["tool=fio"], "p99<1ms", "another tool"),
+            (&[], "iops>500", "bounds a rate"),
+        ] {
+            let error = sought(sets, levels).expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_definition_is_held_to_the_same() {
+        let text = sought(&[], "p99<1ms").expect("a search").to_toml();
+        let text = text.expect("TOML");
+        for (from, to, part) in [
+            (
+                "[factors]\n",
+                "[factors]\nthreads = [1, 2]\n",
+                "threads varies too",
+            ),
+            ("rate = [1000, 2000]", "", "no rates"),
+            ("p99<1ms", "iops>500", "bounds a rate"),
+        ] {
+            let wrong = text.replacen(from, to, 1);
+            assert_ne!(wrong, text);
+            let error = Experiment::from_toml(&wrong, "mine.toml").expect_err(part);
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+}

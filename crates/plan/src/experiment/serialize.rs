@@ -1,0 +1,121 @@
+//! An experiment as TOML writes it: every value in its canonical form.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use toml::Value;
+
+use super::{Combination, Design, Experiment, ExperimentGroup, Factor};
+use iolab_workload::settings::{Setting, ValueKind};
+use iolab_workload::units::format_duration;
+
+impl Serialize for Experiment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        map.serialize_entry("question", &self.question)?;
+        let response = match &self.response_group {
+            Some(group) => format!("{group}.{}", self.response.name()),
+            None => self.response.name().to_owned(),
+        };
+        map.serialize_entry("response", &response)?;
+        if let Some(levels) = &self.seek {
+            map.serialize_entry("seek", &levels.to_string())?;
+        }
+        if let Some(levels) = &self.hold {
+            map.serialize_entry("hold", &levels.to_string())?;
+        }
+        map.serialize_entry("factors", &Factors(&self.factors))?;
+        map.serialize_entry("settings", &Settings(&self.settings))?;
+        map.serialize_entry("design", &self.design)?;
+        if !self.groups.is_empty() {
+            map.serialize_entry("group", &Groups(&self.groups))?;
+        }
+        if let Some(refined) = &self.refined {
+            map.serialize_entry("refined", refined)?;
+        }
+        if !self.only.is_empty() {
+            let rows: Vec<CombinationRow<'_>> = self.only.iter().map(CombinationRow).collect();
+            map.serialize_entry("only", &rows)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Design {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("trials_min", &self.trials_min)?;
+        map.serialize_entry("trials_max", &self.trials_max)?;
+        map.serialize_entry("precision", &self.precision)?;
+        map.serialize_entry("budget", &format_duration(self.budget))?;
+        if self.refine > 0 {
+            map.serialize_entry("refine", &self.refine)?;
+        }
+        if !self.settle.is_zero() {
+            map.serialize_entry("settle", &format_duration(self.settle))?;
+        }
+        if self.precondition.writes() {
+            map.serialize_entry("precondition", &self.precondition.to_string())?;
+        }
+        if let Some(pilot) = self.pilot {
+            map.serialize_entry("pilot", &pilot)?;
+        }
+        map.end()
+    }
+}
+
+struct Factors<'a>(&'a [Factor]);
+
+impl Serialize for Factors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|factor| {
+            let levels: Vec<Value> = factor
+                .levels
+                .iter()
+                .map(|level| toml_value(factor.of.setting.kind, level))
+                .collect();
+            (factor.of.to_string(), levels)
+        }))
+    }
+}
+
+struct Settings<'a>(&'a [(&'static Setting, String)]);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(setting, value)| (setting.name, toml_value(setting.kind, value))),
+        )
+    }
+}
+
+struct CombinationRow<'a>(&'a Combination);
+
+impl Serialize for CombinationRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let levels = self.0.iter();
+        serializer.collect_map(
+            levels.map(|(of, level)| (of.to_string(), toml_value(of.setting.kind, level))),
+        )
+    }
+}
+
+struct Groups<'a>(&'a [ExperimentGroup]);
+
+impl Serialize for Groups<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let groups = self.0.iter();
+        serializer.collect_map(groups.map(|group| (&group.name, Settings(&group.settings))))
+    }
+}
+
+/// A canonical value as people would write it in TOML: numbers and flags without quotes.
+fn toml_value(kind: ValueKind, text: &str) -> Value {
+    match kind {
+        ValueKind::Count | ValueKind::Rate => text.parse().map(Value::Integer).ok(),
+        ValueKind::Flag => text.parse().map(Value::Boolean).ok(),
+        _ => None,
+    }
+    .unwrap_or_else(|| Value::String(text.to_owned()))
+}

@@ -1,0 +1,165 @@
+//! The answer to "how long does a durable write take": at most 20 lines, also of the grid of a built-in experiment.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::doubt::{Direction, Doubts};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::counted;
+
+use crate::chart::Style;
+use crate::doubt::words;
+use crate::input::Input;
+use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, none, paragraph, wrapped};
+use crate::overview::Overview;
+use crate::table;
+
+/// Cells that have a row each at most. More of them are shown as a grid.
+const ROWS_MAX: usize = 6;
+/// Lines of the caveats at most.
+const CAVEAT_LINES: usize = 3;
+
+/// Whether a run asks for nothing but the latency of writes each of which is durable.
+pub fn asks(input: &Input) -> bool {
+    let analysis = input.run.analysis();
+    let is_durable = |cell: &CellAnalysis| {
+        let trial = cell.cell.trial();
+        !trial.reads() && trial.writes() && trial.sync.is_per_write()
+    };
+    analysis.response == Response::Latency
+        && !analysis.cells.is_empty()
+        && analysis.cells.iter().all(is_durable)
+        && !analysis.has_groups()
+        && !analysis.spans_ranks()
+        && input.interpretation.peers.is_empty()
+}
+
+/// The answer.
+pub fn text(input: &Input, style: &Style) -> String {
+    let (analysis, width) = (input.run.analysis(), style.width);
+    let mut text = doubt(input, width);
+    text += &match grid(analysis, style) {
+        Some(grid) => grid,
+        None => {
+            wrapped(&escape_control(&analysis.question), width) + &table::brief(analysis, width)
+        }
+    };
+    let overview = Overview::new([input]);
+    let words = overview.caveat_words();
+    let caveats = match words.is_empty() {
+        true => String::new(),
+        false => paragraph(
+            &escape_control(&format!("Caveats: {}.", words.join("; "))),
+            "- ",
+            width,
+        ),
+    };
+    let caveats = layout::cut(&caveats, CAVEAT_LINES, width);
+    // An empty line before the findings, and one that says how many there is no room for.
+    let taken = text.lines().count() + caveats.lines().count() + 2;
+    let mut room = LINES_MAX.saturating_sub(taken);
+    let (mut findings, mut hidden) = (String::new(), 0_usize);
+    for headline in &overview.digest.headlines {
+        let block = paragraph(&escape_control(&headline.text), "- ", width);
+        let lines = block.lines().count();
+        if lines <= room {
+            room -= lines;
+            findings += &block;
+        } else {
+            hidden += 1;
+        }
+    }
+    text += &format!("\n{findings}{caveats}");
+    if hidden > 0 {
+        text += &format!(
+            "(hidden: {}, shown by --full)\n",
+            counted(hidden, "finding")
+        );
+    }
+    text
+}
+
+/// Why the times may not be those of the storage; empty where they are.
+fn doubt(input: &Input, width: u16) -> String {
+    let all = Doubts::of_run(input.run.record(), |_| true);
+    let doubts = all.against(Direction::AtLeast).into_iter();
+    let doubts: Vec<String> = doubts.map(|doubt| words(doubt, &all)).collect();
+    if doubts.is_empty() {
+        return String::new();
+    }
+    let text = format!(
+        "Not shown to be times of the storage: {}.",
+        escape_control(&doubts.join("; "))
+    );
+    layout::cut(&paragraph(&text, "", width), DOUBT_LINES_MAX, width)
+}
+
+/// The cells as a grid: a factor across, all others down; `None` for few cells, and where none fits.
+fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
+    if analysis.cells.len() <= ROWS_MAX {
+        return None;
+    }
+    let grids =
+        (0..analysis.factors.len()).map(|across| (across, columns(analysis, across, style)));
+    let (across, columns) = grids
+        .filter(|(_, columns)| layout::fits(columns, style.width))
+        .min_by_key(|(_, columns)| columns[0].rows())?;
+    let precision = match style.ascii {
+        true => "In brackets",
+        false => "±",
+    };
+    let caption = format!(
+        "{}Columns: {}. {precision}: half of the 95 % interval. Hidden: p99, sync p50 (--full).",
+        table::caption(analysis),
+        escape_control(&analysis.factors[across]),
+    );
+    Some(wrapped(&caption, style.width) + &layout::text(columns, style.width))
+}
+
+/// The columns of a grid: the levels of the factors down, and one for each level of the factor across.
+fn columns(analysis: &Analysis, across: usize, style: &Style) -> Vec<Column> {
+    let level = |cell: &CellAnalysis, factor: usize| {
+        let level = cell.cell.levels.get(factor).map_or("", String::as_str);
+        escape_control(level).into_owned()
+    };
+    let down: Vec<usize> = (0..analysis.factors.len())
+        .filter(|factor| *factor != across)
+        .collect();
+    let place = |cell: &CellAnalysis| -> Vec<String> {
+        down.iter().map(|factor| level(cell, *factor)).collect()
+    };
+    let (mut rows, mut levels): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());
+    for cell in &analysis.cells {
+        if !rows.contains(&place(cell)) {
+            rows.push(place(cell));
+        }
+        if !levels.contains(&level(cell, across)) {
+            levels.push(level(cell, across));
+        }
+    }
+    let value = |row: &Vec<String>, wanted: &String| {
+        let mut cells = analysis.cells.iter();
+        let cell = cells.find(|cell| place(cell) == *row && level(cell, across) == *wanted);
+        cell.map_or_else(none, |cell| median(analysis, cell, style))
+    };
+    let heads = down.iter().enumerate().map(|(at, factor)| {
+        let name = escape_control(&analysis.factors[*factor]).into_owned();
+        Column::new(name, 0, rows.iter().map(|row| row[at].clone()))
+    });
+    let cells = levels
+        .iter()
+        .map(|wanted| Column::new(wanted.clone(), 0, rows.iter().map(|row| value(row, wanted))));
+    heads.chain(cells).collect()
+}
+
+/// The median of a cell with half of its interval: `236 us ±9 %`.
+fn median(analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
+    let Some(summary) = cell.response else {
+        return none();
+    };
+    let median = analysis.response.format(summary.median);
+    let percent = |share: f64| (share * 100.0).ceil();
+    match (cell.precision, style.ascii) {
+        (Some(share), false) => format!("{median} ±{:.0} %", percent(share)),
+        (Some(share), true) => format!("{median} ({:.0} %)", percent(share)),
+        (None, _) => median,
+    }
+}

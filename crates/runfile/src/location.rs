@@ -1,0 +1,180 @@
+//! Where a run file lies: whether one could be written there, and whether it is still there.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use iolab_workload::{Error, Result};
+use rusqlite::Connection;
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use super::RunFile;
+use super::create::{self, NewFile};
+use super::error::{fault, file_fault};
+use super::opening::{beside, check_length};
+
+/// Bytes that a place must have room for: a file with the plan of a small run, and its log.
+const ROOM: usize = 256 << 10;
+
+/// How the name of a file begins that was made to see whether one can be; the number of its process follows.
+const PROBE: &str = ".iolab-probe-";
+
+/// Checks that a run file can be made and written at a place, by making one there and removing it.
+///
+/// # Errors
+/// Why it cannot; of kind refused when the name is taken.
+pub fn check_place(place: NewFile<'_>) -> Result<()> {
+    let path = place.name(1);
+    check_length(&path)?;
+    if let NewFile::At(path) = place {
+        create::check_free(path)?;
+    }
+    // A name longer than the file system takes is found by looking for it.
+    match beside(&path, "-journal").symlink_metadata() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(file_fault(&path, "create", &error));
+        }
+        _ => {}
+    }
+    remove_left(place.folder());
+    let name = format!("{PROBE}{}", std::process::id());
+    let probe = NewFile::In {
+        folder: place.folder(),
+        name: &name,
+    };
+    let (made, file) = create::create_named_after(probe, &[], &path)?;
+    let written = write_probe(&made, file, &path);
+    remove(&made);
+    written
+}
+
+fn write_probe(made: &Path, file: File, path: &Path) -> Result<()> {
+    let mut probe = RunFile::locked(made, file)?;
+    // For the messages.
+    probe.path = path.to_owned();
+    probe.enter_wal()?;
+    probe.execute(&format!(
+        "CREATE TABLE probe (content); INSERT INTO probe VALUES (zeroblob({ROOM}));"
+    ))
+}
+
+/// Removes what processes left that were killed while they probed.
+fn remove_left(folder: &Path) {
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        if prober(&entry.file_name()).is_some_and(is_gone) && is_free(&entry.path()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// The process whose probe bears this name.
+fn prober(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?.strip_prefix(PROBE)?.strip_suffix(".iolab")?;
+    name.split('-').next()?.parse().ok()
+}
+
+fn is_gone(process: u32) -> bool {
+    !Path::new("/proc").join(process.to_string()).exists()
+}
+
+/// Whether a name is that of a file which no process has locked, of this host or another one.
+fn is_free(path: &Path) -> bool {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path);
+    file.is_ok_and(|file| {
+        file.metadata().is_ok_and(|file| file.is_file())
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+/// Removes a file that a process of iolab made, with everything that SQLite put beside it. The file itself comes last: by its
+/// name the rest is found after a kill.
+pub(super) fn remove(path: &Path) {
+    for suffix in ["-wal", "-shm", "-journal", ""] {
+        let _ = std::fs::remove_file(beside(path, suffix));
+    }
+}
+
+/// Whether a name leads to an open file; `None` where that cannot be told.
+pub(super) fn leads_to(path: &Path, file: &File) -> Option<bool> {
+    let held = file.metadata().ok()?;
+    match path.metadata() {
+        Ok(named) => Some((named.dev(), named.ino()) == (held.dev(), held.ino())),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(false),
+            _ => None,
+        },
+    }
+}
+
+/// Writes what a connection sees of a run file to a new one: beside the place that it had, else in the working directory,
+/// else among the temporary files.
+///
+/// # Errors
+/// When it cannot be written anywhere.
+pub(super) fn save(connection: &mut Connection, path: &Path) -> Result<(PathBuf, File)> {
+    let wrong = |error| fault(path, &error);
+    let content = connection.serialize("main").map_err(wrong)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{stem}-saved");
+    let temporary = std::env::temp_dir();
+    let beside = NewFile::At(path);
+    let folders = [beside.folder(), Path::new("."), &temporary];
+    let mut result = Err(Error::failed("nowhere to save it"));
+    for folder in folders {
+        let place = NewFile::In {
+            folder,
+            name: &name,
+        };
+        result = create::create(place, &content);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_probes_of_processes_that_are_gone_are_removed() {
+        // Above every number that Linux gives to a process.
+        const GONE: u32 = 1 << 23;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let kept = [
+            "r.iolab".to_owned(),
+            format!("{PROBE}of-mine.iolab"),
+            format!("{PROBE}{GONE}.txt"),
+            format!("{PROBE}{}.iolab", std::process::id()),
+            format!("{PROBE}{GONE}-3.iolab"),
+            format!("{PROBE}{GONE}-4.iolab"),
+        ];
+        let left = [
+            format!("{PROBE}{GONE}.iolab"),
+            format!("{PROBE}{GONE}.iolab-journal"),
+            format!("{PROBE}{GONE}-2.iolab"),
+            format!("{PROBE}{GONE}-2.iolab-wal"),
+        ];
+        for name in kept[..5].iter().chain(&left) {
+            std::fs::write(at(name), "content").unwrap();
+        }
+        std::os::unix::fs::symlink("r.iolab", at(&kept[5])).unwrap();
+        let held = File::open(at(&kept[4])).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        check_place(NewFile::At(&at("next.iolab"))).unwrap();
+        for name in &kept {
+            assert!(at(name).symlink_metadata().is_ok(), "{name}");
+        }
+        for name in &left {
+            assert!(at(name).symlink_metadata().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The built-in reader: one C source, built with the user's compiler for each linkage, and checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use iolab_host::program::Program;
+use iolab_workload::{Error, Result};
+use tempfile::TempDir;
+
+use crate::elf;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_workload::command_template::Template;
+use iolab_workload::linkage::Linkage;
+
+const SOURCE: &str = include_str!("../probe/reader.c");
+/// Compilers that are looked for where `CC` names none, in this order.
+const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
+/// What is missing where static linking fails.
+const STATIC_REMEDY: &str = "install the static C library (Debian, Ubuntu: libc6-dev; Fedora: glibc-static; Alpine: \
+                             musl-dev; Arch: musl, then CC=musl-gcc), or leave static out with --set linkage=dynamic";
+
+/// One build of the reader.
+#[derive(Debug)]
+struct Build {
+    linkage: Linkage,
+    path: PathBuf,
+    bytes: u64,
+    loader: Option<String>,
+}
+
+/// The builds of the reader, in a private folder that is removed when this is dropped.
+#[derive(Debug)]
+pub struct Probes {
+    _folder: TempDir,
+    compiler: String,
+    builds: Vec<Build>,
+}
+
+impl Probes {
+    /// Builds and checks the reader for each linkage.
+    ///
+    /// # Errors
+    /// Of kind usage when there is no compiler, or it cannot link so: with its own last line and what to install.
+    pub fn build(linkages: &[Linkage]) -> Result<Self> {
+        let compiler = Compiler::find(std::env::var_os("CC").as_deref())?;
+        let folder = tempfile::Builder::new()
+            .prefix("iolab-probe-")
+            .tempdir()
+            .map_err(|error| unwritable(&error))?;
+        let source = folder.path().join("reader.c");
+        fs::write(&source, SOURCE).map_err(|error| unwritable(&error))?;
+        let builds = linkages
+            .iter()
+            .map(|linkage| compiler.build(*linkage, &source, folder.path()))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            _folder: folder,
+            compiler: compiler.version,
+            builds,
+        })
+    }
+
+    /// The build of this linkage.
+    pub(crate) fn path(&self, linkage: Linkage) -> Option<&Path> {
+        let build = self.builds.iter().find(|build| build.linkage == linkage)?;
+        Some(&build.path)
+    }
+
+    /// What a run file keeps of the builds: the compiler, their sizes, the loader of the dynamic one.
+    pub(crate) fn environment(&self) -> Environment {
+        let mut list = Environment::default();
+        list.put(&KEYS.probe_compiler, self.compiler.clone());
+        for build in &self.builds {
+            list.put(&KEYS.probe_bytes.of(build.linkage), build.bytes);
+            list.put(&KEYS.probe_loader, build.loader.clone());
+        }
+        list
+    }
+}
+
+fn unwritable(error: &std::io::Error) -> Error {
+    let place = std::env::temp_dir();
+    Error::usage(format!(
+        "the reader cannot be built in {}: {error}",
+        place.display()
+    ))
+    .hint("name a folder that can be written with TMPDIR")
+}
+
+/// A C compiler that answered.
+struct Compiler {
+    /// The program and what goes before the arguments: `ccache gcc`, `gcc -m64`.
+    words: Vec<std::ffi::OsString>,
+    /// Its name and the first line that it says of itself.
+    version: String,
+}
+
+impl Compiler {
+    /// The one that `CC` names, else the first of [`COMPILERS`].
+    fn find(named: Option<&std::ffi::OsStr>) -> Result<Self> {
+        // It is what compilers read and write for nothing; without it none of them would answer.
+        fs::File::open("/dev/null").map_err(|error| {
+            Error::usage(format!("cannot open /dev/null: {error}"))
+                .hint("programs are not run where /dev is hidden: mount it")
+        })?;
+        let named = named.map(|cc| cc.to_string_lossy().into_owned());
+        if let Some(cc) = named.filter(|cc| !cc.trim().is_empty()) {
+            return Self::ask(&cc).map_err(|reason| {
+                Error::usage(format!(
+                    "the C compiler that CC names, '{cc}', does not answer: {reason}"
+                ))
+                .hint("correct CC, or unset it to let iolab look for one")
+            });
+        }
+        COMPILERS
+            .iter()
+            .find_map(|name| Self::ask(name).ok())
+            .ok_or_else(|| {
+                Error::usage(format!(
+                    "there is no C compiler to build the reader with: none of {} answers",
+                    COMPILERS.join(", ")
+                ))
+                .hint("install one (Debian, Ubuntu: gcc libc6-dev; Fedora: gcc; Alpine: gcc musl-dev), name it with CC, or time programs of your own with --set command=...")
+            })
+    }
+
+    /// Asks a compiler for its version; the reason when it has none to give.
+    fn ask(command: &str) -> std::result::Result<Self, String> {
+        let template: Template = command.parse().map_err(|e: Error| e.message().to_owned())?;
+        let program = Program::find(template.program()).map_err(|e| e.message().to_owned())?;
+        let mut words = vec![program.into_os_string()];
+        words.extend(template.arguments(Path::new(""), 0, 0));
+        let mut compiler = Self {
+            words,
+            version: String::new(),
+        };
+        let output = compiler
+            .command()
+            .arg("--version")
+            .output()
+            .map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("--version ended with {}", output.status));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().next().unwrap_or_default();
+        compiler.version = format!("{command}: {line}");
+        Ok(compiler)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command
+            .args(&self.words[1..])
+            .stdin(Stdio::null())
+            .env("LC_ALL", "C");
+        command
+    }
+
+    fn build(&self, linkage: Linkage, source: &Path, folder: &Path) -> Result<Build> {
+        let path = folder.join(format!("reader-{linkage}"));
+        let mut command = self.command();
+        command.arg("-O2").arg("-o").arg(&path).arg(source);
+        if linkage == Linkage::Static {
+            command.arg("-static");
+        }
+        let output = command
+            .output()
+            .map_err(|error| self.failed(linkage, &error.to_string()))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let said = reason(&text).unwrap_or("it gives no reason");
+            let error = self.failed(linkage, said);
+            return Err(match is_crash(output.status, &text) {
+                true => error.hint("the compiler crashed: look at the limits that it runs under (ulimit -a), or name another with CC"),
+                false => error,
+            });
+        }
+        self.check(linkage, path)
+    }
+
+    fn check(&self, linkage: Linkage, path: PathBuf) -> Result<Build> {
+        let bytes = fs::read(&path).map_err(|error| self.failed(linkage, &error.to_string()))?;
+        let loader = elf::interpreter(&bytes).map_err(|reason| self.failed(linkage, reason))?;
+        match (linkage, &loader) {
+            (Linkage::Static, None) | (Linkage::Dynamic, Some(_)) => Ok(Build {
+                linkage,
+                path,
+                bytes: bytes.len() as u64,
+                loader,
+            }),
+            (Linkage::Static, Some(loader)) => Err(self.failed(
+                linkage,
+                &format!("it was asked for a static program and made one that {loader} loads"),
+            )),
+            (Linkage::Dynamic, None) => Err(self.failed(
+                linkage,
+                "it was asked for a dynamic program and made one without a loader",
+            )),
+        }
+    }
+
+    fn failed(&self, linkage: Linkage, reason: &str) -> Error {
+        let error = Error::usage(format!(
+            "the {linkage} reader cannot be built with {}: {}",
+            self.version,
+            reason.trim()
+        ));
+        match linkage {
+            Linkage::Static => error.hint(STATIC_REMEDY),
+            Linkage::Dynamic => error.hint(
+                "name another C compiler with CC, or leave dynamic out with --set linkage=static",
+            ),
+        }
+    }
+}
+
+/// The line in which a compiler says what is wrong: the first that sounds so, else its last.
+fn reason(said: &str) -> Option<&str> {
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    let telling = |line: &&str| ["error", "cannot find"].iter().any(|w| line.contains(w));
+    lines.clone().find(telling).or_else(|| lines.next_back())
+}
+
+/// Whether a compiler, or a part of it, was ended by a signal.
+fn is_crash(status: ExitStatus, said: &str) -> bool {
+    status.code().is_none() || said.contains("internal compiler error")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn linkages_have_names_and_templates() {
+        for linkage in [Linkage::Static, Linkage::Dynamic] {
+            assert_eq!(
+                linkage.to_string().parse::<Linkage>().expect("a name"),
+                linkage
+            );
+            let words = linkage.template().arguments(Path::new("f"), 1, 2);
+            assert_eq!(words, ["f", "2"]);
+        }
+    }
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_told_by_name() {
+        let error = Compiler::find(Some(OsStr::new("/nonexistent/cc -m64"))).err();
+        let error = error.expect("missing");
+        assert_eq!(error.kind(), iolab_workload::Kind::Usage);
+        assert!(error.message().contains("/nonexistent/cc -m64"), "{error}");
+    }
+
+    /// A stand-in for a compiler: a script, which the shell reads. A file executed soon after it was written can be busy
+    /// (ETXTBSY) where another thread's child still holds the writer's descriptor.
+    fn script(folder: &Path, body: &str) -> Compiler {
+        let path = folder.join("compiler");
+        fs::write(
+            &path,
+            format!("[ \"$1\" = --version ] && echo test 1.0 && exit 0\n{body}\n"),
+        )
+        .expect("written");
+        let words = format!("/bin/sh {}", path.display());
+        Compiler::find(Some(OsStr::new(&words))).expect("it answers")
+    }
+
+    fn build(body: &str, linkage: Linkage) -> Error {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiler = script(folder.path(), body);
+        let source = folder.path().join("reader.c");
+        let built = compiler.build(linkage, &source, folder.path());
+        built.expect_err("not trusted")
+    }
+
+    #[test]
+    fn where_static_linking_fails_the_message_says_what_is_missing() {
+        let error = build(
+            "echo first >&2; echo 'ld: cannot find -lc' >&2; exit 1",
+            Linkage::Static,
+        );
+        let text = error.to_string();
+        for part in [
+            "test 1.0",
+            "cannot find -lc",
+            "libc6-dev",
+            "glibc-static",
+            "musl-gcc",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("first"), "{text}");
+    }
+
+    #[test]
+    fn a_compiler_that_crashes_is_not_called_incomplete() {
+        let error = build(
+            "echo 'cc: internal compiler error: Segmentation fault' >&2; echo 'See instructions.' >&2; exit 4",
+            Linkage::Static,
+        );
+        let text = error.to_string();
+        assert!(text.contains("Segmentation fault"), "{text}");
+        assert!(text.contains("ulimit -a"), "{text}");
+        assert!(!text.contains("libc6-dev"), "{text}");
+    }
+
+    #[test]
+    fn what_the_compiler_made_is_not_trusted() {
+        let error = build("echo nothing of use > \"$3\"", Linkage::Dynamic);
+        assert!(error.message().contains("no ELF file"), "{error}");
+        let own = fs::read("/proc/self/exe").expect("readable");
+        let wrong = match elf::interpreter(&own).expect("a program") {
+            Some(_) => Linkage::Static,
+            None => Linkage::Dynamic,
+        };
+        let own = fs::canonicalize("/proc/self/exe").expect("a path");
+        let error = build(&format!("cp '{}' \"$3\"", own.display()), wrong);
+        assert!(error.message().contains("it was asked for"), "{error}");
+    }
+
+    #[test]
+    fn the_reader_reads_to_the_end_and_fails_in_words() {
+        let probes = match Probes::build(&[Linkage::Dynamic]) {
+            Ok(probes) => probes,
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                return;
+            }
+        };
+        let reader = probes.path(Linkage::Dynamic).expect("built").to_owned();
+        let run = |arguments: &[&str]| {
+            let output = Command::new(&reader)
+                .args(arguments)
+                .output()
+                .expect("runs");
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            (output.status.code(), text)
+        };
+        let own = file!();
+        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/builtin_reader.rs");
+        assert!(own.ends_with("probe.rs"));
+        let this = this.to_str().expect("UTF-8");
+        assert_eq!(run(&[this]), (Some(0), String::new()));
+        assert_eq!(run(&[this, "7"]), (Some(0), String::new()));
+        let (code, text) = run(&["/nonexistent"]);
+        assert_eq!(code, Some(1));
+        assert!(text.contains("cannot open /nonexistent"), "{text}");
+        for wrong in ["0", "x", "", "1x", "99999999999999999999999"] {
+            assert_eq!(run(&[this, wrong]).0, Some(2), "{wrong}");
+        }
+        assert_eq!(run(&[]).0, Some(2));
+        let environment = probes.environment();
+        let keys: Vec<&str> = environment.iter().map(|(key, _)| key).collect();
+        assert_eq!(
+            keys,
+            ["probe_compiler", "probe_dynamic_bytes", "probe_loader"]
+        );
+        let folder = reader.parent().expect("a folder").to_owned();
+        drop(probes);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,122 @@
+//! A run from its run file to its first trial: several are begun at once where one answer needs them all, so that each can be
+//! resumed, whichever was interrupted.
+
+use std::path::Path;
+
+use iolab_doctor::Remark;
+use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_record::{ClockDomain, EventKind, Question, Run, RunStatus};
+use iolab_runfile::{NewFile, RunFile};
+use iolab_workload::{Error, Result};
+
+use super::session::Session;
+use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc};
+
+/// A run that has its run file, and no trial yet.
+pub struct PreparedRun<'a> {
+    plan: Plan,
+    seed: u64,
+    file: RunFile,
+    clock: ClockDomain,
+    executor: Box<dyn Executor + 'a>,
+    remarks: Vec<Remark>,
+    setup: Setup<'a>,
+}
+
+impl<'a> PreparedRun<'a> {
+    /// Makes the run file of a plan that was fitted to the target ([`super::fit_to`]), for a run that is to answer what is
+    /// `asked`, or else what its experiment asks by itself.
+    ///
+    /// # Errors
+    /// What does not fit the target, or cannot be written; nothing is left behind then.
+    pub fn new(
+        plan: Plan,
+        asked: Option<Question>,
+        seed: u64,
+        place: NewFile<'_>,
+        setup: Setup<'a>,
+    ) -> Result<Self> {
+        let planned = plan.cells();
+        let rows = fit::records(planned);
+        let peers = setup.peers(planned, plan.experiment().design.budget)?;
+        let environment = setup.environment(&peers);
+        let executor = setup.place.executor(seed, peers, &setup)?;
+        check_gaps(&*executor, planned)?;
+        let remarks = setup.remarks(planned);
+        let run = Run {
+            status: RunStatus::Running,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_utc: now_utc(),
+            ended_utc: None,
+            target: setup.place.name(),
+            target_kind: setup.place.kind(),
+            target_bytes: setup.place.bytes(),
+            seed,
+            ..setup.place.timing(setup.clock, planned)
+        };
+        let mut experiment = experiment_record(plan.experiment())?;
+        experiment.asked = asked.or(experiment.asked);
+        let mut file = RunFile::create(place, &run, &environment, &experiment, &rows)?;
+        file.add_targets(&setup.place.further())?;
+        if let Some(ranks) = setup.ranks {
+            file.add_ranks(&ranks.rows())?;
+        }
+        Ok(Self {
+            plan,
+            seed,
+            file,
+            clock: run.clock_domain,
+            executor,
+            remarks,
+            setup,
+        })
+    }
+
+    /// Its run file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Carries the plan out.
+    ///
+    /// # Errors
+    /// A failed measurement; the user's interrupt. The run file keeps everything measured so far.
+    pub fn carry_out(mut self, observer: &mut dyn Observer) -> Result<Finished> {
+        observer.run_file(self.file.path());
+        let left_out = self.plan.left_out().map(str::to_owned);
+        let mut session = Session::new(self.plan, self.seed, self.file, self.clock, observer);
+        for note in self.setup.place.notes() {
+            // Whoever opened the target has told it.
+            session.keep(EventKind::Note, None, &note)?;
+        }
+        if let Some(note) = left_out {
+            session.event(EventKind::Note, &note)?;
+        }
+        session.remark(&self.remarks)?;
+        session.warn_about_time()?;
+        session.carry_out(&mut *self.executor, self.setup.stop)
+    }
+
+    /// Leaves it to be resumed.
+    ///
+    /// # Errors
+    /// When the run file cannot be written.
+    pub fn leave(self) -> Result<()> {
+        self.file.finish(RunStatus::Interrupted, &now_utc(), None)
+    }
+}
+
+/// Refuses a plan of which nothing can be carried out.
+fn check_gaps(executor: &dyn Executor, cells: &[PlannedCell]) -> Result<()> {
+    let mut first = None;
+    for cell in cells {
+        let Some(gap) = executor.gap(&cell.spec) else {
+            return Ok(());
+        };
+        first.get_or_insert(gap);
+    }
+    match first {
+        Some(gap) => Err(Error::usage(gap).hint("measure with iolab too: --set tool=iolab")),
+        None => Ok(()),
+    }
+}

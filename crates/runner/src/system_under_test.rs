@@ -1,0 +1,184 @@
+//! What a run measures: files and devices, programs, or a disk that is computed. Only what each of them has is asked of it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use iolab_engine::trial::floor_ns;
+use iolab_host::clock::Clock;
+use iolab_storage::Target;
+use iolab_workload::Result;
+use iolab_workload::target::TargetName;
+
+use super::executor::{Engine, Executor};
+use super::simulated::{Disk, Simulated};
+use super::targets::{Targets, further, kind_of, number_of};
+use super::{Programs, Setup, fit, target_paths};
+use iolab_doctor::environment;
+use iolab_peers::Peers;
+use iolab_plan::cells::PlannedCell;
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{ClockDomain, FurtherTarget, Run};
+
+/// What a run measures.
+#[derive(Debug, Clone, Copy)]
+pub enum SystemUnderTest<'a> {
+    /// Files and devices.
+    Targets(&'a Targets),
+    /// Programs, on files made for them.
+    Programs(&'a Programs),
+    /// A disk that is computed.
+    Model(&'a Disk),
+}
+
+impl<'a> SystemUnderTest<'a> {
+    /// Cuts a cell's region to what there is, and checks the cell against it. Nothing is written.
+    ///
+    /// # Errors
+    /// Of kind usage: what does not fit, and what would.
+    pub(super) fn fit(self, cell: &mut PlannedCell) -> Result<()> {
+        if let SystemUnderTest::Model(disk) = self {
+            return disk.fit(cell);
+        }
+        let targets = self.targets();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let names = || targets.iter().map(|(named, _)| *named);
+        let find = |name: Option<&TargetName>| number_of(names(), name).map(|n| targets[n].1);
+        fit::fit(cell, &find)
+    }
+
+    /// The files or devices that are used, each with its path from the root on; for programs what stands for the directories of
+    /// their files. A model has none.
+    pub fn targets(self) -> Vec<(&'a Path, &'a Target)> {
+        match self {
+            SystemUnderTest::Targets(targets) => targets.iter().collect(),
+            SystemUnderTest::Programs(programs) => programs.places().collect(),
+            SystemUnderTest::Model(_) => Vec::new(),
+        }
+    }
+
+    /// The paths of the targets.
+    pub(super) fn names(self) -> impl Iterator<Item = &'a Path> {
+        self.targets().into_iter().map(|(named, _)| named)
+    }
+
+    /// The run's own target.
+    fn first(self) -> Option<&'a Target> {
+        self.targets().first().map(|(_, target)| *target)
+    }
+
+    /// What was found when they were opened.
+    pub fn notes(self) -> Vec<String> {
+        let targets = self.targets();
+        let is_one = targets.len() == 1;
+        let of = |(named, target): (&Path, &'a Target)| {
+            let named = named.display().to_string();
+            target.notes().iter().map(move |note| match is_one {
+                true => note.clone(),
+                false => format!("{named}: {note}"),
+            })
+        };
+        targets.into_iter().flat_map(of).collect()
+    }
+
+    /// Bytes of the run's own target that there are to be read or written.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            SystemUnderTest::Targets(_) => self.first().map_or(0, Target::size),
+            SystemUnderTest::Programs(programs) => programs.bytes(),
+            SystemUnderTest::Model(disk) => disk.bytes(),
+        }
+    }
+
+    /// The targets beside the run's own, as a run file keeps them.
+    pub(super) fn further(self) -> Vec<FurtherTarget> {
+        further(self.targets().into_iter())
+    }
+
+    /// How a run file calls it: the path of the run's own target, from the root on, or the model.
+    pub(super) fn name(self) -> String {
+        match self {
+            SystemUnderTest::Model(disk) => disk.name().to_owned(),
+            SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => self
+                .names()
+                .next()
+                .map_or_else(String::new, |path| path.display().to_string()),
+        }
+    }
+
+    pub(super) fn kind(self) -> iolab_record::TargetKind {
+        self.first()
+            .map_or(iolab_record::TargetKind::Model, kind_of)
+    }
+
+    /// What it is measured with: the fields of a run that tell of the clock. The host of a model takes no time.
+    pub(super) fn timing(self, clock: &Clock, cells: &[PlannedCell]) -> Run {
+        match self {
+            SystemUnderTest::Model(_) => Run {
+                clock_domain: ClockDomain::Virtual,
+                clock_cost_ns: 0.0,
+                clock_source: VIRTUAL.to_owned(),
+                floor_ns: 0.0,
+                ..Run::default()
+            },
+            SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => Run {
+                clock_domain: ClockDomain::Real,
+                clock_cost_ns: clock.cost_ns(),
+                clock_source: clock.source(),
+                floor_ns: floor_ns(clock, cells.iter().any(|cell| cell.spec.trial.latency)),
+                ..Run::default()
+            },
+        }
+    }
+
+    /// What its results depend on. Of the machine that computes a model nothing does.
+    pub(super) fn environment(self, clock: &Clock) -> Environment {
+        if let SystemUnderTest::Model(disk) = self {
+            return disk.environment();
+        }
+        let mut environment = Environment::default();
+        for (number, (named, target)) in self.targets().into_iter().enumerate() {
+            if number > 0 {
+                environment.put_target(number, environment::of_target(target));
+                continue;
+            }
+            environment.extend(environment::capture(target, clock));
+            if let SystemUnderTest::Programs(programs) = self {
+                environment.extend(programs.environment());
+            }
+            environment.put(&KEYS.target_path_hex, target_paths::beyond_text(named));
+        }
+        environment
+    }
+
+    /// What carries trials out; `seed` decides what a model leaves to chance.
+    ///
+    /// # Errors
+    /// Of kind usage: a definition that makes no model.
+    pub(super) fn executor(
+        self,
+        seed: u64,
+        peers: Peers,
+        setup: &Setup<'a>,
+    ) -> Result<Box<dyn Executor + 'a>> {
+        let programs = match self {
+            SystemUnderTest::Model(disk) => {
+                return Ok(Box::new(Simulated::new(disk, seed)?));
+            }
+            SystemUnderTest::Targets(_) => None,
+            SystemUnderTest::Programs(programs) => Some(programs),
+        };
+        Ok(Box::new(Engine {
+            targets: self.targets(),
+            programs,
+            peers,
+            clock: setup.clock,
+            ranks: setup.ranks,
+            began: Instant::now(),
+        }))
+    }
+}
+
+/// How the clock of a model is called.
+pub(super) const VIRTUAL: &str = "virtual (of the model)";

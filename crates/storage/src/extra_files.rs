@@ -1,0 +1,176 @@
+//! Files that lie beside a scratch file: one per worker, and fresh ones for trials that only write.
+
+use std::path::Path;
+
+use iolab_workload::{Error, Result};
+
+use super::Size;
+
+/// Trials of which every worker has a file of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrivateFiles {
+    /// Workers.
+    pub threads: u32,
+    /// I/O size, bytes: shares are whole blocks.
+    pub bs: u64,
+    /// Processes that have so many workers each, at least 1.
+    pub ranks: u32,
+}
+
+/// What is needed beside the scratch file itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExtraFiles {
+    /// Trials with a file per worker. They use the same files, each as large as the largest of its shares.
+    pub private: Vec<PrivateFiles>,
+    /// Whether trials start on files that are made for them, with as much space as the region again.
+    pub fresh: bool,
+}
+
+impl ExtraFiles {
+    /// Whether nothing is needed.
+    pub fn is_empty(&self) -> bool {
+        self.private.is_empty() && !self.fresh
+    }
+
+    /// What two need together.
+    pub fn and(mut self, other: Self) -> Self {
+        self.private.extend(other.private);
+        self.fresh |= other.fresh;
+        self
+    }
+
+    /// Sizes of the files of one process's workers for a region, bytes.
+    pub fn sizes(&self, region: u64) -> Vec<u64> {
+        let files = self.private.iter().map(|p| p.threads).max().unwrap_or(0);
+        (0..files)
+            .map(|number| {
+                let with = self.private.iter().filter(|p| number < p.threads);
+                let share = |p: &PrivateFiles| {
+                    let blocks = region / p.bs.max(1);
+                    let workers = u64::from(p.threads) * u64::from(p.ranks.max(1));
+                    blocks.div_ceil(workers).saturating_mul(p.bs)
+                };
+                with.map(share).max().unwrap_or(0)
+            })
+            .collect()
+    }
+
+    /// Bytes of all files together for a region, its own included.
+    pub(super) fn total(&self, region: u64) -> u64 {
+        let fresh = if self.fresh { region } else { 0 };
+        let ranks = self.private.iter().map(|p| p.ranks).max().unwrap_or(1);
+        let own = self.sizes(region).into_iter();
+        let own = own.fold(0, u64::saturating_add);
+        own.saturating_mul(ranks.into())
+            .saturating_add(region)
+            .saturating_add(fresh)
+    }
+
+    /// The largest region, up to `most`, of which all files together fit into `room` bytes.
+    pub(super) fn region_within(&self, room: u64, most: u64) -> u64 {
+        if self.total(most) <= room {
+            return most;
+        }
+        // The total grows with the region: the last one that fits lies between these two.
+        let (mut fits, mut exceeds) = (0, most);
+        while exceeds - fits > 1 {
+            let middle = fits + (exceeds - fits) / 2;
+            if self.total(middle) <= room {
+                fits = middle;
+            } else {
+                exceeds = middle;
+            }
+        }
+        fits
+    }
+
+    /// Bytes for the region of a scratch file where `room` bytes may be taken for all files, and a note when it was cut.
+    pub(super) fn of_room(
+        &self,
+        size: Size,
+        room: u64,
+        dir: &Path,
+    ) -> Result<(u64, Option<String>)> {
+        if self.is_empty() {
+            return size.of_room(room, dir);
+        }
+        let region_room = self.region_within(room, size.wanted());
+        let why = "with files per thread or fresh files beside it";
+        size.of_room(region_room, dir)
+            .map(|(bytes, note)| (bytes, note.map(|note| format!("{note} ({why})"))))
+            .map_err(|error| error.within(why))
+    }
+
+    /// Refuses what only a directory can offer.
+    pub(super) fn check_existing(&self, path: &Path) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let what = if self.private.is_empty() {
+            "fresh=true, allocate=append and allocate=preallocated need a new file for each trial"
+        } else {
+            "layout=private needs a file per thread"
+        };
+        Err(Error::usage(format!(
+            "{what}, but {} is one existing file or device",
+            path.display()
+        ))
+        .hint(
+            "give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn private(threads: &[u32], bs: u64) -> ExtraFiles {
+        ExtraFiles {
+            private: threads
+                .iter()
+                .map(|threads| PrivateFiles {
+                    threads: *threads,
+                    bs,
+                    ranks: 1,
+                })
+                .collect(),
+            fresh: false,
+        }
+    }
+
+    #[test]
+    fn each_file_holds_the_largest_of_its_shares() {
+        let beside = private(&[1, 2, 4], 10);
+        assert_eq!(beside.sizes(100), [100, 50, 30, 30]);
+        assert_eq!(beside.total(100), 310);
+        assert_eq!(ExtraFiles::default().sizes(100), [0u64; 0]);
+        let fresh = ExtraFiles {
+            fresh: true,
+            ..beside
+        };
+        assert_eq!(fresh.total(100), 410);
+    }
+
+    #[test]
+    fn an_existing_target_has_no_room_beside_it() {
+        let error = private(&[2], 1).check_existing(Path::new("f"));
+        assert!(error.unwrap_err().message().contains("layout=private"));
+        assert!(ExtraFiles::default().check_existing(Path::new("f")).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn the_region_is_the_largest_that_fits(
+            threads in prop::collection::vec(1u32..60, 0..5), bs in 1u64..5000, fresh: bool,
+            room in 0u64..10_000_000, most in 1u64..20_000_000,
+        ) {
+            let beside = ExtraFiles { fresh, ..private(&threads, bs) };
+            let region = beside.region_within(room, most);
+            prop_assert!(region == 0 || beside.total(region) <= room);
+            prop_assert!(region == most || beside.total(region + 1) > room);
+        }
+    }
+}

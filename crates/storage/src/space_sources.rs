@@ -1,0 +1,507 @@
+//! What writes take space of: the file system of a file, and those of the files that it stands on by way of loop devices.
+//! Rules in docs/SAFETY.md.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::AsFd;
+use rustix::fs::{FileType, IFlags, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use iolab_workload::{Error, Result};
+
+use super::fiemap::{
+    DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
+};
+use super::lookup::{self, NamedObject};
+use super::need::Need;
+use super::overlay::{self, Ground};
+use super::space::{self, Demand};
+use super::users::{self, Image};
+use super::{device, errno, mounts};
+
+/// For a look at extents.
+const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
+
+/// All of them, those of the files below behind those above.
+pub(super) struct Sources(Vec<Source>);
+
+/// A file system that writes may take space of.
+struct Source {
+    /// Anything on it.
+    handle: File,
+    /// For messages: the directory or file that takes it.
+    path: PathBuf,
+    most: Most,
+}
+
+/// What writes take at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Most {
+    /// As much as is written: it is new.
+    Written,
+    /// So many bytes have no space of their own yet; of them, no more than is written.
+    Missing(u64),
+    /// All of so many bytes, however little is written: it is moved about.
+    All(u64),
+}
+
+impl Most {
+    /// What is taken where so much is written.
+    fn bytes(self, written: u64) -> u64 {
+        match self {
+            Most::Written => written,
+            Most::Missing(bytes) => bytes.min(written),
+            Most::All(bytes) => bytes,
+        }
+    }
+
+    /// How much may be written where so much may be taken; `None` without a bound.
+    fn written(self, usable: u64) -> Option<u64> {
+        match self {
+            Most::Written => Some(usable),
+            Most::Missing(bytes) | Most::All(bytes) if bytes <= usable => None,
+            Most::Missing(_) => Some(usable),
+            Most::All(_) => Some(0),
+        }
+    }
+}
+
+impl Sources {
+    /// Those of new files in a directory.
+    pub(super) fn of_directory(dir: impl AsFd, path: &Path) -> Result<Self> {
+        let handle = held(dir, path)?;
+        let below = users::below_file(&handle);
+        let own = Source {
+            handle,
+            path: path.to_owned(),
+            most: Most::Written,
+        };
+        let below = below.into_iter().map(Source::below);
+        Ok(Self(std::iter::once(own).chain(below).collect()))
+    }
+
+    /// Those of the first bytes of an existing file or device.
+    ///
+    /// # Errors
+    /// Of kind refused when the system does not tell what a device stands on.
+    pub(super) fn of_existing(found: &NamedObject, bytes: u64) -> Result<Self> {
+        if let Some(number) = device::number_of(&found.stat) {
+            let below = users::below_device(number, bytes)?;
+            return Ok(Self(below.into_iter().map(Source::below).collect()));
+        }
+        if found.file_type() != FileType::RegularFile {
+            return Ok(Self(Vec::new()));
+        }
+        let most = match found.open(READING) {
+            // What is copied from a lower layer is copied whole when it is opened.
+            Ok(file) if overlay::is_overlaid(&file) && !overlay::is_in_upper(&file) => {
+                Most::All(u64::try_from(found.stat.st_size).unwrap_or_default())
+            }
+            Ok(file) => Most::Missing(missing(&file, 0..bytes)),
+            // In doubt it needs all of it.
+            Err(_) => Most::Missing(bytes),
+        };
+        // Without access: whoever has the file open is looked for later.
+        let handle = held(&found.handle, &found.path)?;
+        let below = users::below_file(&handle);
+        let own = Source {
+            handle,
+            path: found.path.clone(),
+            most,
+        };
+        let below = below.into_iter().map(Source::below);
+        Ok(Self(std::iter::once(own).chain(below).collect()))
+    }
+
+    /// Bytes that may be written, and what bounds them; `None` where no file system says how much is free.
+    pub(super) fn room(&self) -> Result<Option<(u64, &Path)>> {
+        let mut room: Option<(u64, &Path)> = None;
+        for Source { handle, path, most } in &self.0 {
+            let usable = space::room(handle, path)?;
+            let bound = usable.and_then(|usable| most.written(usable));
+            // What lies further down is named only where it leaves less.
+            room = match (room, bound) {
+                (Some((least, _)), Some(bytes)) if bytes >= least => room,
+                (_, Some(bytes)) => Some((bytes, path)),
+                (_, None) => room,
+            };
+        }
+        Ok(room)
+    }
+
+    /// What is taken of each where so much is written, of which a single region has `region` bytes.
+    pub(super) fn demands(&self, region: u64, written: u64) -> Result<Vec<Demand>> {
+        let mut all = Vec::new();
+        for Source { handle, path, most } in &self.0 {
+            match most.bytes(written) {
+                0 => {}
+                bytes => all.extend(space::demands(handle, path, region, bytes)?),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Refuses to write so much to what is there, where that takes space that is not free.
+    ///
+    /// # Errors
+    /// Of kind refused: what takes how much of what.
+    pub(super) fn check(&self, written: u64, target: &Path) -> Result<()> {
+        let demands = self.demands(written, written)?;
+        let Some(demand) = demands.iter().find(|demand| !demand.fits()) else {
+            return Ok(());
+        };
+        let room = self.room()?.map_or(0, |(bytes, _)| bytes >> 20);
+        let size = match room {
+            0 => String::new(),
+            _ => format!("choose --size {room}MiB or less, "),
+        };
+        Err(Error::refused(format!(
+            "refusing to write to {}: {demand}",
+            target.display(),
+        ))
+        .hint(format!(
+            "{size}free some space there, or choose another target"
+        )))
+    }
+}
+
+fn held(handle: impl AsFd, path: &Path) -> Result<File> {
+    let held = handle.as_fd().try_clone_to_owned().map(File::from);
+    held.map_err(|error| errno::on_path("hold", path, errno::of_std(&error)))
+}
+
+/// An error about the room for new files, with what leaves so little of it.
+pub(super) fn bounded(error: Error, by: &Path, dir: &Path) -> Error {
+    match by == dir {
+        true => error,
+        false => error.within(format!(
+            "with the free space for {}, on which {} stands",
+            by.display(),
+            dir.display()
+        )),
+    }
+}
+
+impl Source {
+    fn below(image: Image) -> Self {
+        let Image {
+            handle,
+            is_reached,
+            name,
+            range,
+            is_moved,
+        } = image;
+        let all = range.end - range.start;
+        let opened = is_reached.then(|| lookup::open_same(&handle, Path::new(""), READING));
+        let missing = opened
+            .and_then(std::result::Result::ok)
+            .map_or(all, |file| missing(&file, range));
+        Self {
+            handle,
+            path: PathBuf::from(name),
+            most: match is_moved {
+                true => Most::All(missing),
+                false => Most::Missing(missing),
+            },
+        }
+    }
+}
+
+/// What writing to an existing file or device takes of free space, as `need` says; nothing for what is only read, and for a
+/// directory, of which [`free`] tells.
+///
+/// # Errors
+/// When PATH is out of reach, or the system does not tell what it stands on.
+pub fn taken(path: &Path, need: &Need) -> Result<Vec<Demand>> {
+    let found = lookup::find(path)?;
+    let written = need.bytes_of(&found);
+    match need.write && found.file_type() != FileType::Directory {
+        true => Sources::of_existing(&found, written)?.demands(written, written),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Bytes that new files in this directory may take, which leave a reserve to the rest of the system; `None` when the file
+/// system does not say.
+///
+/// # Errors
+/// When the directory cannot be opened or asked.
+pub fn free(dir: &Path) -> Result<Option<u64>> {
+    let found = lookup::find(dir)?;
+    let sources = Sources::of_directory(&found.handle, dir)?;
+    Ok(sources.room()?.map(|(bytes, _)| bytes))
+}
+
+/// Bytes of a range of a regular file for which writes take new space. Where the file system lists no extents, as many as the file
+/// lacks of the blocks of all its bytes.
+fn missing(file: &File, range: Range<u64>) -> u64 {
+    if moves_data(file) {
+        return range.end - range.start;
+    }
+    let mut seen = Seen::from(&range);
+    while let Some(rest) = seen.rest(&range) {
+        let told = with_extents(file, &rest, |extents| seen.take(extents, &range));
+        if told.is_none() {
+            let in_memory = missing_in_memory(file, &range);
+            return in_memory.unwrap_or_else(|| missing_by_blocks(file, &range));
+        }
+    }
+    seen.missing
+}
+
+/// What has been looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    to: u64,
+    missing: u64,
+}
+
+impl Seen {
+    fn from(range: &Range<u64>) -> Self {
+        Self {
+            to: range.start,
+            missing: 0,
+        }
+    }
+
+    fn rest(&self, range: &Range<u64>) -> Option<Range<u64>> {
+        (self.to < range.end).then_some(self.to..range.end)
+    }
+
+    /// Takes extents in ascending order; behind a full list there may be more.
+    fn take(&mut self, extents: &[FiemapExtent], range: &Range<u64>) {
+        let before = self.to;
+        for extent in extents {
+            let start = extent.fe_logical.clamp(self.to, range.end);
+            let end = extent.fe_logical.saturating_add(extent.fe_length);
+            let end = end.clamp(start, range.end);
+            self.missing += start - self.to;
+            if takes_space(extent.fe_flags) {
+                self.missing += end - start;
+            }
+            self.to = end;
+        }
+        // A full list without progress would be asked for again and again.
+        if extents.len() < EXTENTS || self.to == before {
+            self.missing += range.end - self.to;
+            self.to = range.end;
+        }
+    }
+}
+
+/// Whether a write to such an extent takes new space, where data stays where it is: its space is another file's too, or too
+/// small for data that do not shrink, or not known.
+fn takes_space(flags: u32) -> bool {
+    let unknown = flags & UNKNOWN != 0 && flags & DELALLOC == 0;
+    flags & (SHARED | ENCODED) != 0 || unknown && flags & UNWRITTEN == 0
+}
+
+/// The most that holes of a file can take of a range, from the blocks that it has (`st_blocks`).
+fn missing_by_blocks(file: &File, range: &Range<u64>) -> u64 {
+    let whole = range.end - range.start;
+    let Ok(stat) = rustix::fs::fstat(file) else {
+        return whole;
+    };
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    let length = count(stat.st_size);
+    let holes = length.saturating_sub(count(stat.st_blocks).saturating_mul(512));
+    let beyond = range.end.saturating_sub(length.max(range.start));
+    whole.min(holes.saturating_add(beyond))
+}
+
+/// Holes of a file in memory, which shares nothing with others; `None` for other files.
+fn missing_in_memory(file: &File, range: &Range<u64>) -> Option<u64> {
+    let stat = rustix::fs::fstatfs(file).ok()?;
+    if !mounts::is_memory_fs(&stat) {
+        return None;
+    }
+    let (mut at, mut missing) = (range.start, 0);
+    while at < range.end {
+        let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.clamp(at, range.end),
+            // No data from here to the end of the file.
+            Err(Errno::NXIO) => range.end,
+            Err(_) => return None,
+        };
+        missing += data - at;
+        if data == range.end {
+            break;
+        }
+        let hole = rustix::fs::seek(file, SeekFrom::Hole(data)).ok()?;
+        at = hole.clamp(data + 1, range.end);
+    }
+    Some(missing)
+}
+
+/// Whether a file system puts what is written again at another place, and frees the former one later: magic numbers of btrfs,
+/// bcachefs, ZFS and NILFS2 (linux/magic.h, and OpenZFS). Of an overlay, that of the layer; what cannot be told may do so.
+pub(super) fn moves_data(file: impl AsFd) -> bool {
+    const MOVING: [u32; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
+    let is_moving = |file: &File| {
+        let moving =
+            rustix::fs::fstatfs(file).is_ok_and(|stat| MOVING.contains(&(stat.f_type as u32)));
+        moving && !rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
+    };
+    let Ok(own) = file.as_fd().try_clone_to_owned().map(File::from) else {
+        return true;
+    };
+    match overlay::ground(&own) {
+        Ground::Itself => is_moving(&own),
+        Ground::Layer(layer) => is_moving(&layer),
+        Ground::OutOfReach => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn extent(start: u64, length: u64, flags: u32) -> FiemapExtent {
+        FiemapExtent {
+            fe_logical: start,
+            fe_length: length,
+            fe_flags: flags,
+            ..FiemapExtent::default()
+        }
+    }
+
+    #[test]
+    fn blocks_tell_the_most_that_holes_can_take() {
+        let file = tempfile::tempfile().expect("a file");
+        file.write_all_at(&vec![1; MIB as usize], 0)
+            .expect("written");
+        file.sync_all().expect("durable");
+        assert_eq!(missing_by_blocks(&file, &(0..MIB)), 0);
+        assert_eq!(
+            missing_by_blocks(&file, &(0..2 * MIB)),
+            MIB,
+            "beyond its end"
+        );
+        file.set_len(4 * MIB).expect("longer");
+        let missing = missing_by_blocks(&file, &(0..4 * MIB));
+        assert!((2 * MIB..=3 * MIB).contains(&missing), "{missing}");
+        assert!(missing_by_blocks(&file, &(0..MIB)) <= MIB);
+    }
+
+    fn told(range: Range<u64>, lists: &[&[FiemapExtent]]) -> u64 {
+        let mut seen = Seen::from(&range);
+        for list in lists {
+            assert!(seen.rest(&range).is_some());
+            seen.take(list, &range);
+        }
+        assert_eq!(seen.rest(&range), None);
+        seen.missing
+    }
+
+    #[test]
+    fn what_has_no_space_of_its_own_is_counted() {
+        assert_eq!(told(100..200, &[&[]]), 100);
+        assert_eq!(told(100..200, &[&[extent(0, 1000, 0)]]), 0);
+        for (flags, missing) in [
+            (UNWRITTEN, 0),
+            (SHARED, 100),
+            (SHARED | UNWRITTEN, 100),
+            (ENCODED, 100),
+            (UNKNOWN, 100),
+            // Space is set aside for it.
+            (UNKNOWN | DELALLOC, 0),
+        ] {
+            assert_eq!(told(100..200, &[&[extent(0, 1000, flags)]]), missing);
+        }
+        let some = [
+            extent(90, 20, 0),
+            extent(150, 10, SHARED),
+            extent(190, 90, UNWRITTEN),
+        ];
+        assert_eq!(told(100..200, &[&some]), 40 + 10 + 30);
+    }
+
+    #[test]
+    fn more_extents_than_one_call_tells_of_are_asked_for_again() {
+        let full: Vec<_> = (0..EXTENTS as u64)
+            .map(|n| extent(2 * n, 1, SHARED))
+            .collect();
+        let end = 2 * EXTENTS as u64 + 99;
+        // Each extent is shared, a hole stands before all but the first, and 100 bytes follow.
+        let rest = [extent(end - 50, 50, 0)];
+        let missing = 2 * EXTENTS as u64 - 1 + 50;
+        assert_eq!(told(0..end, &[&full, &rest]), missing);
+        // What does not go on is not asked for for ever.
+        let stuck = vec![extent(0, 0, 0); EXTENTS];
+        assert_eq!(told(0..100, &[&stuck]), 100);
+    }
+
+    #[test]
+    fn what_may_be_written_is_what_fits() {
+        for most in [
+            Most::Written,
+            Most::Missing(100),
+            Most::All(100),
+            Most::Missing(0),
+        ] {
+            for usable in [0, 50, 99, 100, 101, 1000] {
+                let written = most.written(usable).unwrap_or(u64::MAX);
+                assert!(
+                    written == 0 || most.bytes(written) <= usable,
+                    "{most:?} {usable}"
+                );
+            }
+        }
+        assert_eq!(Most::Missing(100).written(99), Some(99));
+        assert_eq!(Most::Missing(100).written(100), None);
+        assert_eq!(Most::All(100).written(99), Some(0));
+        assert_eq!(Most::All(100).bytes(1), 100);
+        assert_eq!(Most::Missing(100).bytes(1), 1);
+    }
+
+    #[test]
+    fn holes_of_a_file_are_missing() {
+        for folder in [Path::new(env!("CARGO_MANIFEST_DIR")), Path::new("/dev/shm")] {
+            let Ok(file) = tempfile::tempfile_in(folder) else {
+                println!("left out: no file can be made in {}", folder.display());
+                continue;
+            };
+            file.set_len(8 * MIB).unwrap();
+            assert_eq!(missing(&file, 0..8 * MIB), 8 * MIB);
+            file.write_all_at(&vec![7; 2 * MIB as usize], 3 * MIB)
+                .unwrap();
+            file.sync_all().unwrap();
+            let found = missing(&file, 0..8 * MIB);
+            if found == 8 * MIB {
+                println!("left out: {} does not tell of extents", folder.display());
+                continue;
+            }
+            assert_eq!(found, 6 * MIB);
+            assert_eq!(missing(&file, 4 * MIB..6 * MIB), MIB);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_of_extents_takes_more_than_the_range(
+            start in 0..1u64 << 40, length in 1..1u64 << 40,
+            lists in prop::collection::vec(
+                prop::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..=EXTENTS), 1..4,
+            ),
+        ) {
+            let range = start..start + length;
+            let mut seen = Seen::from(&range);
+            for list in lists {
+                let list: Vec<_> = list.into_iter().map(|(a, b, flags)| extent(a, b, flags)).collect();
+                if seen.rest(&range).is_some() {
+                    seen.take(&list, &range);
+                }
+                prop_assert!(seen.to >= range.start && seen.to <= range.end);
+                prop_assert!(seen.missing <= seen.to - range.start);
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Text from a run file is not ours: it may hold escape sequences that drive a terminal.
+
+use std::borrow::Cow;
+
+/// The text with every character that a terminal could take as a command made visible:
+/// control characters (`\u{1b}`), line and paragraph separators, and the marks that reverse
+/// the direction of writing.
+pub fn escape_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if steers(c) {
+            safe.extend(c.escape_unicode());
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// Whether a terminal could take a character as a command, or show what follows in another order.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_text_is_left_alone() {
+        assert!(matches!(escape_control("4KiB µs 文件"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn commands_to_a_terminal_become_visible() {
+        assert_eq!(escape_control("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(escape_control("a\r\nb\u{9b}c"), "a\\u{d}\\u{a}b\\u{9b}c");
+        assert_eq!(escape_control("x\u{202e}y"), "x\\u{202e}y");
+    }
+}

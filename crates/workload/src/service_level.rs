@@ -1,0 +1,372 @@
+//! Service levels: `p99<1ms`, `syncs.p99.9<10ms`, `iops>500`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::named::named;
+use crate::units::{format_duration, parse_duration};
+
+named! {
+    /// The requests that a level is of.
+    pub enum Requests: "kind of requests" {
+        /// Reads and writes together.
+        All = "requests",
+        /// Reads.
+        Reads = "reads",
+        /// Writes, with the sync that follows one.
+        Writes = "writes",
+        /// Syncs that follow writes.
+        Syncs = "syncs",
+    }
+}
+
+/// What a level bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quantity {
+    /// This quantile of the times, between 0 and 1.
+    Quantile(f64),
+    /// The mean time.
+    Mean,
+    /// The greatest time.
+    Max,
+    /// Requests per second.
+    Iops,
+    /// MB/s.
+    Throughput,
+}
+
+/// Its bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// Times stay below this.
+    Below(Duration),
+    /// A rate stays above this, in requests/s or MB/s.
+    Above(f64),
+}
+
+/// One service level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServiceLevel {
+    /// The requests that it is of.
+    pub of: Requests,
+    /// What it bounds.
+    pub quantity: Quantity,
+    /// Its bound.
+    pub bound: Bound,
+}
+
+/// A level, and who says so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Need {
+    /// The level.
+    pub level: ServiceLevel,
+    /// Where it is documented; or that it is not documented. Empty where the user set the level.
+    pub source: String,
+    /// The wording there; empty where the source was not opened or gives none.
+    pub wording: String,
+    /// What would make a no a yes.
+    pub remedy: String,
+}
+
+impl Need {
+    /// A level that the user set.
+    pub fn of(level: ServiceLevel) -> Self {
+        Self {
+            level,
+            source: String::new(),
+            wording: String::new(),
+            remedy: String::new(),
+        }
+    }
+}
+
+/// Most levels of a question.
+pub const LEVELS_MAX: usize = 100;
+
+/// Several levels that have to hold together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServiceLevels(Vec<ServiceLevel>);
+
+/// Fewest requests of which none took longer that make a greatest time worth telling: with 95 % confidence fewer than 1 %
+/// of all do (the rule of three).
+pub const REQUESTS_OF_MAX: u64 = 300;
+/// Fewest requests for a mean, and those that are enough: the standard error of the mean of exponential times is 10 % then.
+const MEAN_REQUESTS_MIN: f64 = 10.0;
+const MEAN_REQUESTS: f64 = 100.0;
+
+/// Quantiles are told apart to a millionth of a percent.
+const QUANTILE_STEPS: f64 = 1e8;
+
+const HINT: &str = "write for example p99<1ms, mean<200us, max<50ms, reads.p99<2ms, writes.p50<1ms, syncs.p99.9<10ms, iops>500 or throughput>100; several with commas between";
+
+impl ServiceLevel {
+    /// Whether it bounds times.
+    pub fn is_of_time(&self) -> bool {
+        matches!(self.bound, Bound::Below(_))
+    }
+
+    /// The bound in ns, requests/s or MB/s.
+    pub fn limit(&self) -> f64 {
+        match self.bound {
+            Bound::Below(time) => time.as_nanos() as f64,
+            Bound::Above(rate) => rate,
+        }
+    }
+
+    /// Fewest requests of a trial whose times say something of it: with fewer, a quantile is the greatest of them.
+    pub fn requests_min(&self) -> f64 {
+        match self.quantity {
+            Quantity::Quantile(q) => (1.0 / q.min(1.0 - q)).round(),
+            Quantity::Mean => MEAN_REQUESTS_MIN,
+            Quantity::Max | Quantity::Iops | Quantity::Throughput => 1.0,
+        }
+    }
+
+    /// Requests of a trial that are enough for it. For a quantile `q` of independent times: those of which both ends of its
+    /// 95 % interval exist, `n` with `q^n` and `(1 - q)^n` at most 2.5 % (David and Nagaraja, Order Statistics, 3rd ed.
+    /// (2003), 7.1). For a maximum: those of which none took longer when, at 95 %, fewer than 1 % of all do.
+    pub fn requests_enough(&self) -> f64 {
+        match self.quantity {
+            Quantity::Quantile(q) => (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil(),
+            Quantity::Mean => MEAN_REQUESTS,
+            Quantity::Max => REQUESTS_OF_MAX as f64,
+            Quantity::Iops | Quantity::Throughput => 1.0,
+        }
+    }
+
+    /// How long a trial lasts in which this share of requests more than the storage serves makes the level fail: the times
+    /// grow by that share of the time that has passed. Zero where no times are bound.
+    pub fn time_to_notice(&self, overload: f64) -> Duration {
+        let Bound::Below(limit) = self.bound else {
+            return Duration::ZERO;
+        };
+        // Which share of the trial has passed when half of the requests, or all but 1 %, are behind.
+        let part = match self.quantity {
+            Quantity::Quantile(q) => q,
+            Quantity::Mean => 0.5,
+            Quantity::Max | Quantity::Iops | Quantity::Throughput => 1.0,
+        };
+        Duration::try_from_secs_f64(limit.as_secs_f64() / (part * overload))
+            .unwrap_or(Duration::MAX)
+    }
+
+    /// What it bounds: `syncs.p99`.
+    pub fn subject(&self) -> String {
+        let quantity = match self.quantity {
+            Quantity::Quantile(q) => format!("p{}", (q * QUANTILE_STEPS).round() / 1e6),
+            Quantity::Mean => "mean".to_owned(),
+            Quantity::Max => "max".to_owned(),
+            Quantity::Iops => "iops".to_owned(),
+            Quantity::Throughput => "throughput".to_owned(),
+        };
+        match self.of {
+            Requests::All => quantity,
+            of => format!("{of}.{quantity}"),
+        }
+    }
+}
+
+impl FromStr for ServiceLevel {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = |what: String| Err(Error::usage(what).hint(HINT));
+        let at = text.find(['<', '>']);
+        let Some((subject, rest)) = at.map(|at| text.split_at(at)) else {
+            return wrong(format!("'{text}' is not a level: it has no < or >"));
+        };
+        let (sign, rest) = rest.split_at(1);
+        let bound = rest.strip_prefix('=').unwrap_or(rest).trim();
+        let subject = subject.trim();
+        let (of, name) = match subject.split_once('.') {
+            Some((operation, name)) if !name.starts_with(|c: char| c.is_ascii_digit()) => {
+                (Some(operation), name)
+            }
+            _ => (None, subject),
+        };
+        let of = match of {
+            None => Requests::All,
+            Some("read" | "reads") => Requests::Reads,
+            Some("write" | "writes") => Requests::Writes,
+            Some("sync" | "syncs") => Requests::Syncs,
+            Some(other) => {
+                return wrong(format!(
+                    "'{other}' in '{text}' is not one of reads, writes, syncs"
+                ));
+            }
+        };
+        let Some(quantity) = quantity(name) else {
+            return wrong(format!("'{name}' in '{text}' is not a quantity"));
+        };
+        let is_rate = matches!(quantity, Quantity::Iops | Quantity::Throughput);
+        if (sign == ">") != is_rate {
+            let should = if is_rate { "above (>)" } else { "below (<)" };
+            return wrong(format!("'{text}': {name} has to stay {should} its bound"));
+        }
+        let bound = if is_rate {
+            let number = bound
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite() && *n > 0.0);
+            match number {
+                Some(number) => Bound::Above(number),
+                None => return wrong(format!("'{bound}' in '{text}' is not a number above 0")),
+            }
+        } else {
+            match parse_duration(bound) {
+                Ok(time) if !time.is_zero() => Bound::Below(time),
+                Ok(_) => return wrong(format!("the bound of '{text}' is 0")),
+                Err(error) => return Err(error.within(text)),
+            }
+        };
+        Ok(Self {
+            of,
+            quantity,
+            bound,
+        })
+    }
+}
+
+fn quantity(name: &str) -> Option<Quantity> {
+    Some(match name {
+        "median" => Quantity::Quantile(0.5),
+        "mean" | "avg" => Quantity::Mean,
+        "max" => Quantity::Max,
+        "iops" => Quantity::Iops,
+        "throughput" => Quantity::Throughput,
+        _ => {
+            let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
+            let q = percent / 100.0;
+            // One that cannot be written again would make a run file that cannot be read.
+            let step = (q * QUANTILE_STEPS).round();
+            (step > 0.0 && step < QUANTILE_STEPS).then_some(Quantity::Quantile(q))?
+        }
+    })
+}
+
+impl fmt::Display for ServiceLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bound {
+            Bound::Below(time) => f.pad(&format!("{}<{}", self.subject(), format_duration(time))),
+            Bound::Above(rate) => f.pad(&format!("{}>{rate}", self.subject())),
+        }
+    }
+}
+
+impl ServiceLevels {
+    /// These levels.
+    pub fn all(&self) -> &[ServiceLevel] {
+        &self.0
+    }
+}
+
+impl FromStr for ServiceLevels {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let levels: Vec<ServiceLevel> = text.split(',').map(str::parse).collect::<Result<_>>()?;
+        if levels.len() > LEVELS_MAX {
+            return Err(Error::usage(format!("{} levels", levels.len()))
+                .hint(format!("give at most {LEVELS_MAX}")));
+        }
+        for (number, level) in levels.iter().enumerate() {
+            if levels[..number].contains(level) {
+                return Err(Error::usage(format!("the level {level} is given twice"))
+                    .hint("leave one of them out"));
+            }
+        }
+        Ok(Self(levels))
+    }
+}
+
+impl FromIterator<ServiceLevel> for ServiceLevels {
+    fn from_iter<I: IntoIterator<Item = ServiceLevel>>(levels: I) -> Self {
+        Self(levels.into_iter().collect())
+    }
+}
+
+impl fmt::Display for ServiceLevels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.pad(&texts.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_and_written() {
+        for (text, written) in [
+            ("p99<1ms", "p99<1ms"),
+            ("p99.9 <= 5ms", "p99.9<5ms"),
+            ("median<200us", "p50<200us"),
+            ("syncs.p99.9<10ms", "syncs.p99.9<10ms"),
+            ("read.mean<0.5", "reads.mean<500ms"),
+            ("writes.max<2s", "writes.max<2s"),
+            ("iops>500", "iops>500"),
+            ("writes.throughput>100", "writes.throughput>100"),
+            ("p99.99<1s", "p99.99<1s"),
+            ("p99.999999<1s", "p99.999999<1s"),
+        ] {
+            let level: ServiceLevel = text.parse().expect(text);
+            assert_eq!(level.to_string(), written);
+            assert_eq!(written.parse::<ServiceLevel>().expect(written), level);
+        }
+        let both: ServiceLevels = "p50<200us,p99.9<5ms".parse().expect("two");
+        assert_eq!(both.all().len(), 2);
+        assert_eq!(both.to_string(), "p50<200us,p99.9<5ms");
+    }
+
+    #[test]
+    fn a_level_tells_what_a_trial_of_it_needs() {
+        for (text, fewest, enough, seconds) in [
+            ("p99<10ms", 100.0, 368.0, 0.505),
+            ("p99.9<10ms", 1000.0, 3688.0, 0.501),
+            ("p50<10ms", 2.0, 6.0, 1.0),
+            ("p1<10ms", 100.0, 368.0, 50.0),
+            ("mean<10ms", 10.0, 100.0, 1.0),
+            ("max<10ms", 1.0, 300.0, 0.5),
+            ("iops>500", 1.0, 1.0, 0.0),
+        ] {
+            let level: ServiceLevel = text.parse().expect(text);
+            assert_eq!(
+                (level.requests_min(), level.requests_enough()),
+                (fewest, enough),
+                "{text}"
+            );
+            let time = level.time_to_notice(0.02).as_secs_f64();
+            assert!((time - seconds).abs() < 0.001, "{text}: {time}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused_with_what_would_be_one() {
+        for text in [
+            "",
+            "p99",
+            "p99=1ms",
+            "p0<1ms",
+            "p100<1ms",
+            "p99.9999999<1ms",
+            "p0.0000001<1ms",
+            "p99<0",
+            "p99<fast",
+            "p99>1ms",
+            "iops<500",
+            "iops>-1",
+            "iops>nan",
+            "trims.p99<1ms",
+            "q99<1ms",
+            "p99<1ms,",
+            "p99<1ms,p99<1ms",
+            ".p99<1ms",
+        ] {
+            let error = text.parse::<ServiceLevels>().expect_err(text);
+            assert!(error.remedy().is_some(), "{text}: {error}");
+        }
+    }
+}
