@@ -25,7 +25,7 @@ pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
-use iolab_stats::{Summary, median, summary};
+use iolab_stats::{STEADY_WINDOW, Summary, median, summary};
 use iolab_workload::trial::{Backend, CacheState, Rate};
 
 use ceiling::Ceilings;
@@ -95,6 +95,8 @@ pub struct CellAnalysis {
     pub response: Option<Summary>,
     /// Its value in each measured trial, in the order of time.
     pub values: Vec<f64>,
+    /// The block of each of these trials.
+    pub blocks: Vec<u32>,
     /// What their order tells.
     pub series_tests: SeriesTests,
     /// Quantiles of the same, of the direction with more requests.
@@ -105,6 +107,8 @@ pub struct CellAnalysis {
     pub mix: Option<Mix>,
     /// The 99th percentile over the median, of the trials with enough requests to tell it.
     pub tail: Option<Summary>,
+    /// The values of that, in the order of time.
+    pub tail_ratios: Vec<f64>,
     /// Further quantities that can be the response.
     pub tails: Tails,
     /// How the rate was kept up with; `None` in the closed loop.
@@ -123,6 +127,8 @@ pub struct CellAnalysis {
     pub verified: Option<CellVerified>,
     /// What went on around its trials.
     pub disturbance: CellDisturbance,
+    /// How many times the run had written its region over before its last five trials; `None` where it writes nothing.
+    pub overwritten: Option<f64>,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
     /// Why it has no trial, or none after a certain one; `None` for most cells.
@@ -261,6 +267,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .map(|number| Ceilings::of(&record.environment, number))
         .collect();
     let parts = ranks::PartsByRank::of(record);
+    let written = written_before(record);
     for cell in &mut cells {
         // Several targets at once have no ceiling that one of them gives.
         let target = record.target_of(&cell.cell);
@@ -268,6 +275,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
         cell.ranks = parts.of_cell(&context, &cell.cell, trials);
+        cell.overwritten = overwritten(&written, &cell.cell, trials);
         let id = cell.cell.id;
         groups::flag(&context, cell, trials, |number| own(id, number));
     }
@@ -298,6 +306,35 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         cells,
         timeline: Timeline::of(record),
     }
+}
+
+/// Bytes that the run had written to the target of each sample's cell before it, by the id of the sample.
+fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
+    let target: BTreeMap<i64, Option<usize>> = record
+        .cells
+        .iter()
+        .map(|cell| (cell.id, record.target_of(cell)))
+        .collect();
+    let mut written: BTreeMap<Option<usize>, f64> = BTreeMap::new();
+    let samples = record.samples.iter();
+    samples
+        .map(|sample| {
+            let target = target.get(&sample.cell).copied().flatten();
+            let sum = written.entry(target).or_default();
+            let before = *sum;
+            *sum += sample.operations.write.bytes as f64;
+            (sample.id, before)
+        })
+        .collect()
+}
+
+/// How many times the region of a cell was written over before the window of rounds that ends with its last trial.
+fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) -> Option<f64> {
+    let trial = cell.trial();
+    let measured = trials.iter().rev().filter(|sample| sample.is_measured());
+    let window = measured.take(STEADY_WINDOW).last()?;
+    let before = written.get(&window.id)?;
+    (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
 }
 
 /// CPUs that the process may use, where that is known.
@@ -349,7 +386,10 @@ impl Context {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| s.value(response));
         let response = of(self.response);
-        let measured = values(&ok, |s| s.value(self.response));
+        let (measured, blocks) = ok
+            .iter()
+            .filter_map(|s| Some((s.value(self.response)?, s.block)))
+            .unzip::<_, _, Vec<f64>, Vec<u32>>();
         CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -361,10 +401,12 @@ impl Context {
             response,
             series_tests: series_tests(&measured),
             values: measured,
+            blocks,
             latency: quantiles(&ok, |s| s.main_operation().waited()),
             sync: quantiles(&ok, |s| s.operations.sync.latency),
             mix: mix::mix(cell, &ok),
             tail: summarise(&ok, tail),
+            tail_ratios: values(&ok, tail),
             tails: Tails {
                 p90: of(Response::P90),
                 p99: of(Response::P99),
@@ -380,6 +422,7 @@ impl Context {
             served: served::served(&ok),
             verified: CellVerified::of(trials),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
+            overwritten: None,
             precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

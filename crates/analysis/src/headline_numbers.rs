@@ -1,6 +1,7 @@
 //! The few numbers that a decision needs: sequential access in large blocks and random access in small ones, reads and
 //! writes, from whichever runs measured them.
 
+use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
 use crate::analysis::{Analysis, CellAnalysis};
@@ -34,14 +35,16 @@ pub struct HeadlineCell<'a> {
     pub operation: AccessOperation,
     /// Its numbers.
     pub cell: &'a CellAnalysis,
+    /// What it was measured on.
+    pub target: &'a str,
     /// Number of its run.
     pub run: usize,
 }
 
-/// The rows: sequential before random, the most requests in flight first, reads before writes.
+/// The rows: target by target, sequential before random, the most requests in flight first, reads before writes.
 #[derive(Debug, Clone)]
 pub struct HeadlineNumbers<'a> {
-    /// At most one row for each kind of access and number of requests in flight.
+    /// At most one row for each target, kind of access and number of requests in flight.
     pub rows: Vec<HeadlineCell<'a>>,
 }
 
@@ -131,15 +134,25 @@ impl<'a> HeadlineNumbers<'a> {
             .enumerate()
             .flat_map(|(run, analysis)| {
                 let rows = analysis.cells.iter();
-                rows.filter_map(move |cell| candidate(run, cell))
+                rows.filter_map(move |cell| candidate(run, analysis, cell))
             })
             .collect();
+        let mut targets: Vec<&str> = Vec::new();
+        for row in &all {
+            if !targets.contains(&row.target) {
+                targets.push(row.target);
+            }
+        }
         let mut rows = Vec::new();
-        for order in AccessOrder::ALL {
+        for (target, order) in targets
+            .iter()
+            .flat_map(|t| AccessOrder::ALL.map(|order| (*t, order)))
+        {
             let mut of_order = Vec::new();
             for operation in AccessOperation::ALL {
-                let kind =
-                    |row: &&HeadlineCell<'a>| (row.order, row.operation) == (order, operation);
+                let kind = |row: &&HeadlineCell<'a>| {
+                    (row.target, row.order, row.operation) == (target, order, operation)
+                };
                 of_order.extend(chosen(
                     &all.iter().filter(kind).copied().collect::<Vec<_>>(),
                 ));
@@ -150,6 +163,12 @@ impl<'a> HeadlineNumbers<'a> {
         Self { rows }
     }
 
+    /// Whether the rows are of several targets.
+    pub fn varies_in_target(&self) -> bool {
+        let first = self.rows.first().map(|row| row.target);
+        self.rows.iter().any(|row| Some(row.target) != first)
+    }
+
     /// Whether the rows differ in the number of requests in flight.
     pub fn varies_in_flight(&self) -> bool {
         let mut flights = self.rows.iter().map(HeadlineCell::in_flight);
@@ -158,7 +177,11 @@ impl<'a> HeadlineNumbers<'a> {
     }
 }
 
-fn candidate(run: usize, cell: &CellAnalysis) -> Option<HeadlineCell<'_>> {
+fn candidate<'a>(
+    run: usize,
+    analysis: &'a Analysis,
+    cell: &'a CellAnalysis,
+) -> Option<HeadlineCell<'a>> {
     let (spec, trial) = (&cell.cell.spec, cell.cell.trial());
     let plain = cell.n > 0
         && !spec.runs_program()
@@ -180,6 +203,12 @@ fn candidate(run: usize, cell: &CellAnalysis) -> Option<HeadlineCell<'_>> {
         order,
         operation,
         cell,
+        target: cell
+            .cell
+            .spec
+            .target
+            .as_ref()
+            .map_or(analysis.target.as_str(), TargetName::as_str),
         run,
     })
 }

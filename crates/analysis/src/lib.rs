@@ -2,7 +2,8 @@
 //!
 //! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each, `gate.rs` a new
 //! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `headline_numbers.rs` the numbers that
-//! are compared most, `sparkline.rs` a run as one small curve, `doubt.rs` what speaks against a claim, `fitness.rs`
+//! are compared most, `sparkline.rs` a run as one small curve, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
+//! answer, `fitness.rs`
 //! whether service levels hold, `slo.rs` the search for the greatest rate at which they do, `answer.rs` what a run answers to its
 //! question.
 
@@ -10,6 +11,7 @@ pub mod analysed_run;
 pub mod analysis;
 pub mod answer;
 pub mod bends;
+pub mod claim;
 pub mod compare;
 pub mod curve;
 pub mod doubt;

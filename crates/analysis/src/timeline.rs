@@ -4,7 +4,7 @@ mod over_run;
 mod within;
 
 pub use over_run::{RunShift, over_run};
-pub use within::{Profile, ThroughputPoint, TrialShift, profile, within_trials};
+pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
 
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ pub struct Timeline {
     pub over_run: Vec<RunShift>,
     /// Within the trials, at most one shift of a cell.
     pub within: Vec<TrialShift>,
+    /// Within the warm-up of a cell that writes, where its measured trials stay at the later level.
+    pub in_warm_ups: Vec<TrialShift>,
 }
 
 impl Timeline {
@@ -34,6 +36,7 @@ impl Timeline {
         Self {
             over_run: over_run(record),
             within: within_trials(record),
+            in_warm_ups: in_warm_ups(record),
         }
     }
 }

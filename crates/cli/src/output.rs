@@ -7,17 +7,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
-use iolab_findings::Finding;
-use iolab_findings::across::across;
-use iolab_findings::interpretation::Interpretation;
 use iolab_plan::named_file;
-use iolab_report::across_settings as settings;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
+use iolab_report::comparison_table;
 use iolab_report::durable_write;
 use iolab_report::equivalence;
+use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::findings::{Finding, conclusion};
 use iolab_report::input::Input;
 use iolab_report::layout::{self, paragraph, wrapped};
 use iolab_report::overview::Overview;
@@ -92,18 +92,14 @@ pub(crate) fn report(
     to: &mut dyn Write,
 ) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
-    writeln!(
-        to,
-        "{}",
-        wrapped(&escape_control(&analysis.question), style.width)
-    )?;
+    heading(analysis, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for pair in program_pairs(analysis) {
         writeln!(to, "{}", equivalence::text(&pair, style.width))?;
     }
-    for comparison in across(analysis) {
-        writeln!(to, "{}", settings::text(&comparison, style.width))?;
+    for comparison in comparison_table::tabled(analysis) {
+        writeln!(to, "{}", comparison_table::text(&comparison, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
@@ -117,25 +113,37 @@ pub(crate) fn report(
     sentences(&interpretation.findings, style, to)
 }
 
+/// Writes a run in one line that can be pasted, and its question.
+fn heading(analysis: &Analysis, style: Style, to: &mut dyn Write) -> Outcome {
+    if let Some(line) = conclusion(analysis) {
+        writeln!(
+            to,
+            "{}\n",
+            paragraph(&escape_control(&line), "", style.width).trim_end()
+        )?;
+    }
+    Ok(writeln!(
+        to,
+        "{}",
+        wrapped(&escape_control(&analysis.question), style.width)
+    )?)
+}
+
 /// Writes one run, in full or up to what matters.
 pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     match full {
         true => report(&input.run, &input.interpretation, to),
-        false => conclusion(input, to),
+        false => brief(input, to),
     }
 }
 
 /// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
-fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
+fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
     if durable_write::asks(input) {
         return Ok(write!(to, "{}", durable_write::text(input, &style))?);
     }
-    writeln!(
-        to,
-        "{}",
-        wrapped(&escape_control(&analysis.question), style.width)
-    )?;
+    heading(analysis, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {
@@ -143,9 +151,6 @@ fn conclusion(input: &Input, to: &mut dyn Write) -> Outcome {
     }
     for pair in program_pairs(analysis) {
         writeln!(to, "\n{}", equivalence::text(&pair, style.width))?;
-    }
-    for comparison in across(analysis) {
-        write!(to, "\n{}", settings::text(&comparison, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {

@@ -1,13 +1,11 @@
 //! Figures of made-up runs: every kind as it was looked at, and what holds for all of them.
 
 mod made_up;
-#[path = "../../analysis/tests/support/synthetic.rs"]
-mod synthetic;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::RunRecord;
+use iolab_synthetic::{add_cell, around, record, size_curve};
 use iolab_workload::service_level::ServiceLevels;
-use synthetic::{add_cell, around, record, size_curve};
 
 use super::scene::{Item, Text};
 use super::*;

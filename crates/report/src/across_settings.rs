@@ -1,6 +1,6 @@
 //! A comparison in many settings, as a table.
 
-use iolab_findings::across::{Across, Setting, Shown};
+use crate::findings::across::{Across, Setting, Shown};
 use iolab_workload::quantity::significant;
 
 use crate::layout::{self, Column, wrapped};

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use crate::findings::{overall, tally};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, POWER, ReplicationUnit, Side,
 };
 use iolab_analysis::imbalance::Imbalance;
-use iolab_findings::{overall, tally};
 use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
 use serde_json::{Map, Value, json};

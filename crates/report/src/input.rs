@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::findings::interpretation::Interpretation;
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_findings::interpretation::Interpretation;
 
 /// A run file that was read.
 #[derive(Debug, Clone)]

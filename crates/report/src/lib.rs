@@ -4,17 +4,18 @@
 //! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
 //! picture.
 
-pub mod across_settings;
 pub mod answer;
 pub mod benchstat;
 pub mod chart;
 mod clients;
 pub mod compare;
+pub mod comparison_table;
 pub mod doctor;
 pub mod doubt;
 pub mod durable_write;
 pub mod equivalence;
 pub mod export;
+pub mod findings;
 pub mod fio;
 pub mod fitness;
 pub mod forecast;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::findings::capitalised;
+use crate::findings::digest::{Digest, Headline, Told};
+use crate::findings::trust::{Reason, Trust};
 use iolab_analysis::headline_numbers::{HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::Sparkline;
-use iolab_findings::capitalised;
-use iolab_findings::digest::{Digest, Headline, Told};
-use iolab_findings::trust::Trust;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_workload::Result;
@@ -22,13 +22,13 @@ use iolab_figure::preview_image;
 use iolab_workload::escape_control::escape_control;
 
 /// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
-const LINES_MAX: usize = 45;
+const LINES_MAX: usize = 40;
 /// Lines that a command adds below: where the report and the run files are.
 const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
 const CAVEAT_LINES: usize = 5;
 
-/// See the module.
+/// Runs, and what a page about them begins with.
 #[derive(Debug)]
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
@@ -49,7 +49,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// As text that leaves room for a few lines in at most 45 lines.
+    /// As text that leaves room for a few lines in at most 40 lines.
     pub fn text(&self, style: &Style) -> String {
         let mut head = String::new();
         for text in [self.subject(), trust(&self.digest.trust)] {
@@ -100,7 +100,8 @@ impl<'a> Overview<'a> {
             rough_duration(std::time::Duration::from_nanos(spent)),
             targets.join(", "),
         );
-        let place = records().next().map(|first| {
+        let one_target = targets.len() == 1;
+        let place = records().next().filter(|_| one_target).map(|first| {
             let known = |key| {
                 first
                     .environment
@@ -181,10 +182,15 @@ impl<'a> Overview<'a> {
         let column = |heading: &str, dispensable, value: &dyn Fn(&HeadlineCell<'_>) -> String| {
             Column::new(heading, dispensable, rows.iter().map(value))
         };
-        let mut columns = vec![
+        let mut columns = Vec::new();
+        if glance.varies_in_target() {
+            columns
+                .push(column("target", 0, &|row| escape_control(row.target).into_owned()).left());
+        }
+        columns.extend([
             column("at a glance", 0, &access).left(),
             column("", 0, &|row| row.operation.name().to_owned()).left(),
-        ];
+        ]);
         if glance.varies_in_flight() {
             columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));
         }
@@ -242,14 +248,16 @@ impl<'a> Overview<'a> {
         let heading = "\nWhat matters\n";
         let mut text = heading.to_owned();
         let mut left = lines.saturating_sub(2);
-        for (i, headline) in self.digest.headlines.iter().enumerate() {
+        let mut number = 1;
+        for headline in &self.digest.headlines {
             let sentence = format!("{}{}", self.about(headline), headline.text);
-            let block = paragraph(&escape_control(&sentence), &format!("{}. ", i + 1), width);
+            let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
             let needed = block.lines().count();
             if needed > left {
-                break;
+                continue;
             }
             left -= needed;
+            number += 1;
             text.push_str(&block);
         }
         if text == heading { String::new() } else { text }
@@ -346,11 +354,31 @@ pub(crate) fn trust(trust: &Trust) -> String {
         true => "virtual machine".to_owned(),
         false => "physical machine".to_owned(),
     }));
+    let reason = trust
+        .reason
+        .map_or_else(String::new, |reason| format!(": {}", in_words(reason)));
     format!(
-        "Trust: {}. {}.",
+        "Trust: {}{reason}. {}.",
         trust.level.name(),
         capitalised(&parts.join("; "))
     )
+}
+
+/// Why numbers are not fully trusted.
+fn in_words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoTrials => "nothing was measured",
+        Reason::Faulty => "trials failed, or wrong data was read back",
+        Reason::NotAsAsked => "most cells were not served by what they ask for",
+        Reason::DisturbedAndImprecise => {
+            "do not trust these numbers, other programs used the disk or the CPUs during most cells"
+        }
+        Reason::NothingPrecise => "most intervals are wider than their medians",
+        Reason::SomeNotAsAsked => "some cells were not served by what they ask for",
+        Reason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
+        Reason::Unfinished => "a run did not finish",
+        Reason::Imprecise => "cells missed the precision goal",
+    }
 }
 
 fn kind(kind: TargetKind) -> &'static str {

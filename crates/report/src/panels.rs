@@ -9,7 +9,7 @@ use iolab_figure::spans_decades;
 use iolab_workload::escape_control::escape_control;
 
 /// Lines of columns in a panel.
-const HEIGHT: usize = 4;
+const HEIGHT: usize = 3;
 /// Panels side by side.
 const ACROSS: usize = 3;
 /// Columns between two panels.

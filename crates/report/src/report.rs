@@ -18,8 +18,8 @@ mod sparkline;
 mod statement;
 mod summary;
 
+use crate::findings::{Finding, FindingKind, agreement, choices, limits, random_across_runs};
 use iolab_analysis::analysis::Analysis;
-use iolab_findings::{Finding, FindingKind, agreement, costs_of_random, limits, optimal_pattern};
 use iolab_workload::Result;
 
 use crate::answer::Answers;
@@ -51,7 +51,7 @@ pub struct StudyReport<'a> {
     /// Limits of this study.
     limits: Vec<StatementGroup>,
     /// Which settings to choose.
-    optimal: Vec<Statement>,
+    choices: Vec<Statement>,
     /// The few results and numbers of the latest run of each experiment.
     overview: Overview<'a>,
     /// The runs of each experiment.
@@ -73,8 +73,8 @@ impl<'a> StudyReport<'a> {
         let analyses = latest.iter().filter_map(|place| inputs.get(*place));
         let analyses: Vec<&Analysis> = analyses.map(|input| input.run.analysis()).collect();
         let sections = section::all(inputs);
-        let optimal = optimal_pattern(&analyses);
-        let mut together = costs_of_random(&analyses);
+        let choices = choices(&analyses);
+        let mut together = random_across_runs(&analyses);
         together.extend(limits(&analyses));
         // Earlier runs of an experiment are points of its series.
         let of_run = |(place, input): (usize, &Input)| {
@@ -95,7 +95,7 @@ impl<'a> StudyReport<'a> {
             results: of(FindingKind::Result),
             doubts: of(FindingKind::Doubt),
             limits: of(FindingKind::Limit),
-            optimal: statement::statements(FindingKind::Result, &optimal),
+            choices: statement::statements(FindingKind::Result, &choices),
             environment: environment::facts(inputs),
             commands: commands::of_report(inputs),
             overview: Overview::new(latest.iter().filter_map(|place| inputs.get(*place))),

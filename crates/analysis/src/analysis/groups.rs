@@ -75,6 +75,7 @@ impl Context {
             None if asked.is_some() => CellAnalysis {
                 response: None,
                 values: Vec::new(),
+                blocks: Vec::new(),
                 precision: None,
                 ..whole.clone()
             },
@@ -123,6 +124,7 @@ fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
         rate_report: None,
         mix: None,
         tail: None,
+        tail_ratios: Vec::new(),
         tails: Tails {
             cpu: whole.tails.cpu,
             ..Tails::default()
@@ -132,6 +134,7 @@ fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
     if response.is_latency() {
         whole.response = None;
         whole.values = Vec::new();
+        whole.blocks = Vec::new();
         whole.precision = None;
     }
     whole

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_stats::{lasting_shifts, median};
 
-use super::{group_size, is_free, lasting};
+use super::{FACTOR_MIN, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 
 /// Fewest intervals of a trial that two levels are looked for in.
@@ -75,6 +75,43 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
         .iter()
         .filter_map(|(cell, profile)| shift(*cell, profile, tested.len()))
         .collect()
+}
+
+/// The greatest lasting change within the warm-up of each cell that writes, where the measured trials are at the later level: what
+/// the numbers of the cell leave out.
+pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
+    let writing = record
+        .cells
+        .iter()
+        .filter(|cell| is_free(cell) && cell.trial().writes());
+    let warm_up = |cell: i64| {
+        let mut own = record.samples.iter().filter(|sample| sample.cell == cell);
+        let sample = own.find(|sample| sample.warmup && sample.ok)?;
+        let one = record.series.iter().find(|one| one.sample == sample.id)?;
+        let profile = of_trials(&[&one.series]);
+        (profile.points.len() >= INTERVALS_MIN).then_some((cell, profile))
+    };
+    let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();
+    let shifts = tested
+        .iter()
+        .filter_map(|(cell, profile)| shift(*cell, profile, tested.len()));
+    shifts.filter(|shift| stays(record, shift)).collect()
+}
+
+/// Whether the measured trials of a cell are at the level that its warm-up ends at, and not at the one that it begins with.
+fn stays(record: &RunRecord, shift: &TrialShift) -> bool {
+    let own = record
+        .samples
+        .iter()
+        .filter(|sample| sample.cell == shift.cell);
+    let measured: Vec<f64> = own
+        .filter(|sample| sample.is_measured())
+        .map(|sample| sample.throughput_mb_s())
+        .collect();
+    median(&measured).is_some_and(|level| {
+        let off = |from: f64| (level / from).ln().abs();
+        off(shift.after_mb_s) < FACTOR_MIN.ln().min(off(shift.before_mb_s))
+    })
 }
 
 fn profiles(record: &RunRecord) -> BTreeMap<i64, Profile> {

@@ -5,7 +5,7 @@ use iolab_record::environment::Environment;
 use iolab_record::{OperationSummary, Residency, RunRecord, ServedBy};
 use iolab_workload::trial::CacheState;
 
-use crate::synthetic::{add_cell, add_trial, around, record, serve};
+use iolab_synthetic::{add_cell, add_trial, around, record, serve};
 
 fn only_cell(record: &RunRecord) -> CellAnalysis {
     analyse(record).cells.remove(0)

@@ -12,7 +12,7 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial::{CacheState, Rate};
 
-use crate::synthetic::{add_cell, around, record, serve, size_curve};
+use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 
 fn terms() -> Criteria {
     Criteria {

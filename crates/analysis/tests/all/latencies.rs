@@ -9,7 +9,7 @@ use iolab_workload::Kind;
 use iolab_workload::Result;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 
-use crate::synthetic::{around, size_curve};
+use iolab_synthetic::{around, size_curve};
 
 /// Service times of reads.
 const READS: LatencyOf = LatencyOf::service(Operation::Read);

@@ -1,8 +1,5 @@
 //! What the laboratory computes from records, most of them made up. One program, so that it is linked once.
 
-#[path = "../support/synthetic.rs"]
-mod synthetic;
-
 mod analysis;
 mod compare;
 mod latencies;

@@ -12,7 +12,7 @@ use iolab_record::{RunRecord, RunStatus};
 use iolab_workload::response::{Metric, Response};
 use iolab_workload::{Kind, Result};
 
-use crate::synthetic::{add_cell, around, record};
+use iolab_synthetic::{add_cell, around, record};
 
 /// Runs of two cells around these throughputs, one a day.
 fn runs(mb_s: &[f64]) -> Vec<RunRecord> {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use iolab_findings::interpretation::Interpretation;
+use iolab_report::findings::interpretation::Interpretation;
 
 use crate::arguments::Import;
 use crate::command::read_run;

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iolab_findings::cross_findings;
 use iolab_plan::cells::Plan;
 use iolab_plan::suite::{Suite, share};
+use iolab_report::findings::cross_findings;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Overview;

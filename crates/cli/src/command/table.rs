@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
-use iolab_findings::cross_findings;
-use iolab_findings::interpretation::Interpretation;
+use iolab_report::findings::cross_findings;
+use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::rows::Format;
 use iolab_report::{export, table as tables};
 use iolab_workload::Result;

@@ -7,8 +7,6 @@
 
 #[path = "../support/mod.rs"]
 mod support;
-#[path = "../../../analysis/tests/support/synthetic.rs"]
-mod synthetic;
 
 mod drive;
 mod files;

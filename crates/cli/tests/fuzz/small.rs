@@ -22,7 +22,6 @@ use iolab_workload::series::{Interval, Series};
 use crate::drive::drive;
 use crate::files::show;
 use crate::mutate::Mutator;
-use crate::synthetic;
 
 /// Factors that figures, tables and findings look for, with levels of theirs.
 const FACTORS: [(&str, [&str; 3]); 14] = [
@@ -71,7 +70,7 @@ fn small_run(mutator: &mut Mutator) -> RunRecord {
         }
     }
     let names: Vec<&str> = factors.iter().map(|(name, _)| *name).collect();
-    let mut record = synthetic::record(pick(mutator, &NAMES), &names);
+    let mut record = iolab_synthetic::record(pick(mutator, &NAMES), &names);
     record.experiment.response = pick(mutator, &Response::ALL);
     for _ in 0..mutator.below(4) {
         let levels: Vec<String> = factors
@@ -79,21 +78,21 @@ fn small_run(mutator: &mut Mutator) -> RunRecord {
             .map(|(name, levels)| format!("{name}={}", pick(mutator, levels)))
             .collect();
         let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
-        let cell = synthetic::add_cell(&mut record, &levels, &[]);
+        let cell = iolab_synthetic::add_cell(&mut record, &levels, &[]);
         if mutator.below(2) == 0 {
             record.samples.pop();
         }
         for _ in 0..mutator.below(3) {
-            let sample = synthetic::add_trial(&mut record, cell, 100.0, false);
+            let sample = iolab_synthetic::add_trial(&mut record, cell, 100.0, false);
             little(mutator, sample);
         }
         if mutator.below(4) == 0 {
-            synthetic::rate_report(&mut record, cell, pick(mutator, &[1, 100]), 0);
+            iolab_synthetic::rate_report(&mut record, cell, pick(mutator, &[1, 100]), 0);
         }
         record.cells[cell].ended_by = pick(mutator, &[None, Some(EndedBy::Budget)]);
     }
     if mutator.below(8) == 0 {
-        synthetic::by_ranks(&mut record, &[1.0, 0.5]);
+        iolab_synthetic::by_ranks(&mut record, &[1.0, 0.5]);
     }
     record
 }
@@ -309,11 +308,11 @@ fn runs_of_very_many_rows() {
         "many rows",
         |mutator| mutator.below(3),
         |what| {
-            let mut record = synthetic::record("read-size", &["bs"]);
+            let mut record = iolab_synthetic::record("read-size", &["bs"]);
             let cells = if *what == 0 { 1_000 } else { 2 };
             for cell in 0..cells {
                 let level = format!("bs={}", 512 * (cell + 1));
-                synthetic::add_cell(&mut record, &[&level], &[100.0, 101.0]);
+                iolab_synthetic::add_cell(&mut record, &[&level], &[100.0, 101.0]);
             }
             match what {
                 0 => {}

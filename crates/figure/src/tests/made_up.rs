@@ -11,8 +11,8 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
 
-use super::synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
+use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
 
 /// A throughput that grows with size and threads and ends at a ceiling.
 fn throughput(bytes: f64, threads: f64) -> f64 {

@@ -1,8 +1,8 @@
 //! The report as one page of HTML.
 
+use crate::findings::FindingKind;
+use crate::findings::trust::Level;
 use askama::Template;
-use iolab_findings::FindingKind;
-use iolab_findings::trust::Level;
 use iolab_workload::{Error, Result};
 
 use super::data;

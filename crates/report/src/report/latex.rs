@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use iolab_findings::FindingKind;
+use crate::findings::FindingKind;
 use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, chapters};

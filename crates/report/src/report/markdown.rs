@@ -38,8 +38,12 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
         text.extend(groups.iter().map(group));
     }
     text.extend(chapters.iter().map(experiment));
-    if !report.optimal.is_empty() {
-        let _ = writeln!(text, "## The optimal pattern\n\n{}", list(&report.optimal));
+    if !report.choices.is_empty() {
+        let _ = writeln!(
+            text,
+            "## Which settings to choose\n\n{}",
+            list(&report.choices)
+        );
     }
     text.push_str(&appendix(report));
     text

@@ -6,7 +6,6 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
-use iolab_findings::across::across;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_workload::quantity::format_percent;
 use iolab_workload::settings::cell_label;
@@ -15,7 +14,7 @@ use iolab_workload::units::format_duration;
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
 use crate::layout::Grid;
-use crate::{clients, compare, equivalence, table};
+use crate::{clients, compare, comparison_table, equivalence, table};
 use iolab_workload::quantity::counted;
 
 /// What a report says of one run.
@@ -65,14 +64,21 @@ impl Event {
 
 /// The sections of all run files, in their order.
 pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
-    let experiments = || inputs.iter().map(|i| &i.run.record().experiment.name);
     let runs = inputs.iter().enumerate();
     runs.map(|(i, input)| {
         let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
-        // Two runs of one experiment are distinguished by their files.
-        let name = match experiments().filter(|other| *other == name).count() {
-            1 => name.clone(),
+        // Runs of one experiment are told apart by their targets, and those on one target by their files.
+        let target = input.run.record().target_text();
+        let alike = inputs
+            .iter()
+            .filter(|other| other.run.record().experiment.name == *name);
+        let on_target = alike
+            .clone()
+            .filter(|other| other.run.record().target_text() == target);
+        let name = match (alike.count(), on_target.count()) {
+            (1, _) => name.clone(),
+            (_, 1) => format!("{name} on {target}"),
             _ => format!("{name} ({})", stem.to_string_lossy()),
         };
         Section::new(format!("e{}", i + 1), clean(&name), input)
@@ -155,10 +161,14 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
         caption: one_line(&equivalence::caption(sides)),
         grid: Grid::of(equivalence::columns(sides)),
     }));
-    tables.extend(across(analysis).iter().map(|comparison| Captioned {
-        caption: crate::across_settings::caption(comparison),
-        grid: Grid::of(crate::across_settings::columns(comparison)),
-    }));
+    tables.extend(
+        comparison_table::tabled(analysis)
+            .iter()
+            .map(|comparison| Captioned {
+                caption: comparison_table::caption(comparison),
+                grid: Grid::of(comparison_table::columns(comparison)),
+            }),
+    );
     let clients = clients::columns(analysis);
     if !clients.is_empty() {
         tables.push(Captioned {

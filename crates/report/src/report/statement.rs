@@ -1,6 +1,6 @@
 //! Findings as the report prints them: each with what it rests on.
 
-use iolab_findings::{Finding, FindingKind};
+use crate::findings::{Finding, FindingKind};
 
 use super::clean;
 use super::section::Section;

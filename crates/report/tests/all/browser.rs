@@ -11,7 +11,7 @@ use iolab_record::RunRecord;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 
-use crate::synthetic::{add_cell, around, record, size_curve};
+use iolab_synthetic::{add_cell, around, record, size_curve};
 
 /// Ends elements, comments, scripts and groups; opens others.
 const HOSTILE: &str =

@@ -9,7 +9,7 @@ use iolab_report::chart::Style;
 use iolab_report::{benchstat, compare, series};
 use iolab_stats::summary;
 
-use crate::synthetic::{around, serve, size_curve};
+use iolab_synthetic::{around, serve, size_curve};
 
 const SIZES: [&str; 4] = ["4KiB", "64KiB", "1MiB", "16MiB"];
 

@@ -9,7 +9,7 @@ use iolab_report::durable_write::{asks, text};
 use iolab_report::input::Input;
 use iolab_workload::response::Response;
 
-use crate::synthetic::{add_cell, around, record, serve};
+use iolab_synthetic::{add_cell, around, record, serve};
 
 const SIZES: [&str; 3] = ["2300", "8KiB", "128KiB"];
 const SYNCS: [&str; 4] = ["fdatasync", "each", "rwf_dsync", "odsync"];

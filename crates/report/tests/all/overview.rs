@@ -8,7 +8,7 @@ use iolab_report::chart::Style;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 
-use crate::synthetic::{add_cell, around, record};
+use iolab_synthetic::{add_cell, around, record};
 
 /// A curve over sizes of one kind of access.
 fn curve(name: &str, access: &[&str], scale: f64) -> RunRecord {

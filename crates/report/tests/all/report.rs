@@ -13,7 +13,7 @@ use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
 use iolab_report::{compare, export, table};
 
-use crate::synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
+use iolab_synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
 
 /// Ends elements, comments, attributes, scripts and lines; opens others.
 const HOSTILE: &str = "</script><script>alert(1)</script><!-- '\"&<img src=x onerror=alert(1)>\u{2028}\u{202e}\u{1b}[2J]]>";
@@ -98,7 +98,7 @@ fn a_page_says_what_was_found_and_what_was_not() {
     let page = page(vec![sizes(), cached()]);
     for part in [
         "2 experiments on /data",
-        "Highest throughput: 502 MB/s (95\u{a0}% interval 496 to 507)",
+        "Highest throughput: 502 MB/s at bs=1MiB.",
         "32 trials in 4 cells, all served by the device",
         "from the page cache, not the device",
         "8 trials in 1 cell, none served by the device alone",

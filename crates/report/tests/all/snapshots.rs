@@ -14,7 +14,7 @@ use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
-use crate::synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
+use iolab_synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
 
 fn sizes() -> RunRecord {
     let mut record = size_curve(

@@ -1,0 +1,170 @@
+//! Where a curve over I/O sizes is best: the sizes that may be, those shown to be as good within the margin, and those shown to be
+//! worse.
+
+use iolab_workload::response::Response;
+
+use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, judge, within_run};
+use crate::analysis::{Analysis, CellAnalysis};
+use crate::curve::{Curve, by_size};
+
+/// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
+const OPEN_MAX: usize = 40;
+
+/// How a size compares with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It comes within [`MARGIN`] of every other size.
+    Near,
+    /// It may be the best one.
+    Open,
+    /// Another size is better.
+    Worse,
+    /// Another size looks better, and the evidence holds something that could turn that round.
+    Doubtful,
+    /// Too few trials.
+    Unknown,
+}
+
+/// One size of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Its cell.
+    pub cell: CellId,
+    /// The I/O size, bytes.
+    pub bs: u64,
+    /// Its median response.
+    pub median: f64,
+    /// How it compares.
+    pub standing: Standing,
+    /// Its response over that of the size with the best median; `None` for that one itself, and without an interval.
+    pub of_best: Option<Estimate>,
+    /// What could turn it round, where it is [`Standing::Doubtful`].
+    pub doubts: Vec<Doubt>,
+}
+
+/// Where a curve is best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Best {
+    /// The quantity.
+    pub response: Response,
+    /// Factor and level of what the curve holds.
+    pub held: Vec<(String, String)>,
+    /// Its sizes in ascending order.
+    pub candidates: Vec<Candidate>,
+    /// The place of the size with the best median among them.
+    pub best: usize,
+}
+
+impl Best {
+    /// The sizes that may be best: no other was shown to be better.
+    pub fn open(&self) -> impl Iterator<Item = &Candidate> {
+        let all = self.candidates.iter();
+        all.filter(|one| {
+            matches!(
+                one.standing,
+                Standing::Near | Standing::Open | Standing::Doubtful
+            )
+        })
+    }
+
+    /// Whether anything is shown: a size that is not the best, or one that is near it.
+    pub fn shows(&self) -> bool {
+        let all = self.candidates.iter();
+        let mut shown = all.map(|one| one.standing);
+        shown.any(|standing| standing == Standing::Worse)
+            || self
+                .candidates
+                .iter()
+                .all(|one| one.standing == Standing::Near)
+    }
+}
+
+/// The difference that makes a size worse than another.
+fn worse(response: Response) -> Difference {
+    match response.more_is_better() {
+        true => Difference::Lower,
+        false => Difference::Higher,
+    }
+}
+
+/// Whether a size comes within the margin of another.
+fn is_near(estimate: &Estimate, response: Response) -> bool {
+    estimate
+        .interval
+        .is_some_and(|(low, high)| match response.more_is_better() {
+            true => low >= 1.0 - MARGIN,
+            false => high <= 1.0 + MARGIN,
+        })
+}
+
+/// For each curve over I/O sizes of a run, in the order of the definition.
+pub fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
+    let curves = by_size(analysis, "bs");
+    curves
+        .iter()
+        .filter_map(|curve| best(analysis, curve, run))
+        .collect()
+}
+
+fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
+    let response = analysis.response;
+    let points = &curve.points;
+    let top = curve.best(response)?;
+    let best = points.iter().position(|point| point.size == top.size)?;
+    // All pairs: the size with the best median is chosen by the trials that judge it, and several may be equally good.
+    let confidence = confidence(points.len() * (points.len() - 1) / 2);
+    let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
+    let against = |i: usize, j: usize| {
+        let estimate = within_run(cells[j], cells[i], confidence)?;
+        estimate.interval?;
+        Some((estimate, judge(&estimate, (cells[j], cells[i]), response)))
+    };
+    let of_best: Vec<Option<(Estimate, (Difference, Vec<Doubt>))>> = (0..points.len())
+        .map(|i| (i != best).then(|| against(i, best)).flatten())
+        .collect();
+    let is_worse = |i: usize| {
+        let judged = of_best[i].as_ref();
+        judged.is_some_and(|(_, (difference, _))| *difference == worse(response))
+    };
+    // What is no worse than the size with the best median may be the best itself.
+    let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
+    let is_near = |i: usize| {
+        let mut others = open.iter().filter(|j| **j != i);
+        let near =
+            |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
+        open.len() <= OPEN_MAX && others.all(near)
+    };
+    let has_interval = (0..points.len()).any(|i| of_best[i].is_some());
+    let candidates = points.iter().enumerate().map(|(i, point)| {
+        let judged = of_best[i].as_ref();
+        let doubts = judged.map_or(Vec::new(), |(_, (_, doubts))| doubts.clone());
+        let standing = match judged {
+            None if i != best || !has_interval => Standing::Unknown,
+            _ if is_worse(i) => Standing::Worse,
+            _ if is_near(i) => Standing::Near,
+            _ if !doubts.is_empty() => Standing::Doubtful,
+            _ => Standing::Open,
+        };
+        Candidate {
+            cell: CellId {
+                run,
+                cell: point.cell.cell.id,
+            },
+            bs: point.size,
+            median: point.summary.median,
+            standing,
+            of_best: judged.map(|(estimate, _)| *estimate),
+            doubts,
+        }
+    });
+    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
+    Some(Best {
+        response,
+        held: held
+            .filter(|(factor, _)| *factor != "bs")
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .collect(),
+        candidates: candidates.collect(),
+        best,
+    })
+}

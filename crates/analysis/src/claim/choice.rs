@@ -1,0 +1,136 @@
+//! Which setting to choose for a kind of access: the one with the best throughput, and the simplest one shown to come near it.
+
+use iolab_workload::response::Response;
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
+
+use super::effect::{CellId, Estimate, MARGIN, across_runs, confidence, within_run};
+use crate::analysis::{Analysis, CellAnalysis};
+
+/// What a user asks of storage, and does not choose for speed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// The target.
+    pub target: String,
+    /// Share of reads, %.
+    pub read_percent: u8,
+    /// When writes are durable.
+    pub sync: SyncPolicy,
+    /// The cache state.
+    pub cache: CacheState,
+}
+
+/// The setting to choose for a kind of access.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The kind of access.
+    pub access: Access,
+    /// The cell with the best median throughput.
+    pub best: CellId,
+    /// Its median throughput, MB/s.
+    pub throughput_mb_s: f64,
+    /// The cell that asks least of a program among those shown to be within the margin of the best one, with the ratio of its
+    /// throughput to that; `None` where no simpler one is shown to be.
+    pub simplest: Option<(CellId, Estimate)>,
+    /// Cells that were compared.
+    pub cells: usize,
+}
+
+/// The choice for each kind of access of which several cells were measured. Cells that were not served by the target, with a rate,
+/// of programs and of other tools are left out.
+pub fn choices(runs: &[&Analysis]) -> Vec<Choice> {
+    let mut accesses: Vec<(Access, Vec<Candidate<'_>>)> = Vec::new();
+    for (run, analysis) in runs.iter().enumerate() {
+        if analysis.response != Response::Throughput {
+            continue;
+        }
+        for cell in analysis.cells.iter().filter(|cell| is_candidate(cell)) {
+            let access = access(analysis, cell);
+            let candidate = Candidate { run, cell };
+            match accesses.iter_mut().find(|(other, _)| *other == access) {
+                Some((_, own)) => own.push(candidate),
+                None => accesses.push((access, vec![candidate])),
+            }
+        }
+    }
+    let chosen = accesses.into_iter().filter(|(_, own)| own.len() > 1);
+    chosen
+        .filter_map(|(access, own)| choice(access, &own))
+        .collect()
+}
+
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    run: usize,
+    cell: &'a CellAnalysis,
+}
+
+fn is_candidate(cell: &CellAnalysis) -> bool {
+    let spec = &cell.cell.spec;
+    cell.is_target()
+        && !cell.values.is_empty()
+        && !spec.runs_program()
+        && !spec.has_groups()
+        && !spec.tool.is_peer()
+        && cell.cell.trial().rate.is_none()
+}
+
+fn access(run: &Analysis, cell: &CellAnalysis) -> Access {
+    let trial = cell.cell.trial();
+    let target = cell.cell.spec.target.as_ref();
+    Access {
+        target: target
+            .map_or(run.target.as_str(), TargetName::as_str)
+            .to_owned(),
+        read_percent: trial.read_percent,
+        sync: trial.sync,
+        cache: trial.cache,
+    }
+}
+
+fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {
+    let median = |one: &Candidate<'_>| one.cell.throughput.map_or(0.0, |t| t.median);
+    let best = candidates
+        .iter()
+        .max_by(|a, b| median(a).total_cmp(&median(b)))?;
+    let confidence = confidence(candidates.len() * (candidates.len() - 1) / 2);
+    let near = |one: &Candidate<'_>| {
+        let estimate = match one.run == best.run {
+            true => within_run(best.cell, one.cell, confidence)?,
+            false => across_runs(best.cell, one.cell, confidence)?,
+        };
+        let (low, _) = estimate.interval?;
+        (low >= 1.0 - MARGIN).then_some(estimate)
+    };
+    let simpler = candidates.iter().filter(|one| effort(one) < effort(best));
+    let near = simpler.filter_map(|one| Some((one, near(one)?)));
+    let simplest = near.min_by_key(|(one, _)| effort(one));
+    Some(Choice {
+        access,
+        best: best.id(),
+        throughput_mb_s: median(best),
+        simplest: simplest.map(|(one, estimate)| (one.id(), estimate)),
+        cells: candidates.len(),
+    })
+}
+
+impl Candidate<'_> {
+    fn id(&self) -> CellId {
+        CellId {
+            run: self.run,
+            cell: self.cell.cell.id,
+        }
+    }
+}
+
+/// How much a setting asks of the program that uses it: requests in flight, then the size of its buffers, then whether it must be
+/// sequential.
+fn effort(one: &Candidate<'_>) -> (u64, u64, bool, u64) {
+    let trial = one.cell.cell.trial();
+    (
+        trial.in_flight(),
+        trial.bs,
+        trial.pattern != Pattern::Rand,
+        trial.skip,
+    )
+}

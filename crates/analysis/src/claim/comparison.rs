@@ -1,0 +1,400 @@
+//! Two levels of a factor, in every setting in which both were measured.
+
+use std::collections::BTreeSet;
+
+use iolab_workload::response::Response;
+use iolab_workload::settings::SETTINGS;
+use iolab_workload::trial::{Pattern, SyncPolicy};
+
+use super::effect::{CellId, Effect, Estimate, across_runs, confidence, judge, within_run};
+use crate::analysis::{Analysis, CellAnalysis};
+
+/// Factors whose levels are counts or sizes: each level is compared with the least.
+const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
+/// Factors that claims of other kinds tell of: curves over sizes and rates, other tools, programs.
+const OTHERWISE: [&str; 5] = ["bs", "rate", "tool", "program", "size"];
+/// Sync policies, from the one that promises least.
+const POLICIES: [SyncPolicy; 7] = [
+    SyncPolicy::None,
+    SyncPolicy::End,
+    SyncPolicy::Fdatasync,
+    SyncPolicy::Each,
+    SyncPolicy::RwfDsync,
+    SyncPolicy::Odsync,
+    SyncPolicy::Osync,
+];
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Contrast {
+    /// Random accesses with sequential ones.
+    Pattern {
+        /// Share of reads, %.
+        read_percent: u8,
+    },
+    /// Writes with reads.
+    Direction {
+        /// Their pattern.
+        pattern: Pattern,
+    },
+    /// Each level of a factor of counts or sizes with its least one.
+    Ordered {
+        /// The factor.
+        factor: String,
+    },
+    /// One level of a factor with another.
+    Levels {
+        /// The factor.
+        factor: String,
+        /// The level that is compared with.
+        base: String,
+        /// The other level.
+        other: String,
+    },
+}
+
+/// What changes from one level to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// What is compared.
+    pub contrast: Contrast,
+    /// The quantity.
+    pub response: Response,
+    /// Factors whose levels tell the effects apart.
+    pub held: Vec<String>,
+    /// One per setting, and per level above the least where levels are ordered; in the order of the definition.
+    pub effects: Vec<Effect>,
+}
+
+/// A cell with its place among those of its run.
+type Cell<'a> = &'a CellAnalysis;
+
+/// The comparisons of one run, factor by factor. `run` is its place among several.
+pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
+    // Programs are compared size by size; see `equivalence.rs`.
+    if analysis
+        .cells
+        .iter()
+        .any(|cell| cell.cell.spec.runs_program())
+    {
+        return Vec::new();
+    }
+    let factors = analysis.factors.iter().enumerate();
+    let of_factor = |(place, factor): (usize, &String)| match factor.as_str() {
+        name if OTHERWISE.contains(&name) => Vec::new(),
+        "workload" => of_workload(analysis, run, place),
+        name if ORDERED.contains(&name) => ordered(analysis, run, place).into_iter().collect(),
+        _ => nominal(analysis, run, place),
+    };
+    factors.flat_map(of_factor).collect()
+}
+
+/// Random with sequential, by direction; writes with reads, by pattern.
+fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
+    let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
+    let is_random = |cell: Cell<'_>| cell.cell.trial().pattern == Pattern::Rand;
+    let reads: BTreeSet<u8> = measured().map(|c| c.cell.trial().read_percent).collect();
+    let by_pattern = reads.into_iter().rev().map(|read_percent| {
+        let of = |random: bool| {
+            let own = measured().filter(move |c| c.cell.trial().read_percent == read_percent);
+            own.filter(move |c| is_random(c) == random)
+        };
+        let pairs = pairs(analysis, of(false), of(true), |name| name == "workload");
+        (Contrast::Pattern { read_percent }, pairs)
+    });
+    let by_direction = [Pattern::Seq, Pattern::Rand].into_iter().map(|pattern| {
+        let of = |reads: u8| {
+            let own = measured().filter(move |c| c.cell.trial().read_percent == reads);
+            own.filter(move |c| is_random(c) == (pattern == Pattern::Rand))
+        };
+        // Reads do not heed the sync policy: they are measured with one of several.
+        let free = |name: &str| name == "workload" || name == "sync";
+        let pairs = pairs(analysis, of(100), of(0), free);
+        (Contrast::Direction { pattern }, pairs)
+    });
+    let (by_pattern, by_direction) = (by_pattern.collect(), by_direction.collect());
+    let mut all = family(analysis, run, factor, by_pattern);
+    all.extend(family(analysis, run, factor, by_direction));
+    all
+}
+
+fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison> {
+    let name = &analysis.factors[factor];
+    let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
+    let size = |cell: Cell<'_>| count(cell, name);
+    let least = measured().map(size).min()?;
+    let base = measured().filter(|cell| size(cell) == least);
+    let others = measured().filter(|cell| size(cell) > least);
+    let pairs = pairs(analysis, base, others, |other| other == name);
+    let contrast = Contrast::Ordered {
+        factor: name.clone(),
+    };
+    family(analysis, run, factor, vec![(contrast, pairs)]).pop()
+}
+
+/// The level of a factor whose levels are ordered, as a number.
+fn count(cell: &CellAnalysis, factor: &str) -> u64 {
+    let trial = cell.cell.trial();
+    match factor {
+        "skip" => trial.skip,
+        "threads" => trial.threads.into(),
+        "depth" => trial.depth.into(),
+        "ranks" => cell.ranks.as_ref().map_or(1, |ranks| ranks.ranks as u64),
+        _ => cell.ranks.as_ref().map_or(1, |ranks| ranks.hosts as u64),
+    }
+}
+
+/// Every level of a factor with its base, a comparison each.
+fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
+    let name = &analysis.factors[factor];
+    let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
+    let mut levels: Vec<&String> = Vec::new();
+    for level in measured().filter_map(|cell| cell.cell.levels.get(factor)) {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    let strictness = |level: &String| {
+        let policies = POLICIES.iter();
+        let named = policies.map(SyncPolicy::to_string);
+        named.into_iter().position(|policy| policy == *level)
+    };
+    if name == "sync" {
+        levels.sort_by_key(|level| strictness(level));
+    }
+    if let Some(place) = levels
+        .iter()
+        .position(|level| name == "pattern" && *level == "seq")
+    {
+        levels[..=place].rotate_right(1);
+    }
+    let Some((base, others)) = levels.split_first() else {
+        return Vec::new();
+    };
+    let of = |level: &String| {
+        let level = level.clone();
+        measured().filter(move |cell| cell.cell.levels.get(factor) == Some(&level))
+    };
+    let compare = |other: &&String| {
+        let contrast = Contrast::Levels {
+            factor: name.clone(),
+            base: (*base).clone(),
+            other: (*other).clone(),
+        };
+        let pairs = pairs(analysis, of(base), of(other), |own| own == name);
+        (contrast, pairs)
+    };
+    family(analysis, run, factor, others.iter().map(compare).collect())
+}
+
+/// Each of `others` with the cell of `base` that has the same levels of all factors but those that are `free`.
+fn pairs<'a>(
+    analysis: &Analysis,
+    base: impl Iterator<Item = Cell<'a>>,
+    others: impl Iterator<Item = Cell<'a>>,
+    free: impl Fn(&str) -> bool,
+) -> Pairs<'a> {
+    let key = |cell: Cell<'a>| -> Vec<&'a str> {
+        let levels = analysis.factors.iter().zip(&cell.cell.levels);
+        let bound = levels.filter(|(factor, _)| !free(factor));
+        bound.map(|(_, level)| level.as_str()).collect()
+    };
+    let base: Vec<(Vec<&str>, Cell<'a>)> = base.map(|cell| (key(cell), cell)).collect();
+    let partner = |other: Cell<'a>| {
+        let own = key(other);
+        let found = base.iter().find(|(key, _)| *key == own)?;
+        Some((found.1, other))
+    };
+    others.filter_map(partner).collect()
+}
+
+/// Pairs of cells: base and other.
+type Pairs<'a> = Vec<(Cell<'a>, Cell<'a>)>;
+
+/// Comparisons of one kind, whose intervals hold together. Those without a pair are left out.
+fn family(
+    analysis: &Analysis,
+    run: usize,
+    factor: usize,
+    all: Vec<(Contrast, Pairs<'_>)>,
+) -> Vec<Comparison> {
+    let confidence = confidence(all.iter().map(|(_, pairs)| pairs.len()).sum());
+    let compare =
+        |(contrast, pairs)| comparison(analysis, (run, factor), contrast, pairs, confidence);
+    all.into_iter().filter_map(compare).collect()
+}
+
+/// `None` where there is no pair.
+fn comparison(
+    analysis: &Analysis,
+    (run, factor): (usize, usize),
+    contrast: Contrast,
+    pairs: Pairs<'_>,
+    confidence: f64,
+) -> Option<Comparison> {
+    let level = |cell: Cell<'_>| cell.cell.levels.get(factor).cloned().unwrap_or_default();
+    let others = analysis
+        .factors
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != factor);
+    let varies = |(i, _): &(usize, &String)| {
+        let mut levels = pairs.iter().map(|(_, other)| other.cell.levels.get(*i));
+        let first = levels.next();
+        levels.any(|level| Some(level) != first)
+    };
+    let held: Vec<(usize, &String)> = others.filter(varies).collect();
+    let effects = pairs.iter().filter_map(|(base, other)| {
+        let estimate = within_run(base, other, confidence)?;
+        let id = |cell: Cell<'_>| CellId {
+            run,
+            cell: cell.cell.id,
+        };
+        let at = held.iter().map(|(i, factor)| {
+            let level = other.cell.levels.get(*i).cloned();
+            ((*factor).clone(), level.unwrap_or_default())
+        });
+        effect(
+            analysis.response,
+            (base, other),
+            (id(base), id(other)),
+            (level(base), level(other)),
+            at.collect(),
+            estimate,
+        )
+    });
+    let effects: Vec<Effect> = effects.collect();
+    (!effects.is_empty()).then(|| Comparison {
+        contrast,
+        response: analysis.response,
+        held: held.into_iter().map(|(_, factor)| factor.clone()).collect(),
+        effects,
+    })
+}
+
+fn effect(
+    response: Response,
+    (base, other): (Cell<'_>, Cell<'_>),
+    ids: (CellId, CellId),
+    levels: (String, String),
+    held: Vec<(String, String)>,
+    estimate: Estimate,
+) -> Option<Effect> {
+    let (difference, doubts) = judge(&estimate, (base, other), response);
+    Some(Effect {
+        base: ids.0,
+        other: ids.1,
+        levels,
+        held,
+        medians: (base.response?.median, other.response?.median),
+        estimate,
+        difference,
+        doubts,
+    })
+}
+
+/// Random with sequential accesses where each was measured by a run of its own on the same target, with the same settings in all
+/// else: a comparison for each share of reads.
+pub fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
+    let cells = runs.iter().enumerate().flat_map(|(place, run)| {
+        let measured = run.cells.iter().filter(|cell| {
+            !cell.values.is_empty()
+                && !cell.cell.spec.has_groups()
+                && !cell.cell.spec.runs_program()
+        });
+        measured.map(move |cell| (place, *run, cell))
+    });
+    let of_pattern = |pattern: Pattern| {
+        let own = cells.clone();
+        own.filter(move |(.., cell)| cell.cell.trial().pattern == pattern)
+    };
+    let sequential: Vec<_> = of_pattern(Pattern::Seq)
+        .map(|one| (settings_but_pattern(one.2), one))
+        .collect();
+    let mut all: Vec<Found<'_>> = Vec::new();
+    for random in of_pattern(Pattern::Rand) {
+        let own = settings_but_pattern(random.2);
+        let partner = sequential.iter().find(|(settings, (run, analysis, _))| {
+            *settings == own
+                && *run != random.0
+                && analysis.target == random.1.target
+                && analysis.response == random.1.response
+        });
+        if let Some((_, base)) = partner {
+            all.push((*base, random));
+        }
+    }
+    let reads: BTreeSet<u8> = all
+        .iter()
+        .map(|(_, (.., c))| c.cell.trial().read_percent)
+        .collect();
+    let confidence = confidence(all.len());
+    let of = |read_percent: u8| {
+        let own = all
+            .iter()
+            .filter(|(_, (.., c))| c.cell.trial().read_percent == read_percent);
+        of_pairs(
+            Contrast::Pattern { read_percent },
+            &own.copied().collect::<Vec<_>>(),
+            confidence,
+        )
+    };
+    reads.into_iter().rev().filter_map(of).collect()
+}
+
+/// A cell with its run and the place of that.
+type OfRun<'a> = (usize, &'a Analysis, Cell<'a>);
+/// The base and the other.
+type Found<'a> = (OfRun<'a>, OfRun<'a>);
+
+fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<Comparison> {
+    let response = pairs.first()?.0.1.response;
+    // What tells the pairs apart, in the order of the settings.
+    let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();
+    let varying: Vec<_> = SETTINGS
+        .iter()
+        .filter(|setting| {
+            let mut values = pairs.iter().map(|pair| setting.get(&spec(pair)));
+            let first = values.next();
+            setting.name != "pattern" && values.any(|value| Some(value) != first)
+        })
+        .collect();
+    let effects = pairs.iter().filter_map(|pair| {
+        let ((base_run, _, base), (run, _, other)) = pair;
+        let estimate = across_runs(base, other, confidence)?;
+        let held = varying
+            .iter()
+            .map(|setting| (setting.name.to_owned(), setting.get(&spec(pair))));
+        let id = |run: &usize, cell: Cell<'_>| CellId {
+            run: *run,
+            cell: cell.cell.id,
+        };
+        effect(
+            response,
+            (base, other),
+            (id(base_run, base), id(run, other)),
+            ("seq".to_owned(), "rand".to_owned()),
+            held.collect(),
+            estimate,
+        )
+    });
+    let effects: Vec<Effect> = effects.collect();
+    (!effects.is_empty()).then(|| Comparison {
+        contrast,
+        response,
+        held: varying
+            .iter()
+            .map(|setting| setting.name.to_owned())
+            .collect(),
+        effects,
+    })
+}
+
+/// The settings of a cell but for its pattern, as text.
+fn settings_but_pattern(cell: &CellAnalysis) -> String {
+    let own = SETTINGS
+        .iter()
+        .filter(|setting| !matches!(setting.name, "pattern" | "workload"));
+    let values: Vec<String> = own.map(|setting| setting.get(&cell.cell.spec)).collect();
+    values.join("\n")
+}

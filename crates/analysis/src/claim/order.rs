@@ -1,0 +1,145 @@
+//! Which claims a page begins with.
+
+use super::best::Best;
+use super::comparison::{Comparison, Contrast};
+use super::effect::{Difference, Effect, MARGIN};
+use super::{Claim, Standing};
+
+/// Most claims that a page begins with.
+pub const HEADLINES_MAX: usize = 5;
+
+/// What a claim is to the reader; the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// A difference, or the best size of an access: it decides what to choose.
+    Effect,
+    /// The best size in each of several settings, in which the question was another one.
+    BestInSettings,
+    /// A limit that changes a decision.
+    Limit,
+    /// Levels that are equivalent.
+    Equivalence,
+    /// Nothing was found, or nothing can be told: no news.
+    Nothing,
+}
+
+impl Claim {
+    /// What it is to the reader.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Comparison(comparison) => comparison.role(),
+            Self::Best(curves) if curves.iter().any(Best::shows) => match self.runs().len() {
+                1 if curves.len() > 1 => Role::BestInSettings,
+                _ => Role::Effect,
+            },
+            Self::Best(_) => Role::Nothing,
+            Self::LongTail(_) => Role::Limit,
+        }
+    }
+
+    /// How much it matters among claims of its role: the natural logarithm of the greatest ratio that its interval allows no
+    /// smaller one than.
+    pub fn size(&self) -> f64 {
+        match self {
+            Self::Comparison(comparison) => {
+                comparison.shown().map(Effect::size).fold(0.0, f64::max)
+            }
+            Self::Best(curves) => curves.iter().map(spread).fold(0.0, f64::max),
+            Self::LongTail(tail) => tail.interval.0.ln(),
+        }
+    }
+}
+
+impl Comparison {
+    /// Effects in which one side is higher.
+    pub fn shown(&self) -> impl Iterator<Item = &Effect> {
+        let all = self.effects.iter();
+        all.filter(|one| matches!(one.difference, Difference::Higher | Difference::Lower))
+    }
+
+    /// Effects of one kind.
+    pub fn of(&self, difference: Difference) -> impl DoubleEndedIterator<Item = &Effect> {
+        self.effects
+            .iter()
+            .filter(move |one| one.difference == difference)
+    }
+
+    fn role(&self) -> Role {
+        if self.shown().next().is_some() {
+            Role::Effect
+        } else if self.of(Difference::Equivalent).next().is_some() {
+            Role::Equivalence
+        } else {
+            Role::Nothing
+        }
+    }
+
+    /// Whether it is about what makes a workload more parallel or its steps longer.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self.contrast, Contrast::Ordered { .. })
+    }
+}
+
+impl Effect {
+    /// The logarithm of the least ratio, of either sign, that the interval allows; 0 where it holds 1.
+    pub fn size(&self) -> f64 {
+        let Some((low, high)) = self.estimate.interval else {
+            return 0.0;
+        };
+        low.ln().max(-high.ln()).max(0.0)
+    }
+}
+
+/// The logarithm of the least ratio between the best size and the worst one.
+fn spread(best: &Best) -> f64 {
+    let worse = best
+        .candidates
+        .iter()
+        .filter(|one| one.standing == Standing::Worse);
+    let sizes = worse.filter_map(|one| {
+        let (low, high) = one.of_best?.interval?;
+        Some(low.ln().max(-high.ln()))
+    });
+    sizes.fold(0.0, f64::max)
+}
+
+/// The claims that show something, the weightiest first, and those that show nothing.
+pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
+    let (mut news, nothing): (Vec<&Claim>, Vec<&Claim>) = claims
+        .iter()
+        .partition(|claim| claim.role() < Role::Nothing);
+    news.sort_by(|a, b| a.role().cmp(&b.role()).then(b.size().total_cmp(&a.size())));
+    (news, nothing)
+}
+
+/// The claims that a page begins with, the weightiest first: at most five, none that shows nothing, no effect within the margin, and
+/// of one kind about the same runs one.
+pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
+    let mut chosen: Vec<&Claim> = Vec::new();
+    let decides = |claim: &Claim| claim.role() != Role::Effect || claim.size() > MARGIN.ln_1p();
+    for claim in ordered(claims).0.into_iter().filter(|claim| decides(claim)) {
+        let is_alike =
+            |other: &&Claim| other.kind() == claim.kind() && other.runs() == claim.runs();
+        if !chosen.iter().any(is_alike) {
+            chosen.push(claim);
+        }
+    }
+    chosen.truncate(HEADLINES_MAX);
+    chosen
+}
+
+impl Claim {
+    /// Claims of one kind share it: the name of the kind, and the factor that is compared.
+    pub fn kind(&self) -> (&'static str, &str) {
+        match self {
+            Self::Comparison(Comparison { contrast, .. }) => match contrast {
+                Contrast::Pattern { .. } => ("random-against-sequential", ""),
+                Contrast::Direction { .. } => ("writes-against-reads", ""),
+                Contrast::Ordered { factor } => ("scaling", factor),
+                Contrast::Levels { factor, .. } => ("levels", factor),
+            },
+            Self::Best(_) => ("best-size", ""),
+            Self::LongTail(_) => ("long-tail", ""),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A comparison in many settings, as a table.
+
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
+use iolab_workload::quantity::significant;
+
+use crate::findings::words::margin;
+
+use crate::layout::{self, Column, none, wrapped};
+
+/// Settings that a sentence can describe; more make a table.
+const SENTENCE_MAX: usize = 3;
+
+/// The comparisons of a run that show a difference, and have more settings than a sentence can describe.
+pub fn tabled(analysis: &Analysis) -> Vec<Comparison> {
+    let mut all = comparisons(analysis, 0);
+    all.retain(|one| one.effects.len() > SENTENCE_MAX && one.shown().next().is_some());
+    all
+}
+
+/// The table for a terminal of `width` columns, with its caption.
+pub fn text(comparison: &Comparison, width: u16) -> String {
+    wrapped(&caption(comparison), width) + &layout::text(columns(comparison), width)
+}
+
+/// What the table shows.
+pub(crate) fn caption(comparison: &Comparison) -> String {
+    let response = comparison.response;
+    let unit = match response.is_time() {
+        true => String::new(),
+        false => format!(" ({})", response.unit()),
+    };
+    let n = comparison.effects.len();
+    let blocks = comparison
+        .effects
+        .iter()
+        .all(|one| one.estimate.blocks.is_some());
+    let how = match blocks {
+        true => "ratio within the blocks that both share",
+        false => "ratio of medians",
+    };
+    format!(
+        "{response}{unit}, {}: medians of both, and {how}, new over base; the {n} intervals hold together in 95 %",
+        subject(&comparison.contrast)
+    )
+}
+
+/// `random over sequential reads`, `threads`.
+fn subject(contrast: &Contrast) -> String {
+    match contrast {
+        Contrast::Pattern { read_percent } => {
+            format!("random over sequential {}", accesses(*read_percent))
+        }
+        Contrast::Direction { pattern } => match pattern {
+            iolab_workload::trial::Pattern::Seq => "sequential writes over reads".to_owned(),
+            _ => "random writes over reads".to_owned(),
+        },
+        Contrast::Ordered { factor } => format!("each {factor} over the least"),
+        Contrast::Levels {
+            factor,
+            base,
+            other,
+        } => format!("{factor}={other} over {factor}={base}"),
+    }
+}
+
+fn accesses(read_percent: u8) -> String {
+    match read_percent {
+        100 => "reads".to_owned(),
+        0 => "writes".to_owned(),
+        reads => format!("accesses ({reads} % reads)"),
+    }
+}
+
+/// One row per setting.
+pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
+    let column = |heading: &str, dispensable, value: &dyn Fn(&Effect) -> String| {
+        Column::new(heading, dispensable, comparison.effects.iter().map(value))
+    };
+    let value = |median: f64| match comparison.response.is_time() {
+        true => comparison.response.format(median),
+        false => significant(median),
+    };
+    let held = comparison.held.iter().enumerate();
+    let mut columns: Vec<Column> = held
+        .map(|(i, name)| {
+            column(name, 0, &|one| {
+                let level = one.held.get(i);
+                level.map_or_else(none, |(_, level)| level.clone())
+            })
+        })
+        .collect();
+    if let Contrast::Ordered { factor } = &comparison.contrast {
+        columns.push(column(factor, 0, &|one| {
+            format!("{} over {}", one.levels.1, one.levels.0)
+        }));
+    }
+    columns.extend([
+        column("new", 1, &|one| value(one.medians.1)),
+        column("base", 1, &|one| value(one.medians.0)),
+        column("ratio", 0, &|one| significant(one.estimate.ratio)),
+        column("95 % interval", 0, &|one| {
+            one.estimate.interval.map_or_else(none, |(low, high)| {
+                format!("{} to {}", significant(low), significant(high))
+            })
+        }),
+        column("shown", 2, &|one| shown(comparison, one)).left(),
+    ]);
+    columns
+}
+
+fn shown(comparison: &Comparison, effect: &Effect) -> String {
+    let is_time = comparison.response.is_time();
+    match effect.difference {
+        Difference::Higher if is_time => "longer".to_owned(),
+        Difference::Lower if is_time => "shorter".to_owned(),
+        Difference::Higher => "higher".to_owned(),
+        Difference::Lower => "lower".to_owned(),
+        Difference::Equivalent => format!("equal within {}", margin()),
+        Difference::NotFound => "no difference found".to_owned(),
+        Difference::CannotTell if effect.doubts.is_empty() => "too few trials".to_owned(),
+        Difference::CannotTell => "cannot tell".to_owned(),
+    }
+}

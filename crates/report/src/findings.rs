@@ -1,0 +1,199 @@
+//! iolab-findings: what was found, in plain sentences: one rule, one function, from the analysis alone.
+//!
+//! Files to begin with: `rule.rs` what a rule is, `lib.rs` the topics in their order, one file a topic with its rules
+//! and functions, `digest.rs` what several runs mean for a decision (`trust.rs` how far to trust them, `digest/`
+//! findings by weight, merged).
+
+mod agreement;
+mod conclusion;
+mod concurrency;
+pub mod digest;
+mod disturbance;
+pub mod interpretation;
+mod limits;
+mod peers;
+mod precision;
+mod preparation;
+mod programs;
+mod ranks;
+mod rate;
+mod rule;
+mod run;
+mod series_tests;
+mod shape;
+mod tail;
+mod timeline;
+mod together;
+pub mod trust;
+mod verified;
+pub mod words;
+
+pub use agreement::{agreement, overall, tally};
+pub use conclusion::conclusion;
+pub use concurrency::{concurrency, exceeds_ceiling, queued};
+pub use disturbance::{
+    cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
+    suspended, write_back_owed,
+};
+use iolab_stats::Ratio;
+use iolab_workload::quantity::significant;
+pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
+pub use peers::{gaps, peers};
+pub use precision::below_precision;
+pub use preparation::untouched_buffers;
+pub use programs::programs;
+pub use ranks::{caches_kept, imbalance, stragglers};
+pub use rate::{load, rate_not_held};
+pub(crate) use rule::Says;
+pub use rule::{FindingKind, Rule};
+pub use run::{a_model, failed_trials, not_the_device, unfinished};
+pub use series_tests::{dependence, drift, steady, two_groups};
+pub(crate) use series_tests::{dependent_cells, drifting_cells};
+pub use shape::fixed_costs;
+pub use tail::tail_unknown;
+pub use timeline::{level_over_run, level_within_trials};
+pub use together::shared_limit;
+pub use verified::verified;
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{self, Claim};
+use iolab_record::ServedBy;
+use iolab_workload::quantity::format_percent;
+
+/// One sentence or two, and the rule that wrote them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Rule,
+    /// What was found.
+    pub text: String,
+}
+
+/// What is said of one run, topic by topic.
+const TOPICS: &[&[Says]] = &[
+    run::STATUS,
+    verified::SAYS,
+    peers::SAYS,
+    run::ORIGIN,
+    disturbance::SAYS,
+    rate::HELD,
+    concurrency::SAYS,
+    rate::LOADS,
+    shape::SAYS,
+    preparation::SAYS,
+    ranks::SAYS,
+    together::SAYS,
+    programs::SAYS,
+    timeline::SAYS,
+    series_tests::SAYS,
+    precision::SAYS,
+    tail::UNKNOWN,
+    run::FAILURES,
+];
+
+/// All that can be said of one run: what it shows, the weightiest first; what limits it; and last what it does not show.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let claims = claim::claims(&[analysis]);
+    let (shown, not) = claim::ordered(&claims);
+    let said = |claims: Vec<&Claim>| {
+        let texts = claims
+            .into_iter()
+            .map(|one| words::finding(one, &[analysis]));
+        texts.collect::<Vec<Finding>>()
+    };
+    let rules = TOPICS.iter().copied().flatten();
+    let (results, others): (Vec<Finding>, Vec<Finding>) = rules
+        .flat_map(|says| says(analysis))
+        .partition(|finding| finding.rule.kind == FindingKind::Result);
+    [
+        results,
+        said(shown),
+        others,
+        words::nothings(&not, &[analysis]),
+    ]
+    .concat()
+}
+
+/// What several runs show together.
+pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
+    let analyses: Vec<&Analysis> = analyses.into_iter().collect();
+    let mut findings = random_across_runs(&analyses);
+    if analyses.len() > 1 {
+        findings.extend(choices(&analyses));
+    }
+    findings
+}
+
+/// What random costs against sequential, where each was measured by a run of its own.
+pub fn random_across_runs(analyses: &[&Analysis]) -> Vec<Finding> {
+    let all = claim::random_across_runs(analyses).into_iter();
+    let claims = all.map(Claim::Comparison);
+    claims.map(|one| words::finding(&one, analyses)).collect()
+}
+
+/// Which settings to choose.
+pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
+    let all = claim::choices(analyses);
+    all.iter()
+        .filter_map(|one| words::choice(one, analyses))
+        .collect()
+}
+
+/// Says in brackets where the bytes came from, unless it was the device.
+fn origin(cell: &CellAnalysis) -> String {
+    let Some(served) = cell.served.as_ref().filter(|s| !s.is_target()) else {
+        return String::new();
+    };
+    let what = match served.unanimous() {
+        Some(ServedBy::PageCache) => "page cache",
+        Some(ServedBy::NotStorage) => "not storage",
+        Some(ServedBy::Unknown) => "of unknown origin",
+        Some(other) => return format!(" [{other}]"),
+        None => return format!(" [{served}]"),
+    };
+    format!(" [{what}]")
+}
+
+/// `3 of 16 cells`.
+fn cells_of(n: usize, analysis: &Analysis) -> String {
+    match analysis.cells.len() {
+        1 if n == 1 => "The only cell".to_owned(),
+        all if n == all => "All cells".to_owned(),
+        all => format!("{n} of {all} cells"),
+    }
+}
+
+/// `3 of 16 cells`, in the middle of a sentence.
+fn within(n: usize, analysis: &Analysis) -> String {
+    let text = cells_of(n, analysis);
+    match text.strip_prefix("The only") {
+        Some(rest) => format!("the only{rest}"),
+        None => text.replacen("All", "all", 1),
+    }
+}
+
+fn has(n: usize) -> &'static str {
+    if n == 1 { "has" } else { "have" }
+}
+
+/// The text with its first letter made a capital.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
+/// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`, with words between the two.
+fn format_ratio(ratio: &Ratio, words: &str) -> String {
+    let interval = match ratio.interval {
+        Some(i) => format!(
+            "{} interval {} to {}",
+            format_percent(i.confidence),
+            significant(i.low),
+            significant(i.high)
+        ),
+        None => "too few trials for an interval".to_owned(),
+    };
+    format!("{}{words} ({interval})", significant(ratio.ratio))
+}

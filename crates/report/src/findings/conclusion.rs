@@ -1,0 +1,94 @@
+//! A run in one line that can be pasted.
+
+use std::collections::BTreeSet;
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_record::RunStatus;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::settings::cell_label;
+
+/// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
+/// `None` where nothing was measured.
+pub fn conclusion(analysis: &Analysis) -> Option<String> {
+    let measured = || analysis.cells.iter().filter(|cell| cell.response.is_some());
+    let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
+    let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)))?;
+    let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)))?;
+    let response = analysis.response;
+    let value = |cell: &CellAnalysis| {
+        let place = match analysis.factors.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", cell_label(&analysis.factors, &cell.cell.levels)),
+        };
+        format!("{}{place}", response.format(median(cell)))
+    };
+    let answer = match least.cell.id == most.cell.id {
+        true => {
+            let precision = least.precision;
+            let within =
+                precision.map_or_else(String::new, |p| format!(" +/- {}", format_percent(p)));
+            value(least) + &within
+        }
+        false => format!("{} to {}", value(least), value(most)),
+    };
+    Some(format!(
+        "{} on {}: {response} {answer}{}{}",
+        analysis.experiment,
+        analysis.target,
+        source(measured()),
+        doubts(analysis)
+    ))
+}
+
+/// `, from the device`.
+fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
+    let sources = cells.filter(|cell| !cell.cell.spec.runs_program());
+    let sources: BTreeSet<String> = sources
+        .filter_map(|cell| cell.served.as_ref().map(ToString::to_string))
+        .collect();
+    let mut sources = sources.into_iter();
+    match (sources.next().as_deref(), sources.next()) {
+        (None, _) => String::new(),
+        (Some("model"), None) => ", computed by a model".to_owned(),
+        (Some("device"), None) => ", from the device".to_owned(),
+        (Some(only), None) => format!(", served by: {only}"),
+        _ => ", from several sources".to_owned(),
+    }
+}
+
+/// What a reader of the line has to know: how many cells were disturbed, have no interval or missed the goal.
+fn doubts(analysis: &Analysis) -> String {
+    let all = analysis.cells.len();
+    let count =
+        |is: &dyn Fn(&CellAnalysis) -> bool| analysis.cells.iter().filter(|c| is(c)).count();
+    let disturbs = |cell: &CellAnalysis| {
+        let mut cautions = cell.flags.iter().filter_map(|flag| flag.caution());
+        cautions.any(|caution| caution.disturbs)
+    };
+    let imprecise =
+        |cell: &CellAnalysis| cell.precision.is_some_and(|p| p > analysis.precision_goal);
+    let parts = [
+        (count(&|cell| cell.response.is_none()), "not measured"),
+        (count(&disturbs), "disturbed"),
+        (
+            count(&|cell| cell.response.is_some() && cell.precision.is_none()),
+            "without an interval",
+        ),
+        (count(&imprecise), "less precise than asked"),
+    ];
+    let mut words: Vec<String> = parts
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| match all {
+            1 => what.to_owned(),
+            _ => format!("{n} of {all} cells {what}"),
+        })
+        .collect();
+    if analysis.status != RunStatus::Done {
+        words.insert(0, "the run did not finish".to_owned());
+    }
+    match words.is_empty() {
+        true => String::new(),
+        false => format!("; {}", words.join(", ")),
+    }
+}

@@ -1,0 +1,131 @@
+//! What limits the numbers of several runs, a few words each.
+
+use iolab_workload::trial::CacheState;
+
+use crate::findings::{dependent_cells, drifting_cells};
+use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
+use iolab_record::RunStatus;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::units::format_size;
+
+/// A limit of the numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caveat {
+    /// In words, without a full stop.
+    pub text: String,
+    /// Cells that it is about; 0 where it is about all of them.
+    pub cells: usize,
+}
+
+/// All caveats of these runs, the worst first.
+pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let mut caveats = unfinished(analyses);
+    caveats.extend(flagged(analyses));
+    caveats.extend(unsteady(analyses));
+    caveats.extend(imprecise(analyses));
+    caveats.extend(not_measured(analyses));
+    caveats
+}
+
+/// A caveat about so many cells; `None` where there are none.
+fn about(cells: usize, text: impl Into<String>) -> Option<Caveat> {
+    (cells > 0).then(|| Caveat {
+        text: text.into(),
+        cells,
+    })
+}
+
+/// One about a run as a whole.
+fn of_run(text: String) -> Caveat {
+    Caveat { text, cells: 0 }
+}
+
+fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let unfinished = analyses.iter().filter(|a| a.status != RunStatus::Done);
+    unfinished
+        .map(|a| of_run(format!("{} did not finish", a.experiment)))
+        .collect()
+}
+
+fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let flags = Flag::ALL.iter();
+    let mut cautions: Vec<(Caution, &Flag)> = flags
+        .filter_map(|flag| Some((flag.caution()?, flag)))
+        .collect();
+    cautions.sort_by_key(|(caution, _)| caution.rank);
+    let raised = cautions.into_iter().filter_map(|(caution, flag)| {
+        about(
+            count(analyses, |cell| cell.flags.contains(flag)),
+            caution.words,
+        )
+    });
+    raised.collect()
+}
+
+/// Levels, groups and trends among the trials.
+fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let shifted = analyses.iter().filter(|a| !a.timeline.over_run.is_empty());
+    let mut caveats: Vec<Caveat> = shifted
+        .map(|a| {
+            of_run(format!(
+                "throughput changed its level during {}",
+                a.experiment
+            ))
+        })
+        .collect();
+    let bimodal = count(analyses, |cell| cell.series_tests.modes.is_some());
+    caveats.extend(about(bimodal, "two groups of trials"));
+    let trends = analyses
+        .iter()
+        .map(|a| drifting_cells(a).len() + dependent_cells(a).len());
+    caveats.extend(about(
+        trends.sum(),
+        "trials that drift or depend on each other, so that intervals are too narrow",
+    ));
+    caveats
+}
+
+/// Intervals and quantiles that rest on too little.
+fn imprecise(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let wide = analyses.iter().map(|a| {
+        let wide = |c: &&CellAnalysis| c.precision.is_some_and(|p| p > a.precision_goal);
+        a.cells.iter().filter(wide).count()
+    });
+    let goals = analyses.iter().map(|a| a.precision_goal);
+    let goal = format_percent(goals.fold(0.0, f64::max));
+    let short = count(analyses, |cell| {
+        cell.latency.is_some() && cell.tail.is_none()
+    });
+    let wide = about(
+        wide.sum(),
+        format!("intervals wider than the goal of {goal}"),
+    );
+    let short = about(
+        short,
+        "too few requests for a p99, which is close to the maximum",
+    );
+    wide.into_iter().chain(short).collect()
+}
+
+fn count(analyses: &[&Analysis], is: impl Fn(&CellAnalysis) -> bool) -> usize {
+    let cells = analyses.iter().flat_map(|a| &a.cells);
+    cells.filter(|cell| is(cell)).count()
+}
+
+/// What none of the runs asked: load, cache, larger regions.
+fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
+    let requests = |a: &&&Analysis| a.response != Response::Elapsed;
+    let cells = || {
+        let own = analyses.iter().filter(requests).flat_map(|a| &a.cells);
+        own.filter(|cell| cell.n > 0 && !cell.cell.spec.runs_program())
+    };
+    let region = cells().map(|cell| cell.cell.trial().region).max()?;
+    let mut parts = vec![format!("regions above {}", format_size(region))];
+    if cells().all(|cell| cell.cell.trial().cache == CacheState::Direct) {
+        parts.push("the page cache".to_owned());
+    }
+    if cells().all(|cell| cell.cell.trial().rate.is_none()) {
+        parts.push("response time at a given load (--rate)".to_owned());
+    }
+    Some(of_run(format!("not measured: {}", parts.join(", "))))
+}

@@ -1,0 +1,284 @@
+//! What the reader must know of the disturbance: other traffic, read-ahead, split requests, CPU, sleep, write-back.
+
+use super::rule::DEVICE_REQUESTS;
+use super::{Finding, Rule, Says, cells_of, within};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Split, TrialGroup};
+use iolab_record::ServedBy;
+use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::settings::cell_label;
+use iolab_workload::trial::SyncPolicy;
+
+pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
+    "other-traffic",
+    "the device's counters beyond iolab's own bytes, over all trials of a cell",
+);
+pub(crate) const READ_AHEAD: Rule = Rule::doubt(
+    "read-ahead",
+    "bytes fetched by the process's account, over bytes read",
+);
+pub(crate) const REQUESTS_IN_PIECES: Rule = Rule::doubt("requests-in-pieces", DEVICE_REQUESTS);
+pub(crate) const WRITE_BACK_OWED: Rule = Rule::doubt(
+    "write-back-owed",
+    "an fdatasync that was timed after each trial",
+);
+pub(crate) const NOT_DURABLE: Rule =
+    Rule::limit("not-durable", "the sync policy of each cell that writes");
+pub(crate) const CPU_CONTENDED: Rule = Rule::doubt(
+    "cpu-contended",
+    "pressure stall information and steal time, over all trials of a cell",
+);
+pub(crate) const CPU_QUOTA: Rule = Rule::doubt(
+    "cpu-quota",
+    "the time in which the control group had used up its quota, in each trial",
+);
+pub(crate) const SUSPENDED: Rule = Rule::doubt(
+    "suspended",
+    "the clock that counts sleep against the one that does not, in each trial",
+);
+pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQUESTS);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[
+    suspended,
+    other_traffic,
+    cpu_contended,
+    cpu_quota,
+    requests_split,
+    requests_in_pieces,
+    read_ahead,
+    write_back_owed,
+    not_durable,
+];
+
+/// Cells with a flag, and the one of them in which a quantity is greatest.
+fn worst<'a>(
+    analysis: &'a Analysis,
+    flag: Flag,
+    quantity: impl Fn(&CellDisturbance) -> Option<f64>,
+) -> Option<(usize, &'a CellAnalysis, f64)> {
+    let flagged = analysis.cells.iter().filter(|c| c.flags.contains(&flag));
+    let of = |cell: &'a CellAnalysis| (cell, quantity(&cell.disturbance).unwrap_or(0.0));
+    let cells: Vec<_> = flagged.map(of).collect();
+    let (cell, value) = cells.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((cells.len(), cell, *value))
+}
+
+/// ` at bs=4KiB`; nothing where there is no factor.
+fn at(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    if analysis.factors.is_empty() {
+        return String::new();
+    }
+    format!(" at {}", cell_label(&analysis.factors, &cell.cell.levels))
+}
+
+/// Traffic on the device that was not iolab's.
+pub fn other_traffic(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::OtherTraffic, |c| c.others) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{} shared the device: up to {} of the bytes that it carried were not iolab's{}. Other programs or the file system cause that; 'pidstat -d' lists them. Measure again when the device is idle.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    OTHER_TRAFFIC.one(text)
+}
+
+/// Reads for which the kernel fetched more than was asked.
+pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, ratio)) = worst(analysis, Flag::ReadAhead, |c| c.read_ahead) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{}: the kernel read ahead, and fetched up to {} times the requested bytes{}. The device was faster than this throughput; --direct measures it without the page cache.",
+        cells_of(n, analysis),
+        significant(ratio),
+        at(analysis, cell),
+    );
+    READ_AHEAD.one(text)
+}
+
+/// Cells named one by one in a sentence; more would bury it.
+const NAMED_MAX: usize = 4;
+
+/// Trials of one cell that fall into two groups by how their requests reached the device.
+pub fn requests_split(analysis: &Analysis) -> Vec<Finding> {
+    let response = analysis.response;
+    let telling = |matters: bool, meaning: &str| {
+        let cells: Vec<(&CellAnalysis, Split)> = analysis
+            .cells
+            .iter()
+            .filter_map(|c| Some((c, c.disturbance.split.filter(|s| s.matters() == matters)?)))
+            .collect();
+        let named: Vec<String> = cells
+            .iter()
+            .take(NAMED_MAX)
+            .map(|(cell, split)| groups(analysis, cell, *split))
+            .collect();
+        let rest = match cells.len() - named.len() {
+            0 => String::new(),
+            n => format!("; and in {n} more cells"),
+        };
+        let text = format!(
+            "The kernel split the same requests in different ways{}{rest}. {meaning}",
+            named.join(";"),
+        );
+        (!cells.is_empty()).then_some(Finding {
+            rule: REQUESTS_SPLIT,
+            text,
+        })
+    };
+    let two_values = format!(
+        "The {response} of such a cell is bimodal, usually because its buffer is fragmented in physical memory. --set buffer_memory=contiguous avoids that."
+    );
+    let one_value = "The medians of such trials lie within 5 % of each other.";
+    [telling(true, &two_values), telling(false, one_value)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// ` at bs=1MiB: 1.00 device I/Os per request in 7 trials (1454 MB/s), 2.61 in 2 trials (627 MB/s)`.
+fn groups(analysis: &Analysis, cell: &CellAnalysis, split: Split) -> String {
+    let trials = |group: TrialGroup| {
+        let value = analysis.response.format(group.response);
+        format!("in {} trials ({value})", group.trials)
+    };
+    format!(
+        "{}: {} device I/Os per request {}, {} {}",
+        at(analysis, cell),
+        significant(split.whole.ios_per_request),
+        trials(split.whole),
+        significant(split.pieces.ios_per_request),
+        trials(split.pieces),
+    )
+}
+
+/// Requests that reach the device in pieces in every trial, which is as it should be above the device's limit.
+pub fn requests_in_pieces(analysis: &Analysis) -> Vec<Finding> {
+    let cells: Vec<&CellAnalysis> = analysis
+        .cells
+        .iter()
+        .filter(|c| c.disturbance.is_in_pieces() && c.disturbance.split.is_none())
+        .collect();
+    let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request.unwrap_or(1.0);
+    let by_ios = |a: &&&CellAnalysis, b: &&&CellAnalysis| ios(a).total_cmp(&ios(b));
+    let Some(most) = cells.iter().max_by(by_ios) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{}: requests reached the device in pieces, up to {} device I/Os per request{}. The cause is a limit of the device (device_request_max_kib, device_segments_max) or the memory of the buffers.",
+        cells_of(cells.len(), analysis),
+        significant(ios(most)),
+        at(analysis, most),
+    );
+    REQUESTS_IN_PIECES.one(text)
+}
+
+/// Buffered writes that were not on the device when the clock stopped.
+pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::WriteBackOwed, |c| c.owed) else {
+        return Vec::new();
+    };
+    let after = cell
+        .disturbance
+        .owed_sync_ns
+        .map_or_else(String::new, format_ns);
+    let text = format!(
+        "{} left writes in the page cache at the end of the timed span: making them durable took up to another {} of that span{} ({after}). The results exclude that time; --set sync=end includes it.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    WRITE_BACK_OWED.one(text)
+}
+
+/// CPU time that iolab was not allowed.
+pub(crate) fn cpu_quota(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, share)) = worst(analysis, Flag::CpuQuota, |c| c.quota_wait) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "The CPU quota of its control group held iolab back in {}: up to {} of the time of all CPUs was spent waiting for the next period{}. These numbers are those of the quota, not of the storage; raise it (cpu.max, docker --cpus, limits.cpu) and measure again.",
+        within(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+    );
+    CPU_QUOTA.one(text)
+}
+
+/// Writes to storage that no trial made durable; those that are owed as write-back were told of.
+pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
+    let unsynced = |cell: &&CellAnalysis| {
+        let asked = &cell.cell;
+        let served = cell.served.as_ref();
+        asked.program().is_none()
+            && asked.trial().read_percent < 100
+            && asked.trial().sync == SyncPolicy::None
+            && served.is_some_and(|served| !served.any(ServedBy::NotStorage))
+            && !cell.flags.contains(&Flag::WriteBackOwed)
+    };
+    match analysis.cells.iter().filter(unsynced).count() {
+        0 => Vec::new(),
+        n => NOT_DURABLE.one(format!(
+                "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.",
+                cells_of(n, analysis),
+            ),
+        ),
+    }
+}
+
+/// CPU time that others took.
+pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
+    let Some((n, cell, _)) = worst(analysis, Flag::CpuContended, |c| {
+        Some(c.cpu_stall.unwrap_or(0.0) + c.steal.unwrap_or(0.0))
+    }) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use fewer threads than CPUs.",
+        cells_of(n, analysis),
+        match at(analysis, cell) {
+            at if at.is_empty() => at,
+            at => format!(", most{at}"),
+        },
+        contention(&cell.disturbance),
+    );
+    CPU_CONTENDED.one(text)
+}
+
+/// What took the CPU time, in words.
+fn contention(around: &CellDisturbance) -> String {
+    let percent = |share: f64, what: &str| format!("{} {what}", format_percent(share));
+    let parts = [
+        around
+            .cpu_wait()
+            .map(|share| percent(share, "of the time some task waited for a CPU")),
+        around.preempted().map(|n| {
+            format!(
+                "each worker was preempted {} times per second",
+                significant(n)
+            )
+        }),
+        around
+            .stolen()
+            .map(|share| percent(share, "of the CPU time went to the hypervisor")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Trials during which the machine slept.
+pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
+    let slept = |c: &CellDisturbance| Some(c.suspended_ns as f64);
+    let Some((n, cell, ns)) = worst(analysis, Flag::Suspended, slept) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "The machine was suspended during trials of {} ({}{}): their times are invalid. Keep it awake (systemd-inhibit), and measure again.",
+        cells_of(n, analysis).to_lowercase(),
+        format_ns(ns),
+        at(analysis, cell),
+    );
+    SUSPENDED.one(text)
+}

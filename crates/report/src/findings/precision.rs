@@ -1,0 +1,89 @@
+//! Whether the intervals are as narrow as was asked for.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
+use iolab_record::EndedBy;
+use iolab_workload::quantity::format_percent;
+use iolab_workload::settings::cell_label;
+
+use super::{Finding, Rule, Says, cells_of, has};
+
+pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
+    "below-precision",
+    "half of the median's interval over the median, against the goal",
+);
+
+/// What is said of a run, in this order.
+pub(crate) const SAYS: &[Says] = &[below_precision];
+
+/// Cells whose interval is wider than the precision asked for, or that have none.
+pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+    let measured = || analysis.cells.iter().filter(|c| c.n > 0);
+    let wide: Vec<&CellAnalysis> = measured()
+        .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
+        .collect();
+    // A trial may have a value only when it has enough requests.
+    let (lacking, without): (Vec<&CellAnalysis>, Vec<&CellAnalysis>) = measured()
+        .filter(|c| c.precision.is_none())
+        .partition(|c| c.lacks_requests());
+    let mut findings = Vec::new();
+    let worst = wide.iter().max_by(|a, b| {
+        a.precision
+            .unwrap_or(0.0)
+            .total_cmp(&b.precision.unwrap_or(0.0))
+    });
+    if let Some(worst) = worst {
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!(
+                "{} the {} precision goal (worst: {}, +/- {} after {} trials). {}",
+                match wide.len() == analysis.cells.len() {
+                    true if wide.len() > 1 => "No cell reached".to_owned(),
+                    _ => format!("{} missed", cells_of(wide.len(), analysis)),
+                },
+                format_percent(analysis.precision_goal),
+                cell_label(&analysis.factors, &worst.cell.levels),
+                format_percent(worst.precision.unwrap_or(0.0)),
+                worst.n,
+                more_trials(&wide),
+            ),
+        });
+    }
+    if !without.is_empty() {
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!(
+                "{} {} too few trials for a 95 % interval of the median ({TRIALS_MIN} are needed). {}",
+                cells_of(without.len(), analysis),
+                has(without.len()),
+                more_trials(&without),
+            ),
+        });
+    }
+    if !lacking.is_empty() {
+        let response = analysis.response;
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!(
+                "{} {} no 95 % interval of the median: fewer than {TRIALS_MIN} trials had enough requests for a {response} ({} per trial). Increase --time.",
+                cells_of(lacking.len(), analysis),
+                has(lacking.len()),
+                response.requests_min(),
+            ),
+        });
+    }
+    findings
+}
+
+/// What gives these cells more trials: that which ended their repetition.
+fn more_trials(cells: &[&CellAnalysis]) -> &'static str {
+    let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
+    match (
+        ended(Some(EndedBy::Budget)),
+        ended(Some(EndedBy::TrialsMax)),
+    ) {
+        (true, false) => "A larger --budget gives more trials.",
+        (true, true) => "A larger --budget and --set trials_max=N give more trials.",
+        (false, true) => "--set trials_max=N gives more trials.",
+        (false, false) => "More trials narrow it.",
+    }
+}

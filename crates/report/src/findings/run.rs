@@ -1,0 +1,121 @@
+//! How a run stands: whether it was carried out, on what, and whether its trials failed.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag};
+use iolab_record::{RunStatus, ServedBy};
+
+use super::{Finding, Rule, Says, cells_of, has, within};
+
+pub(crate) const UNFINISHED: Rule = Rule::limit(
+    "unfinished",
+    "the status of the run, and the cells without a measured trial",
+);
+pub(crate) const MODEL: Rule = Rule::limit("model", "the target of the run");
+pub(crate) const NOT_THE_DEVICE: Rule = Rule::limit(
+    "not-the-device",
+    "the accounts of the process, the device and the page cache, for each trial",
+);
+pub(crate) const FAILED_TRIALS: Rule = Rule::doubt("failed-trials", "what each trial ended with");
+
+/// What is said first: how far the run got.
+pub(crate) const STATUS: &[Says] = &[unfinished];
+
+/// What served the bytes.
+pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device];
+
+/// What is said last: trials that failed.
+pub(crate) const FAILURES: &[Says] = &[failed_trials];
+
+/// The plan was not carried out.
+pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
+    let without = analysis.cells.iter().filter(|c| c.n == 0).count();
+    let text = match analysis.status {
+        RunStatus::Done => return Vec::new(),
+        RunStatus::Running => "The run was cut off or is still in progress",
+        RunStatus::Interrupted => "The run was interrupted",
+        RunStatus::Failed => "The run failed",
+    };
+    let rest = if without == analysis.cells.len() {
+        "No cell has a result."
+    } else {
+        "The results cover the trials completed so far."
+    };
+    let text = format!(
+        "{text}: {} {} no measured trial. {rest}",
+        within(without, analysis),
+        has(without),
+    );
+    UNFINISHED.one(text)
+}
+
+/// A disk that is computed was measured, and no device.
+pub fn a_model(analysis: &Analysis) -> Vec<Finding> {
+    let Some(title) = &analysis.model else {
+        return Vec::new();
+    };
+    let title = match title.as_str() {
+        "" => String::new(),
+        title => format!(" ({title})"),
+    };
+    MODEL.one(format!(
+        "All numbers come from {}{title}, computed in virtual time. No device was measured.",
+        analysis.target
+    ))
+}
+
+/// Cells whose bytes were not all carried by the device, where they ask for it: their numbers are not the device's.
+pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (verdict, what) in [
+        (
+            ServedBy::NotStorage,
+            "not from storage: these numbers say nothing about a disk",
+        ),
+        (
+            ServedBy::Hole,
+            "from data that was never written: these numbers are those of memory",
+        ),
+        (ServedBy::PageCache, "from the page cache, not the device"),
+        (
+            ServedBy::Mixed,
+            "partly from the page cache: these numbers mix memory and device",
+        ),
+        (
+            ServedBy::Unknown,
+            "from an unknown source, which may not be the device",
+        ),
+    ] {
+        let has = |c: &&CellAnalysis| {
+            !c.is_as_asked() && c.served.as_ref().is_some_and(|s| s.any(verdict))
+        };
+        let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(has).collect();
+        let Some(first) = cells.first().and_then(|c| c.served.as_ref()) else {
+            continue;
+        };
+        let reason = if first.unanimous() == Some(verdict) && !first.reason.is_empty() {
+            format!(" ({})", first.reason)
+        } else {
+            String::new()
+        };
+        let which = cells_of(cells.len(), analysis);
+        findings.push(Finding {
+            rule: NOT_THE_DEVICE,
+            text: format!("{which} came {what}{reason}."),
+        });
+    }
+    findings
+}
+
+/// Cells in which a trial failed.
+pub fn failed_trials(analysis: &Analysis) -> Vec<Finding> {
+    let cells = analysis
+        .cells
+        .iter()
+        .filter(|c| c.flags.contains(&Flag::Errors));
+    match cells.count() {
+        0 => Vec::new(),
+        n => FAILED_TRIALS.one(format!(
+            "{} had a failed trial; failed trials are stored but excluded.",
+            cells_of(n, analysis)
+        )),
+    }
+}

@@ -1,0 +1,186 @@
+//! How far the numbers of several runs can be trusted, in one verdict with what it rests on.
+
+use std::collections::BTreeMap;
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::{Caution, CellAnalysis, Flag};
+use iolab_record::environment::KEYS;
+use iolab_record::{RunStatus, ServedBy};
+
+/// The verdict, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing was found that colours the numbers, and nearly all cells reached the precision goal.
+    Good,
+    /// Some cells are disturbed, imprecise or not of the device.
+    Limited,
+    /// Trials failed, data was wrong, or most cells say nothing of the device.
+    Poor,
+}
+
+/// Why numbers are not fully trusted: the first of these that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing was measured.
+    NoTrials,
+    /// Trials failed, or data was wrong.
+    Faulty,
+    /// Most cells were not served by what they ask for.
+    NotAsAsked,
+    /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
+    DisturbedAndImprecise,
+    /// Most intervals are wider than their medians.
+    NothingPrecise,
+    /// Some cells were not served by what they ask for.
+    SomeNotAsAsked,
+    /// Some cells were disturbed.
+    SomeDisturbed,
+    /// A run did not come to its end.
+    Unfinished,
+    /// More than a quarter of the cells missed the precision goal.
+    Imprecise,
+}
+
+/// How far numbers can be trusted. Counts are of cells with measured trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trust {
+    /// The verdict.
+    pub level: Level,
+    /// What it rests on, where it is not the best one.
+    pub reason: Option<Reason>,
+    /// Cells with measured trials.
+    pub cells: usize,
+    /// Cells without any.
+    pub unmeasured: usize,
+    /// Cells per source of their bytes; a cell whose trials disagree counts as [`ServedBy::Mixed`].
+    pub served: BTreeMap<ServedBy, usize>,
+    /// Cells that reached the precision goal.
+    pub precise: usize,
+    /// The least strict goal of the runs.
+    pub goal: f64,
+    /// The widest interval: its half-width over the median.
+    pub widest: Option<f64>,
+    /// Cells that were disturbed from outside.
+    pub disturbed: usize,
+    /// Cells with a failed trial or wrong data.
+    pub faulty: usize,
+    /// Whether the machine is virtual; `None` where that is not known or differs between runs.
+    pub is_virtual: Option<bool>,
+    /// Runs that did not come to their end.
+    pub unfinished: usize,
+}
+
+/// Share of cells that may miss the precision goal in a run that is trusted.
+const IMPRECISE_MAX: f64 = 0.25;
+
+impl Trust {
+    /// Judges runs together.
+    pub fn of(runs: &[&AnalysedRun]) -> Self {
+        let all = || runs.iter().flat_map(|run| &run.analysis().cells);
+        let measured: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
+        let flagged = |is: fn(Caution) -> bool| {
+            let counts = |flag: &Flag| flag.caution().is_some_and(is);
+            let has = |cell: &&&CellAnalysis| cell.flags.iter().any(counts);
+            measured.iter().filter(has).count()
+        };
+        let mut served = BTreeMap::new();
+        for cell in &measured {
+            let verdict = cell
+                .served
+                .as_ref()
+                .map(|s| s.unanimous().unwrap_or(ServedBy::Mixed));
+            *served.entry(verdict.unwrap_or_default()).or_insert(0) += 1;
+        }
+        let precise = runs.iter().flat_map(|run| {
+            let goal = run.analysis().precision_goal;
+            let reached = move |cell: &&CellAnalysis| cell.precision.is_some_and(|p| p <= goal);
+            run.analysis().cells.iter().filter(reached)
+        });
+        let mut virtuals = runs
+            .iter()
+            .map(|run| run.record().environment.get(&KEYS.machine_is_virtual));
+        let first = virtuals.next().flatten();
+        let mut trust = Self {
+            level: Level::Good,
+            reason: None,
+            cells: measured.len(),
+            unmeasured: all().count() - measured.len(),
+            served,
+            precise: precise.count(),
+            goal: runs
+                .iter()
+                .map(|run| run.analysis().precision_goal)
+                .fold(0.0, f64::max),
+            widest: measured
+                .iter()
+                .filter_map(|cell| cell.precision)
+                .max_by(f64::total_cmp),
+            disturbed: flagged(|caution| caution.disturbs),
+            faulty: flagged(|caution| caution.ruins),
+            is_virtual: first.filter(|_| virtuals.all(|other| other == first)),
+            unfinished: runs
+                .iter()
+                .filter(|run| run.analysis().status != RunStatus::Done)
+                .count(),
+        };
+        let asked = measured.iter().filter(|cell| cell.is_as_asked()).count();
+        let unprecise = measured
+            .iter()
+            .filter(|cell| cell.precision.is_some_and(|p| p > 1.0))
+            .count();
+        trust.reason = trust.judge(asked, unprecise);
+        trust.level = trust.reason.map_or(Level::Good, Reason::level);
+        trust
+    }
+
+    /// `asked`: cells that were served by what they asked for; `unprecise`: cells whose interval is wider than their median.
+    fn judge(&self, asked: usize, unprecise: usize) -> Option<Reason> {
+        let imprecise = self.cells - self.precise;
+        let is_most = |n: usize| 2 * n > self.cells;
+        let reasons = [
+            (self.cells == 0, Reason::NoTrials),
+            (self.faulty > 0, Reason::Faulty),
+            (2 * asked < self.cells, Reason::NotAsAsked),
+            (
+                is_most(self.disturbed) && is_most(imprecise),
+                Reason::DisturbedAndImprecise,
+            ),
+            (is_most(unprecise), Reason::NothingPrecise),
+            (asked < self.cells, Reason::SomeNotAsAsked),
+            (self.disturbed > 0, Reason::SomeDisturbed),
+            (self.unfinished > 0, Reason::Unfinished),
+            (
+                imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
+                Reason::Imprecise,
+            ),
+        ];
+        let found = reasons.into_iter().find(|(holds, _)| *holds);
+        found.map(|(_, reason)| reason)
+    }
+}
+
+impl Reason {
+    fn level(self) -> Level {
+        match self {
+            Self::NoTrials
+            | Self::Faulty
+            | Self::NotAsAsked
+            | Self::DisturbedAndImprecise
+            | Self::NothingPrecise => Level::Poor,
+            Self::SomeNotAsAsked | Self::SomeDisturbed | Self::Unfinished | Self::Imprecise => {
+                Level::Limited
+            }
+        }
+    }
+}
+
+impl Level {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Limited => "limited",
+            Self::Poor => "poor",
+        }
+    }
+}

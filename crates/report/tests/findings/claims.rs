@@ -1,0 +1,230 @@
+//! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_record::{RunRecord, ServedBy};
+use iolab_report::findings::{choices, cross_findings};
+use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+use iolab_workload::response::Response;
+use iolab_workload::trial::Pattern;
+
+use crate::{all_findings, text};
+
+/// A run with a cell of eight trials for each of these levels.
+fn run(factors: &[&str], cells: &[(&str, f64)]) -> RunRecord {
+    let mut record = record("made-up", factors);
+    for (levels, mb_s) in cells {
+        let levels: Vec<&str> = levels.split(' ').collect();
+        add_cell(&mut record, &levels, &around(*mb_s));
+    }
+    record
+}
+
+fn said(record: &RunRecord) -> String {
+    text(&all_findings(&analyse(record)))
+}
+
+#[test]
+fn effects_of_either_sign_are_told_with_both_sides() {
+    let strided = |slow: f64, fast: f64| {
+        run(
+            &["skip"],
+            &[
+                ("skip=4KiB", 20.0),
+                ("skip=256KiB", fast),
+                ("skip=2MiB", slow),
+            ],
+        )
+    };
+    insta::assert_snapshot!("skips_of_either_sign", said(&strided(15.0, 70.0)));
+    insta::assert_snapshot!("skips_without_an_effect", said(&strided(20.0, 20.0)));
+}
+
+#[test]
+fn a_grid_is_told_by_direction_pattern_and_threads() {
+    let mut cells = Vec::new();
+    for (workload, mb_s) in [("WS", 170.0), ("RS", 138.0), ("WR", 170.0), ("RR", 41.0)] {
+        for (bs, larger) in [("4KiB", 1.0), ("64KiB", 3.0)] {
+            for (threads, more) in [(1, 1.0), (2, if workload == "RS" { 0.6 } else { 1.9 })] {
+                cells.push((
+                    format!("workload={workload} bs={bs} threads={threads}"),
+                    mb_s * larger * more,
+                ));
+            }
+        }
+    }
+    let mut grid = record("disk-grid", &["workload", "bs", "threads"]);
+    for (levels, mb_s) in &cells {
+        let (workload, rest) = levels.split_once(' ').expect("three levels");
+        let (bs, threads) = rest.split_once(' ').expect("two levels");
+        let cell = add_cell(&mut grid, &[workload, bs, threads], &around(*mb_s));
+        let trial = &mut grid.cells[cell].spec.trial;
+        trial.read_percent = if workload.contains("=R") { 100 } else { 0 };
+        trial.pattern = if workload.ends_with('R') {
+            Pattern::Rand
+        } else {
+            Pattern::Seq
+        };
+    }
+    insta::assert_snapshot!(said(&grid));
+}
+
+#[test]
+fn sizes_are_told_with_what_falls_below_and_what_is_near() {
+    let bent = [
+        ("4KiB", 60.0),
+        ("64KiB", 300.0),
+        ("256KiB", 490.0),
+        ("1MiB", 500.0),
+        ("4MiB", 502.0),
+    ];
+    insta::assert_snapshot!("sizes", said(&size_curve("read-size", &bent)));
+    let flat = [("4KiB", 100.0), ("8KiB", 101.0), ("16KiB", 100.5)];
+    insta::assert_snapshot!(
+        "sizes_that_are_equal",
+        said(&size_curve("read-size", &flat))
+    );
+    let mut latency = size_curve("read-size", &bent);
+    latency.experiment.response = Response::Latency;
+    insta::assert_snapshot!("sizes_by_latency", said(&latency));
+}
+
+#[test]
+fn few_trials_rank_nothing() {
+    for trials in [1, 5] {
+        let mut few = record("few", &["bs"]);
+        for (size, mb_s) in [("bs=4KiB", 100.0), ("bs=8KiB", 300.0), ("bs=16KiB", 200.0)] {
+            add_cell(&mut few, &[size], &vec![mb_s; trials]);
+        }
+        let found = said(&few);
+        assert!(
+            found.contains("Too few trials to say at which I/O size"),
+            "{found}"
+        );
+        assert!(!found.contains("Highest"), "{found}");
+    }
+}
+
+#[test]
+fn a_disturbance_that_explains_a_difference_makes_it_unknown() {
+    let mut threads = run(&["threads"], &[("threads=1", 100.0), ("threads=2", 70.0)]);
+    let others = threads.samples.iter_mut().filter(|s| s.cell == 1);
+    for sample in others {
+        let device = sample.counters.device.as_mut().expect("counted");
+        device.write_bytes = device.read_bytes;
+    }
+    insta::assert_snapshot!(said(&threads));
+}
+
+#[test]
+fn memory_against_a_device_is_no_comparison() {
+    let mut sync = run(
+        &["sync"],
+        &[
+            ("sync=none read_percent=0", 900.0),
+            ("sync=each read_percent=0", 90.0),
+        ],
+    );
+    serve(&mut sync, 0, ServedBy::PageCache, "nothing was written");
+    let found = said(&sync);
+    assert!(found.contains("Cannot compare"), "{found}");
+}
+
+fn random(points: &[(&str, f64)]) -> RunRecord {
+    let mut record = size_curve("read-random", points);
+    for cell in &mut record.cells {
+        cell.spec.trial.pattern = Pattern::Rand;
+    }
+    record
+}
+
+fn of_both(first: &RunRecord, second: &RunRecord) -> Vec<String> {
+    let analyses: [Analysis; 2] = [analyse(first), analyse(second)];
+    let findings = cross_findings(&analyses).into_iter();
+    findings.map(|finding| finding.text).collect()
+}
+
+#[test]
+fn runs_are_compared_where_they_differ_in_the_pattern_alone() {
+    let curve = [("4KiB", 60.0), ("64KiB", 300.0), ("1MiB", 500.0)];
+    let slow = [("4KiB", 15.0), ("64KiB", 299.0), ("1MiB", 501.0)];
+    let both = of_both(&size_curve("read-size", &curve), &random(&slow));
+    insta::assert_snapshot!(both.join("\n"));
+    // Another depth is another question, and another target another disk.
+    let mut deep = random(&slow);
+    deep.cells
+        .iter_mut()
+        .for_each(|cell| cell.spec.trial.depth = 8);
+    let mut elsewhere = random(&slow);
+    elsewhere.run.target = "/elsewhere".to_owned();
+    for other in [deep, elsewhere] {
+        let found = of_both(&size_curve("read-size", &curve), &other);
+        assert!(
+            found.iter().all(|text| !text.contains("Random reads give")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_simpler_setting_is_offered_only_where_it_is_shown_to_be_near() {
+    let near = [("4KiB", 60.0), ("256KiB", 498.0), ("4MiB", 502.0)];
+    let far = [("4KiB", 60.0), ("256KiB", 134.0), ("4MiB", 502.0)];
+    let said = |points: &[(&str, f64)]| {
+        let analysis = analyse(&size_curve("read-size", points));
+        text(&choices(&[&analysis]))
+    };
+    insta::assert_snapshot!(format!("{}\n{}", said(&near), said(&far)));
+    let mut cached = size_curve("x", &near);
+    for cell in 0..3 {
+        serve(&mut cached, cell, ServedBy::PageCache, "memory");
+    }
+    assert!(
+        choices(&[&analyse(&cached)]).is_empty(),
+        "memory is no storage"
+    );
+}
+
+#[test]
+fn a_tail_is_told_where_it_is_long() {
+    let mut two = size_curve("x", &[("4KiB", 40.0), ("8KiB", 80.0)]);
+    let short = said(&two);
+    assert!(!short.contains("99th percentile of latency is"), "{short}");
+    for sample in two.samples.iter_mut().filter(|s| s.cell == 1) {
+        let latency = sample.operations.read.latency.as_mut().expect("measured");
+        latency.p99_ns = latency.p50_ns * 20;
+    }
+    let long = said(&two);
+    assert!(
+        long.contains(
+            "The 99th percentile of latency is 20.0 times (20.0 to 20.0) the median at bs=8KiB"
+        ),
+        "{long}"
+    );
+}
+
+#[test]
+fn a_steady_state_needs_a_region_that_was_written_over() {
+    let of = |region: u64| {
+        let mut writes = record("write-size", &["bs"]);
+        let cell = add_cell(&mut writes, &["bs=4KiB", "read_percent=0"], &around(100.0));
+        writes.cells[cell].spec.trial.region = region;
+        writes
+    };
+    // Each trial writes 1000 blocks of 4 KiB.
+    let over = said(&of(4 << 20));
+    assert!(
+        over.contains("The only cell reached a steady state"),
+        "{over}"
+    );
+    let short = said(&of(1 << 30));
+    assert!(
+        short.contains("The only cell: no steady state is shown. The last 5 trials are alike"),
+        "{short}"
+    );
+    let mut restless = of(4 << 20);
+    for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {
+        add_trial(&mut restless, 0, mb_s, false);
+    }
+    // The first window is steady: it was reached, and what came after is told by other rules.
+    assert!(said(&restless).contains("steady state"));
+}

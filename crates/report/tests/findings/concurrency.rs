@@ -1,0 +1,242 @@
+//! Requests at once, and ceilings, from records made up for it.
+
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_record::{FurtherTarget, RunRecord, ServedBy};
+use iolab_report::findings::{concurrency, exceeds_ceiling, queued};
+use iolab_workload::group::GroupSpec;
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Rate;
+
+use iolab_synthetic::{add_cell, record};
+
+/// Cells of these threads and throughputs; 4 KiB requests.
+fn grid(cells: &[(&str, f64)]) -> RunRecord {
+    let mut record = record("grid", &["threads"]);
+    for (threads, mb_s) in cells {
+        let threads = format!("threads={threads}");
+        add_cell(&mut record, &["bs=4KiB", &threads], &[*mb_s; 6]);
+    }
+    // Nothing is known of the device unless a test says so.
+    for sample in &mut record.samples {
+        if let Some(device) = &mut sample.counters.device {
+            device.queue_ms = None;
+        }
+    }
+    record
+}
+
+/// So many requests in flight at the device in every trial of a cell.
+fn in_flight(record: &mut RunRecord, cell: i64, requests: f64) {
+    for sample in record.samples.iter_mut().filter(|s| s.cell == cell) {
+        // Long enough for milliseconds to tell.
+        let scale = 1_000_000_000 / sample.elapsed_ns.max(1) + 1;
+        sample.elapsed_ns *= scale;
+        sample.operations.read.requests *= scale;
+        sample.operations.read.bytes *= scale;
+        let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
+        let (requests_done, bytes) = (
+            sample.operations.read.requests,
+            sample.operations.read.bytes,
+        );
+        let device = sample.counters.device.as_mut().expect("counted");
+        device.read_ios = requests_done;
+        device.read_bytes = bytes;
+        device.queue_ms = Some((requests * elapsed_ms) as u64);
+        let process = sample.counters.process_io.as_mut().expect("counted");
+        process.read_bytes = bytes;
+    }
+}
+
+fn flagged(analysis: &Analysis, flag: Flag) -> Vec<usize> {
+    let has =
+        |(_, cell): &(usize, &iolab_analysis::analysis::CellAnalysis)| cell.flags.contains(&flag);
+    let cells = analysis.cells.iter().enumerate().filter(has);
+    cells.map(|(number, _)| number).collect()
+}
+
+/// Requests in flight in every trial of a cell, seen from the threads.
+fn issued(record: &mut RunRecord, cell: i64, requests: f64) {
+    let samples = record.samples.iter_mut().filter(|s| s.cell == cell);
+    samples.for_each(|sample| sample.in_flight = Some(requests));
+}
+
+/// The study: 8,543 IOPS with 1 thread and with 48. Without the device's counters a lock and a device at its limit look alike.
+#[test]
+fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
+    let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
+    let of = analysis.cells[2].concurrency.expect("direct");
+    assert!(of.served.is_some_and(|n| (n - 1.0).abs() < 0.01), "{of:?}");
+    // The threads themselves see 48 on their way.
+    assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
+    assert_eq!(of.shortfall, None);
+    assert!(concurrency(&analysis).is_empty());
+}
+
+#[test]
+fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
+    let mut record = grid(&[("1", 35.0), ("4", 35.0)]);
+    assert!(queued(&analyse(&record)).is_empty(), "scaling says it");
+    record.experiment.response = Response::Latency;
+    let text = &queued(&analyse(&record))[0].text;
+    assert!(
+        text.starts_with("4 requests in flight give 1.00 times the IOPS of one (threads=4)"),
+        "{text}"
+    );
+    let mut grown = grid(&[("1", 35.0), ("4", 130.0)]);
+    grown.experiment.response = Response::Latency;
+    assert!(queued(&analyse(&grown)).is_empty());
+}
+
+#[test]
+fn iops_that_grow_are_not_short_of_requests() {
+    let analysis = analyse(&grid(&[("1", 35.0), ("2", 66.0), ("8", 200.0)]));
+    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    assert!(concurrency(&analysis).is_empty());
+}
+
+/// 128 requests of 128 MiB were asked for over a region that holds eight.
+#[test]
+fn more_requests_than_the_region_holds_are_not_in_flight() {
+    let mut record = grid(&[("1", 2000.0)]);
+    let trial = &mut record.cells[0].spec.trial;
+    (trial.depth, trial.bs, trial.region) = (128, 128 << 20, 1 << 30);
+    issued(&mut record, 0, 8.0);
+    let analysis = analyse(&record);
+    assert_eq!(flagged(&analysis, Flag::FewInFlight), [0]);
+    let text = &concurrency(&analysis)[0].text;
+    assert!(
+        text.contains("8.00 of 128") && text.contains("holds 8 requests"),
+        "{text}"
+    );
+}
+
+/// A device at its limit that has all requests at once is not to blame on a lock; one that sees a single request is.
+#[test]
+fn the_device_tells_a_limit_from_a_lock() {
+    let mut limit = grid(&[("1", 100.0), ("8", 150.0)]);
+    in_flight(&mut limit, 0, 0.9);
+    in_flight(&mut limit, 1, 7.8);
+    let analysis = analyse(&limit);
+    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    let of = analysis.cells[1].concurrency.expect("direct");
+    assert!(of.at_device.is_some_and(|n| n > 7.0), "{of:?}");
+
+    let mut lock = grid(&[("8", 100.0)]);
+    in_flight(&mut lock, 0, 0.9);
+    issued(&mut lock, 0, 8.0);
+    let analysis = analyse(&lock);
+    assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
+    let text = &concurrency(&analysis)[0].text;
+    assert!(
+        text.contains("waited before they reached the device"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_sibling_names_the_lock() {
+    let mut record = record("why", &["layout", "threads"]);
+    for (layout, threads, mb_s) in [
+        ("shared", "1", 35.0),
+        ("shared", "8", 36.0),
+        ("private", "1", 35.0),
+        ("private", "8", 220.0),
+    ] {
+        let (layout, threads) = (format!("layout={layout}"), format!("threads={threads}"));
+        add_cell(&mut record, &["bs=4KiB", &layout, &threads], &[mb_s; 6]);
+    }
+    for cell in 0..4 {
+        issued(&mut record, cell, [1.0, 8.0, 1.0, 8.0][cell as usize]);
+    }
+    let analysis = analyse(&record);
+    assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
+    let text = &concurrency(&analysis)[0].text;
+    assert!(
+        text.contains("a lock of the file") && text.contains("layout=private"),
+        "{text}"
+    );
+}
+
+#[test]
+fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
+    let mut record = grid(&[("1", 255.0), ("2", 709.0)]);
+    let of = |record: &RunRecord| {
+        let analysis = analyse(record);
+        let text = |cell: usize| {
+            let efficiency = analysis.cells[cell].efficiency.expect("a ceiling");
+            (efficiency.ceiling_text(), efficiency.share_text())
+        };
+        (
+            text(0),
+            text(1),
+            flagged(&analysis, Flag::ExceedsCeiling),
+            exceeds_ceiling(&analysis),
+        )
+    };
+    let put = |record: &mut RunRecord, key: &str, value: &str| {
+        record
+            .environment
+            .extend([(key.to_owned(), value.to_owned())]);
+    };
+    put(&mut record, "device_link_mb_s", "600.0");
+    put(&mut record, "peak_stated_read_mb_s", "510");
+    put(&mut record, "peak_stated_write_mb_s", "485");
+    let (low, high, flags, findings) = of(&record);
+    assert_eq!(low, ("510 MB/s stated".to_owned(), "50 %".to_owned()));
+    assert_eq!(high.1, "139 % (exceeds ceiling)");
+    assert_eq!(flags, [1]);
+    assert!(findings[0].text.contains("139 %"), "{}", findings[0].text);
+
+    put(&mut record, "peak_stated_read_iops", "95000");
+    let (low, ..) = of(&record);
+    assert_eq!(low, ("95000 IOPS stated".to_owned(), "66 %".to_owned()));
+
+    for sample in &mut record.samples {
+        sample.verdict.served_by = ServedBy::PageCache;
+    }
+    let (_, high, flags, findings) = of(&record);
+    assert!(high.1.ends_with("(page cache)"), "{}", high.1);
+    assert!(flags.is_empty() && findings.is_empty());
+}
+
+#[test]
+fn the_ceiling_is_that_of_the_one_target_that_the_active_groups_use() {
+    let mut record = grid(&[("1", 255.0), ("2", 709.0), ("3", 709.0)]);
+    record.run.target = "/sata".to_owned();
+    record.further_targets = vec![FurtherTarget {
+        id: 1,
+        target: "/nvme".to_owned(),
+        ..FurtherTarget::default()
+    }];
+    let links = [
+        ("device_link_mb_s", "600"),
+        ("target_1_device_link_mb_s", "3500"),
+    ];
+    let links = links.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    record.environment.extend(links);
+    let group = |name: &str| GroupSpec {
+        name: name.trim_start_matches('/').to_owned(),
+        spec: CellSpec {
+            target: name.parse().ok(),
+            ..CellSpec::default()
+        },
+    };
+    for (cell, active) in record
+        .cells
+        .iter_mut()
+        .zip([[true, false], [false, true], [true; 2]])
+    {
+        cell.spec.groups = ["/sata", "/nvme"].map(group).to_vec();
+        for (group, active) in cell.spec.groups.iter_mut().zip(active) {
+            group.spec.trial.rate = (!active).then_some(Rate::ZERO);
+        }
+    }
+    let analysis = analyse(&record);
+    let ceilings = analysis.cells.iter();
+    let ceilings: Vec<_> = ceilings
+        .map(|cell| cell.efficiency.map(|e| e.ceiling))
+        .collect();
+    assert_eq!(ceilings, [Some(600.0), Some(3500.0), None]);
+    assert!(flagged(&analysis, Flag::ExceedsCeiling).is_empty());
+}

@@ -1,0 +1,234 @@
+//! Several runs on one screen: the glance, the verdict on trust, the headlines.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::claim::HEADLINES_MAX;
+use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
+use iolab_record::environment::KEYS;
+use iolab_record::{RunRecord, ServedBy};
+use iolab_report::findings::digest::{Digest, Told};
+use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::findings::trust::{Level, Reason, Trust};
+
+use iolab_synthetic::{add_cell, around, record, serve};
+
+/// A curve over sizes of one kind of access.
+fn curve(name: &str, access: &[&str], points: &[(&str, f64)]) -> RunRecord {
+    let mut record = record(name, &["bs"]);
+    for (size, mb_s) in points {
+        let size = format!("bs={size}");
+        let levels: Vec<&str> = [size.as_str()]
+            .into_iter()
+            .chain(access.iter().copied())
+            .collect();
+        add_cell(&mut record, &levels, &around(*mb_s));
+    }
+    record
+}
+
+const READS: [(&str, f64); 4] = [
+    ("4KiB", 40.0),
+    ("64KiB", 400.0),
+    ("1MiB", 1000.0),
+    ("16MiB", 1010.0),
+];
+
+/// Sequential and random reads, and durable writes.
+fn study() -> Vec<AnalysedRun> {
+    let slower = READS.map(|(size, mb_s)| (size, if mb_s < 1000.0 { mb_s / 2.0 } else { mb_s }));
+    let records = [
+        curve("read-size", &["pattern=seq"], &READS),
+        curve("read-random", &["pattern=rand"], &slower),
+        curve(
+            "write-size",
+            &["pattern=seq", "read_percent=0", "sync=each"],
+            &READS,
+        ),
+    ];
+    records.map(AnalysedRun::of).into()
+}
+
+fn told<T>(runs: &[AnalysedRun], use_it: impl FnOnce(&Digest<'_>) -> T) -> T {
+    let interpretations: Vec<Interpretation> = runs.iter().map(Interpretation::of).collect();
+    let pairs = runs.iter().zip(&interpretations);
+    let told: Vec<Told<'_>> = pairs
+        .map(|(run, interpretation)| Told {
+            run,
+            interpretation,
+        })
+        .collect();
+    use_it(&Digest::of(&told))
+}
+
+#[test]
+fn the_glance_takes_large_sequential_and_small_random_blocks() {
+    let runs = study();
+    let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
+    let glance = HeadlineNumbers::of(&analyses);
+    let rows: Vec<_> = glance
+        .rows
+        .iter()
+        .map(|row| {
+            let rate = row.rate().unwrap();
+            (
+                row.order,
+                row.operation,
+                row.cell.cell.trial().bs,
+                rate.unit,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (
+                AccessOrder::Sequential,
+                AccessOperation::Read,
+                1 << 20,
+                "MB/s"
+            ),
+            (
+                AccessOrder::Sequential,
+                AccessOperation::DurableWrite,
+                1 << 20,
+                "MB/s"
+            ),
+            (AccessOrder::Random, AccessOperation::Read, 4096, "IOPS"),
+        ]
+    );
+    assert!(
+        glance
+            .rows
+            .iter()
+            .all(|row| row.rate().unwrap().precision.is_some())
+    );
+    assert!(!glance.varies_in_flight());
+}
+
+#[test]
+fn of_many_depths_the_least_and_the_fastest_are_glanced_at() {
+    let mut grid = record("grid", &["depth"]);
+    for (depth, mb_s) in [(1, 10.0), (4, 35.0), (16, 90.0), (64, 80.0)] {
+        let depth = format!("depth={depth}");
+        add_cell(
+            &mut grid,
+            &[&depth, "bs=4KiB", "pattern=rand", "backend=io_uring"],
+            &around(mb_s),
+        );
+    }
+    let run = AnalysedRun::of(grid);
+    let glance = HeadlineNumbers::of(&[run.analysis()]);
+    let flights: Vec<u64> = glance.rows.iter().map(|row| row.in_flight()).collect();
+    assert_eq!(flights, [16, 1]);
+    assert!(glance.varies_in_flight());
+}
+
+#[test]
+fn what_the_device_served_comes_before_what_it_did_not() {
+    let mut cached = curve("again", &["pattern=rand"], &READS);
+    for cell in 0..READS.len() {
+        serve(
+            &mut cached,
+            cell,
+            ServedBy::PageCache,
+            "nothing was read from the device",
+        );
+    }
+    let runs: Vec<AnalysedRun> = study()
+        .into_iter()
+        .chain([AnalysedRun::of(cached)])
+        .collect();
+    let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
+    let glance = HeadlineNumbers::of(&analyses);
+    assert!(glance.rows.iter().all(|row| row.cell.is_device()));
+}
+
+#[test]
+fn trust_falls_with_what_was_found() {
+    let good = study();
+    let trust = |runs: &[AnalysedRun]| Trust::of(&runs.iter().collect::<Vec<_>>());
+    assert_eq!(trust(&good).level, Level::Good);
+    assert_eq!(trust(&good).precise, 12);
+
+    let mut mixed = curve("read-size", &[], &READS);
+    serve(&mut mixed, 0, ServedBy::PageCache, "");
+    mixed.environment.put(&KEYS.machine_is_virtual, true);
+    let limited = trust(&[AnalysedRun::of(mixed.clone())]);
+    assert_eq!(
+        (limited.level, limited.is_virtual),
+        (Level::Limited, Some(true))
+    );
+    assert_eq!(limited.served.get(&ServedBy::PageCache), Some(&1));
+
+    for cell in 0..READS.len() {
+        serve(&mut mixed, cell, ServedBy::PageCache, "");
+    }
+    assert_eq!(trust(&[AnalysedRun::of(mixed)]).level, Level::Poor);
+}
+
+#[test]
+fn the_page_cache_is_no_fault_where_it_was_asked_for() {
+    let mut hot = curve("buffer-size", &["cache=hot"], &READS);
+    for cell in 0..READS.len() {
+        serve(&mut hot, cell, ServedBy::PageCache, "");
+    }
+    let run = AnalysedRun::of(hot);
+    assert!(
+        run.analysis()
+            .cells
+            .iter()
+            .all(|cell| cell.flags.is_empty())
+    );
+    assert_eq!(Trust::of(&[&run]).level, Level::Good);
+}
+
+#[test]
+fn headlines_are_few_and_say_nothing_twice() {
+    let runs = study();
+    told(&runs, |digest| {
+        let texts: Vec<&str> = digest.headlines.iter().map(|h| h.text.as_str()).collect();
+        assert!(texts.len() <= HEADLINES_MAX, "{texts:?}");
+        // One sentence has the best size of every kind of access, the next what random costs.
+        assert_eq!(digest.headlines[0].runs, [0, 1, 2], "{texts:?}");
+        assert_eq!(digest.headlines[1].runs, [0, 1], "{texts:?}");
+        for text in &texts {
+            assert_eq!(
+                texts.iter().filter(|other| *other == text).count(),
+                1,
+                "{texts:?}"
+            );
+        }
+        insta::assert_snapshot!(texts.join("\n"));
+        assert!(
+            digest
+                .caveats
+                .iter()
+                .any(|c| c.text.starts_with("not measured: regions above"))
+        );
+    });
+}
+
+#[test]
+fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
+    let wide = [80.0, 120.0, 70.0, 130.0, 100.0, 90.0, 110.0, 95.0];
+    let disturbed = |cells: usize| {
+        let mut all = record("read-size", &["bs"]);
+        for (number, size) in ["4KiB", "64KiB", "1MiB"].iter().enumerate() {
+            let cell = add_cell(&mut all, &[&format!("bs={size}")], &wide);
+            let others = all.samples.iter_mut().filter(|s| s.cell == cell as i64);
+            for sample in others.filter(|_| number < cells) {
+                let device = sample.counters.device.as_mut().expect("counted");
+                device.write_bytes = 2 * device.read_bytes;
+            }
+        }
+        Trust::of(&[&AnalysedRun::of(all)])
+    };
+    let (some, all) = (disturbed(1), disturbed(3));
+    assert_eq!(
+        (some.level, some.reason),
+        (Level::Limited, Some(Reason::SomeDisturbed))
+    );
+    assert_eq!(
+        (all.level, all.reason),
+        (Level::Poor, Some(Reason::DisturbedAndImprecise))
+    );
+}

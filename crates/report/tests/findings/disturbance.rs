@@ -1,0 +1,405 @@
+//! What went on around the trials: every rule once where it speaks and once where it keeps silent.
+
+use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
+use iolab_record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
+use iolab_report::findings::{
+    Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
+    requests_split, suspended, write_back_owed,
+};
+use iolab_workload::trial::CacheState;
+use proptest::prelude::*;
+
+use crate::all_findings;
+use iolab_synthetic::{add_cell, around, record};
+
+fn text(findings: &[Finding]) -> String {
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    texts.join("\n")
+}
+
+/// One cell of eight trials, each changed as a test needs; the warm-up is number 0.
+fn one_cell(change: impl Fn(usize, &mut Sample)) -> RunRecord {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
+    for (i, sample) in record.samples.iter_mut().enumerate() {
+        change(i, sample);
+    }
+    record
+}
+
+fn only_cell(record: &RunRecord) -> CellAnalysis {
+    analyse(record).cells.remove(0)
+}
+
+#[test]
+fn a_cell_without_levels_is_not_named() {
+    let mut record = record("read-size", &[]);
+    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
+    for sample in &mut record.samples {
+        sample.counters.device.as_mut().expect("there").read_bytes *= 3;
+        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
+    }
+    let analysis = analyse(&record);
+    let told = text(&other_traffic(&analysis)) + &text(&cpu_contended(&analysis));
+    assert!(
+        told.contains("up to 67 % of the bytes that it carried were not iolab's. Other"),
+        "{told}"
+    );
+    assert!(told.contains("share the CPUs: 100 %"), "{told}");
+}
+
+#[test]
+fn quiet_trials_raise_nothing() {
+    let record = one_cell(|_, sample| {
+        let pressure = &mut sample.counters.pressure;
+        pressure.steal_ns = Some(0);
+        pressure.cpu_stall_ns = Some(sample.elapsed_ns / 50);
+        pressure.suspended_ns = Some(120);
+        sample.counters.bottom = sample.counters.device.map(|stat| Bottom {
+            stat,
+            in_file: false,
+        });
+    });
+    let cell = only_cell(&record);
+    assert_eq!(cell.flags, []);
+    assert_eq!(cell.disturbance.others, Some(0.0));
+    assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
+    for rule in [
+        other_traffic,
+        read_ahead,
+        requests_split,
+        requests_in_pieces,
+        write_back_owed,
+        cpu_contended,
+        suspended,
+    ] {
+        assert_eq!(rule(&analyse(&record)), []);
+    }
+}
+
+#[test]
+fn traffic_of_others_on_the_device_is_told() {
+    let with = |share: f64, trials: usize| {
+        one_cell(|i, sample| {
+            let bytes = (sample.bytes() as f64 * share) as u64;
+            if i > 0 && i <= trials {
+                sample.counters.device.as_mut().expect("there").write_bytes += bytes;
+            }
+        })
+    };
+    // A neighbour that came in the middle of the run.
+    let record = with(0.4, 4);
+    assert_eq!(only_cell(&record).flags, [Flag::OtherTraffic]);
+    let told = text(&other_traffic(&analyse(&record)));
+    assert!(
+        told.contains("up to 17 % of the bytes that it carried were not iolab's at bs=4KiB"),
+        "{told}"
+    );
+    assert_eq!(only_cell(&with(0.04, 8)).flags, []);
+}
+
+/// Turns a cell's reads into buffered writes of which a part is still dirty.
+fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
+    record.cells[0].spec.trial.cache = CacheState::Cold;
+    record.cells[0].spec.trial.sync = sync.parse().expect("a value");
+    for sample in &mut record.samples {
+        sample.operations.write = std::mem::take(&mut sample.operations.read);
+        let bytes = sample.operations.write.bytes;
+        let io = sample.counters.process_io.as_mut().expect("there");
+        (io.read_bytes, io.write_bytes) = (0, bytes);
+        let device = sample.counters.device.as_mut().expect("there");
+        (device.read_bytes, device.write_bytes) = (0, bytes);
+        let seen = |dirty: f64| {
+            Some(Residency {
+                looked_bytes: bytes,
+                resident_bytes: bytes,
+                dirty_bytes: Some((bytes as f64 * dirty) as u64),
+                writeback_bytes: Some(0),
+            })
+        };
+        sample.region = Region {
+            before: seen(0.0),
+            after: seen(still_dirty),
+            ..Region::default()
+        };
+    }
+}
+
+#[test]
+fn others_are_told_apart_from_our_own_write_back() {
+    let mut record = one_cell(|_, _| {});
+    buffered_writes(&mut record, "none", 0.0);
+    assert_eq!(only_cell(&record).disturbance.others, Some(0.0));
+    // Half of ours is still dirty, and the device carried as much as all of it.
+    buffered_writes(&mut record, "none", 0.0);
+    let mut record = one_cell(|_, _| {});
+    buffered_writes(&mut record, "none", 0.5);
+    let others = only_cell(&record).disturbance.others.expect("known");
+    assert!((others - 0.5).abs() < 1e-3, "{others}");
+    // Where it is unknown what is still dirty, nothing is claimed.
+    for sample in &mut record.samples {
+        sample.region.after = None;
+    }
+    assert_eq!(only_cell(&record).disturbance.others, None);
+}
+
+#[test]
+fn the_journal_of_durable_writes_is_not_others_traffic() {
+    for (sync, syncs) in [("each", 1000), ("osync", 0)] {
+        let mut record = one_cell(|_, _| {});
+        buffered_writes(&mut record, sync, 0.0);
+        for sample in &mut record.samples {
+            sample.operations.sync.requests = syncs;
+            sample.counters.device.as_mut().expect("there").write_bytes += 12_000 * 1000;
+        }
+        assert_eq!(only_cell(&record).disturbance.others, Some(0.0), "{sync}");
+    }
+}
+
+#[test]
+fn reading_ahead_is_told() {
+    let with = |cache: &str, ratio: f64| {
+        let mut record = one_cell(|_, sample| {
+            let fetched = (sample.operations.read.bytes as f64 * ratio) as u64;
+            sample
+                .counters
+                .process_io
+                .as_mut()
+                .expect("there")
+                .read_bytes = fetched;
+            sample.counters.device.as_mut().expect("there").read_bytes = fetched;
+        });
+        record.cells[0].spec.trial.cache = cache.parse().expect("a state");
+        record
+    };
+    let record = with("cold", 4.0);
+    assert_eq!(only_cell(&record).flags, [Flag::ReadAhead]);
+    let told = text(&read_ahead(&analyse(&record)));
+    assert!(told.contains("4.00 times the requested bytes"), "{told}");
+    assert_eq!(only_cell(&with("cold", 1.04)).flags, []);
+    // A part was in memory: what was fetched in vain does not show.
+    assert_eq!(only_cell(&with("cold", 0.5)).disturbance.read_ahead, None);
+    assert_eq!(only_cell(&with("direct", 4.0)).disturbance.read_ahead, None);
+}
+
+#[test]
+fn trials_in_two_groups_by_their_pieces_are_told_with_both_values() {
+    let mut record = record("read-size", &["bs"]);
+    add_cell(
+        &mut record,
+        &["bs=1MiB"],
+        &[
+            5000.0, 5010.0, 4000.0, 5020.0, 4010.0, 4020.0, 5030.0, 5040.0,
+        ],
+    );
+    for sample in &mut record.samples {
+        let slow = sample.throughput_mb_s() < 4500.0;
+        let pieces = if slow { 2 } else { 1 };
+        sample.counters.device.as_mut().expect("there").read_ios *= pieces;
+    }
+    let cell = only_cell(&record);
+    assert_eq!(cell.flags, [Flag::RequestsSplit]);
+    let split = cell.disturbance.split.expect("two groups");
+    assert_eq!((split.whole.trials, split.pieces.trials), (5, 3));
+    let told = text(&requests_split(&analyse(&record)));
+    assert!(
+        told.contains(
+            "at bs=1MiB: 1.00 device I/Os per request in 5 trials (5020 MB/s), 2.00 in 3 trials (4010 MB/s). The throughput of such a cell is bimodal"
+        ),
+        "{told}"
+    );
+    assert_eq!(requests_in_pieces(&analyse(&record)), []);
+}
+
+#[test]
+fn ios_beside_requests_that_did_not_reach_the_device_make_no_groups() {
+    let record = one_cell(|i, sample| {
+        sample.verdict.served_by = ServedBy::Hole;
+        let pieces = if i % 2 == 0 { 1000 } else { 30 };
+        sample.counters.device.as_mut().expect("there").read_ios /= pieces;
+    });
+    assert_eq!(only_cell(&record).disturbance.split, None);
+}
+
+#[test]
+fn groups_that_are_equally_fast_are_told_and_not_flagged() {
+    let record = one_cell(|i, sample| {
+        sample.counters.device.as_mut().expect("there").read_ios *= 1 + (i % 2) as u64;
+    });
+    assert_eq!(only_cell(&record).flags, []);
+    let told = text(&requests_split(&analyse(&record)));
+    assert!(told.ends_with("within 5 % of each other."), "{told}");
+}
+
+#[test]
+fn requests_that_are_always_in_pieces_are_told_and_not_flagged() {
+    let record = one_cell(|i, sample| {
+        let device = sample.counters.device.as_mut().expect("there");
+        device.read_ios = device.read_ios * (200 + i as u64) / 100;
+    });
+    assert_eq!(only_cell(&record).flags, []);
+    let told = text(&requests_in_pieces(&analyse(&record)));
+    assert!(told.contains("up to 2.0"), "{told}");
+}
+
+#[test]
+fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
+    let odd = one_cell(|i, sample| {
+        if i == 3 {
+            sample.counters.device.as_mut().expect("there").read_ios *= 2;
+        }
+    });
+    assert_eq!(only_cell(&odd).disturbance.split, None);
+    let disturbed = one_cell(|_, sample| {
+        let device = sample.counters.device.as_mut().expect("there");
+        device.read_ios *= 3;
+        device.read_bytes *= 2;
+    });
+    assert_eq!(only_cell(&disturbed).disturbance.ios_per_request, None);
+    // Large requests, and a little of a file system's own in small pieces, which are many beside them.
+    let mut large = one_cell(|_, sample| {
+        let requests = sample.requests();
+        let device = sample.counters.device.as_mut().expect("there");
+        device.write_bytes += 4096 * requests / 5;
+        device.write_ios += requests / 5;
+    });
+    for sample in &mut large.samples {
+        let times = |bytes: &mut u64| *bytes *= 64;
+        times(&mut sample.operations.read.bytes);
+        let (device, ours) = (&mut sample.counters.device, &mut sample.counters.process_io);
+        times(&mut device.as_mut().expect("there").read_bytes);
+        times(&mut ours.as_mut().expect("there").read_bytes);
+    }
+    let around = only_cell(&large).disturbance;
+    assert!(!around.has_other_traffic() && around.ios_per_request.is_none());
+    let mut buffered = one_cell(|_, _| {});
+    buffered.cells[0].spec.trial.cache = CacheState::Hot;
+    assert_eq!(only_cell(&buffered).disturbance.ios_per_request, None);
+}
+
+#[test]
+fn write_back_that_is_owed_is_told_with_its_time() {
+    let with = |share: f64| {
+        one_cell(|_, sample| {
+            sample.region.owed_sync_ns = Some((sample.elapsed_ns as f64 * share) as u64);
+        })
+    };
+    let record = with(2.0);
+    assert_eq!(only_cell(&record).flags, [Flag::WriteBackOwed]);
+    let told = text(&write_back_owed(&analyse(&record)));
+    assert!(told.contains("another 200 % of that span"), "{told}");
+    assert_eq!(only_cell(&with(0.01)).flags, []);
+}
+
+#[test]
+fn writes_that_nothing_made_durable_are_told() {
+    let with = |read_percent: u8, sync: &str, owed: u64| {
+        let mut record = one_cell(|_, sample| {
+            sample.region.owed_sync_ns = Some(sample.elapsed_ns * owed);
+        });
+        record.cells[0].spec.trial.read_percent = read_percent;
+        record.cells[0].spec.trial.sync = sync.parse().expect("a value");
+        text(&not_durable(&analyse(&record)))
+    };
+    assert!(with(0, "none", 0).contains("The only cell wrote without a sync"));
+    assert!(with(70, "none", 0).contains("sync=each"));
+    for (read_percent, sync, owed) in [(100, "none", 0), (0, "end", 0), (0, "none", 2)] {
+        assert_eq!(with(read_percent, sync, owed), "");
+    }
+}
+
+#[test]
+fn contended_cpus_are_told() {
+    let with = |stall: f64, steal: f64| {
+        one_cell(|_, sample| {
+            let part = |share: f64| Some((sample.elapsed_ns as f64 * share) as u64);
+            sample.counters.pressure.cpu_stall_ns = part(stall);
+            // Two CPUs.
+            sample.counters.pressure.steal_ns = part(2.0 * steal);
+        })
+    };
+    for (stall, steal, part) in [
+        (0.4, 0.0, "40 % of the time some task waited"),
+        (1.02, 0.0, "100 % of the time some task waited"),
+        (0.0, 0.08, "8.0 % of the CPU time went to the hypervisor"),
+    ] {
+        let record = with(stall, steal);
+        assert_eq!(only_cell(&record).flags, [Flag::CpuContended]);
+        let told = text(&cpu_contended(&analyse(&record)));
+        assert!(told.contains(part) && !told.contains("0.0 %"), "{told}");
+    }
+    assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
+}
+
+#[test]
+fn a_quota_that_holds_back_is_told() {
+    let with = |share: f64| {
+        one_cell(|_, sample| {
+            // Two CPUs.
+            let waited = 2.0 * share * sample.elapsed_ns as f64;
+            sample.counters.pressure.throttled_ns = Some(waited as u64);
+        })
+    };
+    let record = with(0.12);
+    assert_eq!(only_cell(&record).flags, [Flag::CpuQuota]);
+    let told = text(&all_findings(&analyse(&record)));
+    assert!(
+        told.contains("held iolab back in the only cell: up to 12 %"),
+        "{told}"
+    );
+    assert_eq!(only_cell(&with(0.005)).flags, []);
+}
+
+#[test]
+fn preemptions_count_where_there_is_no_pressure_to_read() {
+    let with = |per_second: u64, stall: Option<u64>| {
+        one_cell(|_, sample| {
+            let times = sample.elapsed_ns * per_second / 1_000_000_000;
+            sample.counters.usage.involuntary_switches = times;
+            sample.counters.pressure.cpu_stall_ns = stall;
+        })
+    };
+    let record = with(5_000, None);
+    assert_eq!(only_cell(&record).flags, [Flag::CpuContended]);
+    let told = text(&cpu_contended(&analyse(&record)));
+    assert!(told.contains("preempted 4986 times per second"), "{told}");
+    assert_eq!(only_cell(&with(5_000, Some(0))).flags, []);
+    assert_eq!(only_cell(&with(0, None)).flags, []);
+}
+
+#[test]
+fn a_trial_that_the_machine_slept_through_is_told() {
+    let record = one_cell(|i, sample| {
+        sample.counters.pressure.suspended_ns = Some(if i == 2 { 3_000_000_000 } else { 90 });
+    });
+    assert_eq!(only_cell(&record).flags, [Flag::Suspended]);
+    let told = text(&suspended(&analyse(&record)));
+    assert!(told.contains("the only cell (3.00 s at bs=4KiB)"), "{told}");
+}
+
+proptest! {
+    #[test]
+    fn any_counts_give_finite_sentences(
+        numbers in proptest::collection::vec(0..u64::MAX >> 1, 12), cache in 0..3usize, write: bool,
+    ) {
+        let mut record = one_cell(|i, sample| {
+            let n = |k: usize| numbers[(i + k) % numbers.len()];
+            let device = sample.counters.device.as_mut().expect("there");
+            (device.read_ios, device.read_bytes, device.write_bytes) = (n(0), n(1), n(2));
+            sample.counters.process_io.as_mut().expect("there").write_bytes = n(3);
+            let pressure = &mut sample.counters.pressure;
+            (pressure.cpu_stall_ns, pressure.steal_ns) = (Some(n(4)), Some(n(5)));
+            pressure.suspended_ns = Some(n(6) >> 8);
+            sample.elapsed_ns = n(7) % 5_000;
+            sample.region.owed_sync_ns = Some(n(8));
+            sample.region.extents = Some(Extents { looked_bytes: n(9), hole_bytes: n(10), unwritten_bytes: Some(n(11)) });
+            if write {
+                sample.operations.write = std::mem::take(&mut sample.operations.read);
+            }
+        });
+        record.cells[0].spec.trial.cache = [CacheState::Direct, CacheState::Cold, CacheState::Hot][cache];
+        for finding in all_findings(&analyse(&record)) {
+            prop_assert!(!finding.text.contains("NaN"), "{}", finding.text);
+        }
+    }
+}

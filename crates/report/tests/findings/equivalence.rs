@@ -1,0 +1,242 @@
+//! Two programs side by side, on made-up runs: every number follows from the times given.
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::equivalence::{MARGINS, ProgramPair, program_pairs};
+use iolab_record::RunRecord;
+use iolab_workload::response::Response;
+use iolab_workload::units::format_size;
+use proptest::prelude::*;
+
+use crate::all_findings;
+use iolab_synthetic::{add_cell, record};
+
+/// Times around `centre` that differ by up to 0.2 per mille either way and average to it.
+fn around(centre: f64, trials: usize) -> Vec<f64> {
+    let offset = |i: usize| (i % 5) as f64 - 2.0;
+    (0..trials)
+        .map(|i| centre * (1.0 + 0.0001 * offset(i)))
+        .collect()
+}
+
+fn empty() -> RunRecord {
+    let mut record = record("linkage", &["region", "linkage"]);
+    record.experiment.response = Response::Elapsed;
+    record
+}
+
+fn add(record: &mut RunRecord, size: u64, linkage: &str, times_ns: &[f64]) {
+    let levels = [
+        format!("region={}", format_size(size)),
+        format!("linkage={linkage}"),
+    ];
+    let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+    // The helper thinks in throughputs; only the number of trials matters here.
+    let cell = add_cell(record, &levels, &vec![1.0; times_ns.len()]);
+    record.cells[cell].spec.trial.region = size;
+    record.cells[cell].spec.command = Some(
+        format!("reader-{linkage} {{file}} {{bs}}")
+            .parse()
+            .expect("a command"),
+    );
+    let own = |s: &&mut iolab_record::Sample| s.cell == cell as i64 && !s.warmup;
+    for (sample, ns) in record.samples.iter_mut().filter(own).zip(times_ns) {
+        sample.elapsed_ns = *ns as u64;
+    }
+}
+
+/// Reading takes 1 ns a byte, and the second program costs 300 us more.
+fn run(sizes: &[u64], trials: usize) -> Analysis {
+    let mut record = empty();
+    for size in sizes {
+        let base = 600_000.0 + *size as f64;
+        add(&mut record, *size, "static", &around(base, trials));
+        add(
+            &mut record,
+            *size,
+            "dynamic",
+            &around(base + 300_000.0, trials),
+        );
+    }
+    analyse(&record)
+}
+
+fn only(analysis: &Analysis) -> ProgramPair {
+    let mut program_pairs = program_pairs(analysis);
+    assert_eq!(program_pairs.len(), 1);
+    program_pairs.remove(0)
+}
+
+const MB: u64 = 1_000_000;
+
+#[test]
+fn the_crossing_is_where_the_fixed_cost_no_longer_matters() {
+    // The ratio is 1 + 0.3 / (0.6 + size in MB): 5 % at 5.4 MB, 1 % at 29.4 MB.
+    let sizes = [1, MB, 5 * MB, 6 * MB, 10 * MB, 29 * MB, 31 * MB, 100 * MB];
+    let pair = only(&run(&sizes, 20));
+    assert_eq!(
+        (pair.base.as_str(), pair.new.as_str()),
+        ("static", "dynamic")
+    );
+    assert_eq!(pair.naive_from(0), Some(6 * MB));
+    assert_eq!(pair.naive_from(1), Some(31 * MB));
+    assert_eq!(pair.equivalent_from(0), Some(6 * MB));
+    assert_eq!(pair.equivalent_from(1), Some(31 * MB));
+    let first = &pair.points[0];
+    let ratio = first.ratio.expect("there are trials");
+    assert!((ratio.ratio - 1.5).abs() < 1e-4, "{ratio:?}");
+    assert!(ratio.interval.is_some_and(|i| i.low < 1.5 && i.high > 1.5));
+    for tests in first.first_trials.iter().flatten() {
+        assert!(tests.welch < 1e-6 && tests.student < 1e-6);
+    }
+    assert_eq!(first.first_trials.iter().flatten().count(), 2);
+}
+
+#[test]
+fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
+    let mut record = empty();
+    for size in [MB, 2 * MB] {
+        let wild = |centre: f64| -> Vec<f64> {
+            (0..20)
+                .map(|i| centre * if i % 2 == 0 { 0.6 } else { 1.4 })
+                .collect()
+        };
+        add(&mut record, size, "static", &wild(1e6));
+        add(&mut record, size, "dynamic", &wild(1.001e6));
+    }
+    let analysis = analyse(&record);
+    let pair = only(&analysis);
+    assert_eq!(pair.naive_from(0), Some(MB));
+    assert_eq!(pair.equivalent_from(0), None);
+    let text: Vec<String> = all_findings(&analysis)
+        .into_iter()
+        .map(|f| f.text)
+        .collect();
+    let text = text.join("\n");
+    assert!(
+        text.contains("Equivalence within 5 % is not shown"),
+        "{text}"
+    );
+    assert!(text.contains("alone stays within it from"), "{text}");
+}
+
+#[test]
+fn a_larger_size_that_differs_again_moves_the_crossing_behind_it() {
+    let mut record = empty();
+    for (size, factor) in [(MB, 1.0), (2 * MB, 1.2), (4 * MB, 1.0), (8 * MB, 1.0)] {
+        add(&mut record, size, "static", &around(1e6, 20));
+        add(&mut record, size, "dynamic", &around(1e6 * factor, 20));
+    }
+    let pair = only(&analyse(&record));
+    assert_eq!(pair.naive_from(0), Some(4 * MB));
+    assert_eq!(pair.equivalent_from(0), Some(4 * MB));
+    assert!(pair.points[0].is_equivalent(0));
+}
+
+#[test]
+fn too_few_trials_have_no_tests_and_missing_ones_no_crossing() {
+    let pair = only(&run(&[MB, 100 * MB], 12));
+    assert!(pair.points[0].first_trials[0].is_some());
+    assert!(pair.points[0].first_trials[1].is_none());
+    let mut record = empty();
+    add(&mut record, MB, "static", &around(1e6, 20));
+    add(&mut record, MB, "dynamic", &around(1e6, 20));
+    add(&mut record, 2 * MB, "static", &around(1e6, 20));
+    add(&mut record, 2 * MB, "dynamic", &[]);
+    let analysis = analyse(&record);
+    let pair = only(&analysis);
+    assert_eq!(pair.equivalent_from(0), None);
+    assert_eq!(pair.naive_from(0), None);
+    assert!(
+        all_findings(&analysis)
+            .iter()
+            .any(|f| f.rule.name == "programs-equivalent")
+    );
+}
+
+#[test]
+fn three_programs_and_other_responses_are_not_compared() {
+    let mut record = empty();
+    for linkage in ["a", "b", "c"] {
+        add(&mut record, MB, linkage, &around(1e6, 20));
+    }
+    assert!(program_pairs(&analyse(&record)).is_empty());
+    let mut analysis = run(&[MB], 20);
+    assert_eq!(program_pairs(&analysis).len(), 1);
+    analysis.response = Response::Throughput;
+    assert!(program_pairs(&analysis).is_empty());
+}
+
+#[test]
+fn the_sentences_name_both_crossings() {
+    let analysis = run(&[1, 6 * MB, 31 * MB], 20);
+    let found = all_findings(&analysis);
+    let text = |rule: &str| -> Vec<&str> {
+        let of_rule = found.iter().filter(|f| f.rule.name == rule);
+        of_rule.map(|f| f.text.as_str()).collect()
+    };
+    let differ = text("programs-differ");
+    assert!(differ[0].contains("dynamic takes 1.50 times"), "{differ:?}");
+    assert!(
+        differ[0].contains("at 1 byte (900 us against 600 us)"),
+        "{differ:?}"
+    );
+    let equivalent = text("programs-equivalent");
+    assert_eq!(equivalent.len(), MARGINS.len());
+    for (sentence, size) in equivalent.iter().zip([6 * MB, 31 * MB]) {
+        let size = format_size(size);
+        assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
+    }
+    assert!(text("programs-significance")[0].contains("one at 3 of 3 sizes with 20 trials"));
+}
+
+#[test]
+fn a_single_size_has_no_from_where_on() {
+    for (factor, parts) in [
+        (
+            1.0,
+            [
+                "equivalent within 5 % (equivalence test, p <= 0.05)",
+                "none with 10 trials",
+            ],
+        ),
+        (1.3, ["within 5 % is not shown, and", "one with 20 trials"]),
+    ] {
+        let mut record = empty();
+        add(&mut record, MB, "static", &around(1e6, 20));
+        add(&mut record, MB, "dynamic", &around(1e6 * factor, 20));
+        let found = all_findings(&analyse(&record));
+        let text: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
+        let text = text.join("\n");
+        for part in parts {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}
+
+proptest! {
+    /// Times in another unit give the same answers.
+    #[test]
+    fn the_crossing_does_not_depend_on_the_unit(
+        ratios in prop::collection::vec(0.9f64..1.2, 1..6),
+        trials in 2usize..25,
+    ) {
+        let of = |unit: f64| {
+            let mut record = empty();
+            for (i, ratio) in ratios.iter().enumerate() {
+                let size = 1u64 << i;
+                add(&mut record, size, "static", &around(1e9 * unit, trials));
+                add(&mut record, size, "dynamic", &around(1e9 * unit * ratio, trials));
+            }
+            only(&analyse(&record))
+        };
+        let (one, thousand) = (of(1.0), of(1000.0));
+        for margin in 0..MARGINS.len() {
+            prop_assert_eq!(one.equivalent_from(margin), thousand.equivalent_from(margin));
+            prop_assert_eq!(one.naive_from(margin), thousand.naive_from(margin));
+            // What is shown for the narrow margin holds for the wide one.
+            if one.equivalent_from(1).is_some() {
+                prop_assert!(one.equivalent_from(0) <= one.equivalent_from(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Every rule, once where it speaks and once where it keeps silent.
+
+use iolab_analysis::analysis::{Flag, analyse};
+use iolab_record::{RunRecord, RunStatus, ServedBy};
+use iolab_report::findings::{
+    below_precision, dependence, drift, failed_trials, not_the_device, two_groups, unfinished,
+};
+use iolab_workload::response::Response;
+
+use crate::{all_findings, text};
+use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
+
+const BENT: [(&str, f64); 5] = [
+    ("4KiB", 60.0),
+    ("64KiB", 300.0),
+    ("256KiB", 490.0),
+    ("1MiB", 500.0),
+    ("4MiB", 502.0),
+];
+
+fn bent() -> RunRecord {
+    size_curve("read-size", &BENT)
+}
+
+#[test]
+fn cells_not_from_the_device_are_named_as_what_they_are() {
+    let mut record = bent();
+    for cell in 0..5 {
+        serve(
+            &mut record,
+            cell,
+            ServedBy::NotStorage,
+            "a character device",
+        );
+    }
+    let all = text(&all_findings(&analyse(&record)));
+    assert!(all.contains("All cells came not from storage"), "{all}");
+    assert!(all.contains("502 MB/s at bs=4MiB [not storage]"), "{all}");
+    for word in [
+        "the disk's",
+        "device's throughput",
+        "device throughput",
+        "disk throughput",
+    ] {
+        assert!(!all.contains(word), "{all}");
+    }
+}
+
+#[test]
+fn some_cells_from_the_page_cache() {
+    let mut record = bent();
+    serve(
+        &mut record,
+        4,
+        ServedBy::PageCache,
+        "nothing was read from the device",
+    );
+    assert_eq!(
+        text(&not_the_device(&analyse(&record))),
+        "1 of 5 cells came from the page cache, not the device (nothing was read from the device)."
+    );
+    let all = text(&all_findings(&analyse(&record)));
+    assert!(all.contains("one side was served by: page-cache"), "{all}");
+    assert_eq!(not_the_device(&analyse(&bent())), []);
+}
+
+#[test]
+fn wide_intervals_are_told() {
+    let mut record = bent();
+    let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
+    add_cell(&mut record, &["bs=16MiB"], &wide);
+    let found = text(&below_precision(&analyse(&record)));
+    assert!(
+        found.starts_with(
+            "1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials)."
+        ),
+        "{found}"
+    );
+    assert_eq!(below_precision(&analyse(&bent())), []);
+}
+
+#[test]
+fn missing_intervals_are_told() {
+    let mut record = bent();
+    add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
+    let found = text(&below_precision(&analyse(&record)));
+    assert!(
+        found.starts_with("1 of 6 cells has too few trials"),
+        "{found}"
+    );
+}
+
+#[test]
+fn requests_that_are_too_few_for_a_quantile_are_not_called_trials() {
+    let mut record = bent();
+    record.experiment.response = Response::P99;
+    for sample in &mut record.samples {
+        sample.operations.read.requests = 100;
+    }
+    let analysis = analyse(&record);
+    let found = text(&below_precision(&analysis));
+    assert!(
+        found.starts_with("All cells have no 95 % interval") && found.contains("368 per trial"),
+        "{found}"
+    );
+    assert!(!found.contains("few trials"), "{found}");
+    let flags = &analysis.cells[0].flags;
+    assert!(flags.contains(&Flag::FewRequests) && !flags.contains(&Flag::FewTrials));
+}
+
+#[test]
+fn failed_trials_are_told() {
+    let mut record = bent();
+    add_trial(&mut record, 2, 1.0, false).ok = false;
+    assert!(text(&failed_trials(&analyse(&record))).starts_with("1 of 5 cells"));
+    assert_eq!(failed_trials(&analyse(&bent())), []);
+}
+
+#[test]
+fn an_unfinished_run_says_so() {
+    let mut record = bent();
+    assert_eq!(unfinished(&analyse(&record)), []);
+    record.run.status = RunStatus::Interrupted;
+    add_cell(&mut record, &["bs=16MiB"], &[]);
+    let found = text(&unfinished(&analyse(&record)));
+    assert!(
+        found.starts_with("The run was interrupted: 1 of 6 cells has no measured trial."),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_finished_clean_run_has_only_results() {
+    let rules: Vec<&str> = all_findings(&analyse(&bent()))
+        .iter()
+        .map(|f| f.rule.name)
+        .collect();
+    assert_eq!(rules, ["best-size"]);
+}
+
+#[test]
+fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
+    let mut drifting = record("x", &["bs"]);
+    let rising = |by: f64| -> Vec<f64> { (0..12).map(|i| 100.0 + by * f64::from(i)).collect() };
+    add_cell(&mut drifting, &["bs=4KiB"], &rising(0.1));
+    add_cell(&mut drifting, &["bs=8KiB"], &rising(-2.0));
+    add_cell(&mut drifting, &["bs=16KiB"], &around(100.0));
+    let analysis = analyse(&drifting);
+    let found = text(&drift(&analysis));
+    assert!(
+        found.starts_with("In 2 of 3 cells the trials drift"),
+        "{found}"
+    );
+    assert!(
+        found.contains("most in bs=8KiB by -2.2 % per trial"),
+        "{found}"
+    );
+    assert!(dependence(&analysis).is_empty(), "drift is told once");
+    assert!(drift(&analyse(&bent())).is_empty());
+}
+
+#[test]
+fn trials_that_resemble_the_ones_before_are_told() {
+    let waves = |period: usize| -> Vec<f64> {
+        (0..30)
+            .map(
+                |i| if (i / period).is_multiple_of(2) { 100.0 } else { 101.0 } + f64::from(i as u8 % 3) / 10.0,
+            )
+            .collect()
+    };
+    let mut record = record("x", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &waves(5));
+    let analysis = analyse(&record);
+    assert!(drift(&analysis).is_empty());
+    let found = text(&dependence(&analysis));
+    assert!(
+        found.starts_with("In the only cell trials depend on earlier ones"),
+        "{found}"
+    );
+    assert!(dependence(&analyse(&bent())).is_empty());
+}
+
+#[test]
+fn two_groups_of_trials_are_told_with_their_places() {
+    let mut record = record("x", &["bs"]);
+    let values: Vec<f64> = (0..40u8)
+        .map(|i| {
+            f64::from(u32::from(i) * 7 % 11)
+                + if u32::from(i) * 13 % 10 < 4 {
+                    500.0
+                } else {
+                    900.0
+                }
+        })
+        .collect();
+    add_cell(&mut record, &["bs=1MiB"], &values);
+    add_cell(&mut record, &["bs=2MiB"], &around(900.0));
+    let found = text(&two_groups(&analyse(&record)));
+    assert!(
+        found.contains("In 1 of 2 cells the trials form two groups"),
+        "{found}"
+    );
+    assert!(found.contains("40 % of them around 50"), "{found}");
+    assert!(two_groups(&analyse(&bent())).is_empty());
+}

@@ -1,0 +1,38 @@
+//! What the laboratory concludes from made-up records. One program, so that it is linked once.
+
+mod choices;
+mod claims;
+mod concurrency;
+mod digest;
+mod disturbance;
+mod equivalence;
+mod findings;
+mod peers;
+mod preparation;
+mod ranks;
+mod rate;
+mod shape;
+mod timeline;
+mod together;
+mod verified;
+
+use iolab_analysis::analysis::Analysis;
+use iolab_report::findings::Finding;
+
+/// All that is said of one run.
+fn all_findings(analysis: &Analysis) -> Vec<Finding> {
+    iolab_report::findings::findings(analysis)
+}
+
+/// What findings say, each of which must rest on something.
+fn text(findings: &[Finding]) -> String {
+    for finding in findings {
+        assert!(
+            !finding.rule.basis.is_empty(),
+            "{} rests on nothing",
+            finding.rule.name
+        );
+    }
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    texts.join("\n")
+}

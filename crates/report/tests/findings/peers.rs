@@ -1,0 +1,74 @@
+//! What is said of other tools beside iolab: each rule once where it speaks and once where it keeps silent.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::compare::with_peers;
+use iolab_record::EventKind;
+use iolab_record::{Event, RunRecord};
+use iolab_report::findings::{agreement, gaps, peers};
+
+use iolab_synthetic::{add_cell, around, record, size_curve};
+
+/// Two sizes by iolab and by fio, which is as much faster as `share` says.
+fn beside_fio(share: f64) -> RunRecord {
+    let mut run = record("disk-grid", &["bs", "tool"]);
+    for (bs, mb_s) in [("4KiB", 100.0), ("1MiB", 900.0)] {
+        for (tool, share) in [("iolab", 1.0), ("fio", share)] {
+            let levels = [format!("bs={bs}"), format!("tool={tool}")];
+            let levels = levels.each_ref().map(String::as_str);
+            let cell = add_cell(&mut run, &levels, &around(mb_s * share));
+            run.cells[cell].spec.tool = tool.parse().expect("a tool");
+        }
+    }
+    for sample in &mut run.samples {
+        if run.cells[sample.cell as usize].spec.tool.is_peer() {
+            sample.effective.command = Some("fio-3.33: fio --rw=read".to_owned());
+        }
+    }
+    run
+}
+
+#[test]
+fn how_far_tools_agree_is_told() {
+    let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
+    let told = |share| of(beside_fio(share));
+    let alike = &told(1.01)[0].text;
+    assert!(
+        alike.starts_with(
+            "Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All of them together, in 8 blocks: ratio 0.990"
+        ),
+        "{alike}"
+    );
+    assert!(
+        alike.contains("; equivalent within 10 % (p <0.0001)."),
+        "{alike}"
+    );
+    let apart = &told(2.0)[0].text;
+    assert!(apart.contains("of 2 cells: 2 slower."), "{apart}");
+    assert!(
+        apart.contains("not shown to be equivalent within 10 %"),
+        "{apart}"
+    );
+    assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
+}
+
+#[test]
+fn commands_and_gaps_of_other_tools_are_told() {
+    let mut run = beside_fio(1.0);
+    let command = &peers(&analyse(&run))[0].text;
+    assert!(
+        command.starts_with("A trial of fio (bs=4KiB, tool=fio) was fio-3.33: fio --rw=read - "),
+        "{command}"
+    );
+    assert!(gaps(&analyse(&run)).is_empty());
+    run.samples.retain(|sample| sample.cell != 3);
+    run.events.push(Event {
+        at_utc: "2026-01-02T03:04:06Z".to_owned(),
+        kind: EventKind::Gap,
+        cell: Some(3),
+        message: "it cannot do that".to_owned(),
+    });
+    let left = &gaps(&analyse(&run))[0].text;
+    assert_eq!(left, "1 of 4 cells left a gap: it cannot do that.");
+    assert!(peers(&analyse(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
+}

@@ -1,0 +1,70 @@
+//! Ranks that hold the others up.
+
+use iolab_analysis::analysis::analyse;
+
+use iolab_record::Residency;
+use iolab_workload::trial::CacheState;
+
+use super::{all_findings, text};
+use iolab_synthetic::{add_cell, around, by_ranks, record};
+
+fn said(speeds: &[f64]) -> String {
+    let mut record = record("read-size", &["bs"]);
+    for size in ["bs=4KiB", "bs=64KiB"] {
+        add_cell(&mut record, &[size], &around(500.0));
+    }
+    by_ranks(&mut record, speeds);
+    text(&all_findings(&analyse(&record)))
+}
+
+#[test]
+fn a_host_that_is_slower_in_every_trial_is_named_with_its_ratio() {
+    let said = said(&[1.0, 1.0, 0.7, 1.0]);
+    assert!(
+        said.contains("Host node02 was slower than the others in all "),
+        "{said}"
+    );
+    assert!(said.contains("was 0.700 times theirs"), "{said}");
+    assert_eq!(said.matches("was slower than the others").count(), 1);
+    // While all were active the other three moved 1/0.7 of what the slow one did.
+    assert!(
+        said.contains("A stonewall would report the former"),
+        "{said}"
+    );
+    assert!(said.contains("32 % more"), "{said}");
+}
+
+#[test]
+fn hosts_that_are_equal_are_not_named() {
+    for speeds in [&[1.0, 1.0, 1.0][..], &[1.0, 0.97, 1.0], &[1.0]] {
+        let said = said(speeds);
+        assert!(!said.contains("slower than the others"), "{said}");
+        assert!(!said.contains("stonewall"), "{said}");
+    }
+}
+
+#[test]
+fn a_host_whose_cache_was_not_dropped_is_named() {
+    for (cache, held, named) in [
+        (CacheState::Cold, 60, true),
+        (CacheState::Cold, 4, false),
+        (CacheState::Hot, 60, false),
+    ] {
+        let mut record = record("read-size", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &around(500.0));
+        record.cells[0].spec.trial.cache = cache;
+        by_ranks(&mut record, &[1.0, 1.0]);
+        let part = record.cells[0].trial().region / 2;
+        for client in &mut record.client_samples {
+            let share = if client.client == 1 { held } else { 0 };
+            client.region.before = Some(Residency {
+                looked_bytes: part,
+                resident_bytes: part / 100 * share,
+                ..Residency::default()
+            });
+        }
+        let said = text(&all_findings(&analyse(&record)));
+        let words = "not dropped before cold trials on: node01 (60 %).";
+        assert_eq!(said.contains(words), named, "{cache} {held}: {said}");
+    }
+}

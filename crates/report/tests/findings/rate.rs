@@ -1,0 +1,127 @@
+//! What is said of cells with a rate.
+
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_record::RunRecord;
+use iolab_report::findings::{load, rate_not_held};
+use iolab_workload::response::Response;
+
+use iolab_synthetic::{add_cell, around, rate_report, record};
+
+/// Cells at these rates that left so many of their 1000 requests unmade.
+fn loaded(rates: &[(u64, u64)]) -> RunRecord {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = Response::Latency;
+    for (rate, left) in rates {
+        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(1000.0));
+        rate_report(&mut record, cell, *rate, *left);
+    }
+    record
+}
+
+fn flagged(analysis: &Analysis) -> Vec<bool> {
+    let has = |flags: &[Flag]| flags.contains(&Flag::RateNotHeld);
+    analysis.cells.iter().map(|c| has(&c.flags)).collect()
+}
+
+#[test]
+fn latency_is_the_response_time_and_service_time_stands_beside_it() {
+    let analysis = analyse(&loaded(&[(1000, 0)]));
+    let cell = &analysis.cells[0];
+    let response = cell.latency.expect("recorded");
+    let rate_report = cell.rate_report.as_ref().expect("open loop");
+    let (service, lateness) = (
+        rate_report.service.expect("kept"),
+        rate_report.lateness.expect("kept"),
+    );
+    assert!((response.p99_ns / service.p99_ns - 1.5).abs() < 1e-3);
+    assert!((lateness.max_ns / service.max_ns - 0.5).abs() < 1e-3);
+    let median = cell.response.expect("eight trials").median;
+    assert!((median - response.p50_ns).abs() < 1.0);
+}
+
+#[test]
+fn the_closed_loop_has_no_pace() {
+    let mut record = record("x", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
+    let analysis = analyse(&record);
+    assert_eq!(analysis.cells[0].rate_report, None);
+    assert!(rate_not_held(&analysis).is_empty() && load(&analysis).is_empty());
+}
+
+#[test]
+fn a_rate_that_was_not_held_is_flagged_and_told() {
+    let analysis = analyse(&loaded(&[
+        (1000, 0),
+        (2000, 20),
+        (4000, 600),
+        (8000, 1_000_000),
+    ]));
+    assert_eq!(flagged(&analysis), [false, false, true, true]);
+    let found = rate_not_held(&analysis);
+    assert_eq!(
+        found[0].text,
+        "2 of 4 cells fell behind the requested rate: in 8 of 8 trials at rate=4000 up to 600 requests were due and \
+         never issued (median rate 2500 of 4000 per second). Response times of such a trial grow with its length: they \
+         show that the rate was too high, not how fast the storage is."
+    );
+}
+
+#[test]
+fn one_trial_that_fell_behind_is_enough() {
+    let mut record = loaded(&[(1000, 0)]);
+    let last = record
+        .samples
+        .last_mut()
+        .and_then(|s| s.rate_report.as_mut());
+    let last = last.expect("open loop");
+    (last.backlog_end, last.rate_achieved) = (500, 667.0);
+    let analysis = analyse(&record);
+    assert_eq!(flagged(&analysis), [true]);
+    let found = rate_not_held(&analysis);
+    assert!(found[0].text.contains("in 1 of 8 trials"), "{found:?}");
+    assert!(found[0].text.starts_with("The only cell"), "{found:?}");
+}
+
+#[test]
+fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
+    let mut record = loaded(&[(100, 0)]);
+    for rate_report in record
+        .samples
+        .iter_mut()
+        .filter_map(|s| s.rate_report.as_mut())
+    {
+        (rate_report.backlog_end, rate_report.rate_achieved) = (60, 106.0);
+    }
+    assert_eq!(flagged(&analyse(&record)), [false]);
+}
+
+#[test]
+fn the_greatest_rate_that_was_held_is_named() {
+    let found = load(&analyse(&loaded(&[
+        (4000, 0),
+        (1000, 0),
+        (2000, 0),
+        (8000, 999),
+    ])));
+    assert!(found[0].text.contains("at 1000/s, and"), "{found:?}");
+    assert!(
+        found[0]
+            .text
+            .ends_with("at 4000/s, the highest rate that was held."),
+        "{found:?}"
+    );
+    assert!(load(&analyse(&loaded(&[(8000, 999)]))).is_empty());
+}
+
+#[test]
+fn waiting_for_an_intended_start_is_not_tool_bound() {
+    for (left, bound) in [(0, false), (500, true)] {
+        let mut record = loaded(&[(1000, left)]);
+        for sample in &mut record.samples {
+            sample.counters.usage.user_ns = sample.elapsed_ns;
+        }
+        let analysis = analyse(&record);
+        let flags = &analysis.cells[0].flags;
+        assert_eq!(flags.contains(&Flag::ToolBound), bound, "{left}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Bends, best sizes and fixed costs of curves whose truth is known.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::bends::{self, Bend, Bends};
+use iolab_analysis::curve::by_size;
+use iolab_analysis::optimum::optimum;
+use iolab_record::RunRecord;
+use iolab_report::findings::{Finding, fixed_costs};
+use iolab_workload::units::format_size;
+use proptest::prelude::*;
+
+use crate::all_findings;
+use iolab_synthetic::{add_cell, around, record};
+
+/// A curve over the powers of two from 1 KiB to 1 MiB, with the thresholds of a machine.
+fn curve(mb_s: impl Fn(f64) -> f64) -> RunRecord {
+    let mut record = record("x", &["bs"]);
+    for power in 10..=20 {
+        let size = 1u64 << power;
+        let level = format!("bs={}", format_size(size));
+        add_cell(&mut record, &[&level], &around(mb_s(size as f64)));
+    }
+    for (key, bytes) in [
+        ("cache_l1d_bytes", "32768"),
+        ("cache_l2_bytes", "524288"),
+        ("memory_bytes", "1073741824"),
+    ] {
+        record
+            .environment
+            .extend([(key.to_owned(), bytes.to_owned())]);
+    }
+    record
+}
+
+/// Twice the size gives twice the throughput up to 32 KiB, and none more from there on.
+fn knee(size: f64) -> f64 {
+    (size / 32.0).min(1024.0)
+}
+
+fn text(findings: &[Finding]) -> String {
+    let texts: Vec<&str> = findings.iter().map(|f| f.text.as_str()).collect();
+    texts.join("\n")
+}
+
+#[test]
+fn a_knee_is_found_and_held_against_the_thresholds() {
+    let analysis = analyse(&curve(knee));
+    let all = Bends::of(&analysis);
+    let found: Vec<&Bend> = all.iter().collect();
+    let [bend] = found.as_slice() else {
+        panic!("one bend: {found:?}");
+    };
+    assert!((bend.size / 32768.0 - 1.0).abs() < 0.1, "{bend:?}");
+    assert!((bend.slope_before - 1.0).abs() < 0.05 && bend.slope_after.abs() < 0.05);
+    let names: Vec<&str> = bend.thresholds.iter().map(|t| t.name).collect();
+    assert_eq!(names, ["L1d cache"]);
+}
+
+#[test]
+fn a_straight_curve_has_no_bend() {
+    let analysis = analyse(&curve(|size| size / 1000.0));
+    assert_eq!(Bends::of(&analysis).iter().count(), 0);
+}
+
+#[test]
+fn bends_are_equal_only_where_the_curves_bend_alike() {
+    let of = |mb_s: fn(f64) -> f64| Bends::of(&analyse(&curve(mb_s)));
+    assert_eq!(of(knee), of(knee));
+    assert_ne!(of(knee), of(|size| (size / 128.0).min(1024.0)));
+    assert_ne!(of(knee), of(|size| size / 1000.0));
+}
+
+#[test]
+fn few_sizes_bear_no_bend() {
+    let mut few = curve(knee);
+    few.cells.truncate(7);
+    few.samples.retain(|sample| sample.cell < 7);
+    let analysis = analyse(&few);
+    assert_eq!(Bends::of(&analysis).iter().count(), 0);
+    assert_eq!(fixed_costs(&analysis), []);
+}
+
+#[test]
+fn the_same_run_has_the_same_findings() {
+    let record = curve(knee);
+    assert_eq!(
+        all_findings(&analyse(&record)),
+        all_findings(&analyse(&record))
+    );
+}
+
+/// 400 ns and 10 GB/s; half of that at 4000 bytes.
+#[test]
+fn a_fixed_cost_and_a_rate_are_told_apart() {
+    let model = |size: f64| size * 1e3 / (400.0 + size / 10.0);
+    let analysis = analyse(&curve(model));
+    let curves = bends::bendable(&analysis);
+    let fit = bends::fixed_cost(&analysis, &curves[0]).expect("it describes the curve");
+    assert!((fit.t0 / 400.0 - 1.0).abs() < 0.02, "{fit:?}");
+    assert!((fit.bandwidth / 10.0 - 1.0).abs() < 0.02, "{fit:?}");
+    let sentence = text(&fixed_costs(&analysis));
+    assert!(sentence.contains("MB/s (error up to"), "{sentence}");
+    // A curve that falls is not of that kind, and requests that overlap have no such time.
+    assert_eq!(fixed_costs(&analyse(&curve(|size| 1e6 / size))), []);
+    let mut deep = curve(model);
+    deep.cells
+        .iter_mut()
+        .for_each(|cell| cell.spec.trial.depth = 8);
+    assert_eq!(fixed_costs(&analyse(&deep)), []);
+}
+
+#[test]
+fn sizes_that_cannot_be_told_apart_share_the_interval() {
+    let record = curve(|size| if size >= 65536.0 { 1000.0 } else { 100.0 });
+    let analysis = analyse(&record);
+    let best = optimum(
+        &by_size(&analysis, "bs")[0],
+        analysis.response,
+        analysis.seed,
+    );
+    let (low, high) = best.and_then(|best| best.interval).expect("an interval");
+    assert!(low <= 128 << 10 && high >= 256 << 10, "{low} to {high}");
+    assert!(low >= 64 << 10);
+}
+
+#[test]
+fn too_few_trials_have_no_interval() {
+    let mut record = record("x", &["bs"]);
+    for (size, mb_s) in [("bs=4KiB", 100.0), ("bs=8KiB", 200.0)] {
+        add_cell(&mut record, &[size], &[mb_s, mb_s + 1.0, mb_s + 2.0]);
+    }
+    let analysis = analyse(&record);
+    let best = optimum(&by_size(&analysis, "bs")[0], analysis.response, 1).expect("a best size");
+    assert_eq!((best.size, best.interval), (8192, None));
+}
+
+#[test]
+fn added_sizes_stand_between_their_neighbours() {
+    let mut record = record("x", &["bs", "threads"]);
+    for levels in [
+        ["bs=4KiB", "threads=1"],
+        ["bs=4KiB", "threads=2"],
+        ["bs=16KiB", "threads=1"],
+        ["bs=16KiB", "threads=2"],
+        ["bs=8KiB", "threads=1"],
+        ["bs=8KiB", "threads=2"],
+    ] {
+        add_cell(&mut record, &levels, &around(100.0));
+    }
+    let order = |record: &RunRecord| -> Vec<String> {
+        let analysis = analyse(record);
+        analysis
+            .cells
+            .iter()
+            .map(|c| c.cell.levels.join(" "))
+            .collect()
+    };
+    assert_eq!(order(&record)[4], "8KiB 1", "as the file has it");
+    record.experiment.toml = "name = 'x'\nquestion = 'q'\nresponse = 'throughput'\n\
+        [factors]\nbs = ['4KiB', '16KiB']\nthreads = [1, 2]\n[design]\nrefine = 1\n\
+        [refined]\nblock = 7\nbs = ['8KiB']\n"
+        .to_owned();
+    assert_eq!(
+        order(&record),
+        ["4KiB 1", "4KiB 2", "8KiB 1", "8KiB 2", "16KiB 1", "16KiB 2"]
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_best_size_is_one_of_the_sizes_and_scale_changes_nothing(
+        values in proptest::collection::vec(proptest::collection::vec(1f64..1000.0, 6..9), 2..8),
+        seed: u64,
+        halve: bool,
+    ) {
+        let of = |scale: f64| {
+            let mut record = record("x", &["bs"]);
+            for (power, trials) in values.iter().enumerate() {
+                let level = format!("bs={}", 4096u64 << power);
+                let trials: Vec<f64> = trials.iter().map(|value| value * scale).collect();
+                add_cell(&mut record, &[&level], &trials);
+            }
+            let analysis = analyse(&record);
+            let curve = &by_size(&analysis, "bs")[0];
+            let sizes: Vec<u64> = curve.points.iter().map(|p| p.size).collect();
+            (optimum(curve, analysis.response, seed).expect("a best size"), sizes)
+        };
+        let (best, sizes) = of(1.0);
+        let (low, high) = best.interval.expect("six trials or more");
+        prop_assert!(sizes.contains(&low) && sizes.contains(&high) && low <= high);
+        prop_assert!(sizes.contains(&best.size));
+        // Powers of two scale without rounding.
+        let (scaled, _) = of(if halve { 0.5 } else { 2.0 });
+        prop_assert_eq!(scaled.size, best.size);
+    }
+}

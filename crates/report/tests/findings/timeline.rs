@@ -1,0 +1,255 @@
+//! Throughput that changes its level, over the run and within trials: told where it does, and only there.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::timeline::{moments, profile};
+use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
+use iolab_report::findings::{Finding, level_over_run, level_within_trials};
+use iolab_workload::trial::Rate;
+
+use iolab_synthetic::{add_cell, add_trial, record};
+
+const MS: u64 = 1_000_000;
+const GIB: f64 = (1 << 30) as f64;
+
+/// Noise of this share of the value, the same in every test: a multiplicative walk through all of 0 to 1.
+fn noise(i: usize, share: f64) -> f64 {
+    let at = (i as f64 * 0.618_033_988_75).fract();
+    1.0 + share * (2.0 * at - 1.0)
+}
+
+/// Blocks of one trial in each of `sizes`, which writes at `mb_s(block, size)`.
+fn writing(sizes: &[&str], blocks: usize, mb_s: impl Fn(usize, usize) -> f64) -> RunRecord {
+    let mut record = record("write-size", &["bs"]);
+    for size in sizes {
+        add_cell(&mut record, &[&format!("bs={size}"), "read_percent=0"], &[]);
+    }
+    for block in 0..blocks {
+        for size in 0..sizes.len() {
+            let rate = mb_s(block, size);
+            add_trial(&mut record, size, rate, false);
+        }
+    }
+    record
+}
+
+/// Gives a sample intervals of 100 ms, each with these bytes written.
+fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
+    let intervals = bytes.iter().zip(0..).map(|(bytes, i)| Interval {
+        start_ns: i * 100 * MS,
+        length_ns: 100 * MS,
+        done: PerOperation {
+            write: Moved {
+                requests: bytes >> 20,
+                bytes: *bytes,
+            },
+            ..PerOperation::default()
+        },
+    });
+    let series = Series {
+        intervals: intervals.collect(),
+    };
+    let sample = &mut record.samples[sample];
+    sample.elapsed_ns = bytes.len() as u64 * 100 * MS;
+    sample.operations.write.bytes = bytes.iter().sum();
+    record.series.push(SampleSeries {
+        sample: sample.id,
+        series,
+    });
+}
+
+fn over_run(record: &RunRecord) -> Vec<Finding> {
+    level_over_run(&analyse(record))
+}
+
+fn only(findings: Vec<Finding>) -> String {
+    let [finding] = <[Finding; 1]>::try_from(findings).expect("one finding");
+    finding.text
+}
+
+#[test]
+fn a_fall_over_the_run_is_told_with_what_was_written() {
+    // Three sizes of different speed; from the seventh block on a third of it.
+    let record = writing(&["64KiB", "256KiB", "1MiB"], 12, |block, size| {
+        let speed = [300.0, 700.0, 1200.0][size] * noise(7 * block + size, 0.04);
+        if block < 6 { speed } else { speed / 3.0 }
+    });
+    let text = only(over_run(&record));
+    // A trial writes 1000 requests; the warm-ups count too: 7 blocks of 62.5, 250 and 1000 MiB.
+    assert!(text.starts_with("After 8.97 GiB written ("), "{text}");
+    assert!(
+        text.contains("throughput fell to 33 % of what it was (bs=1MiB: from 1"),
+        "{text}"
+    );
+    assert!(text.contains("for 18 trials after 18"), "{text}");
+    assert!(
+        text.contains("Typical causes: an exhausted"),
+        "suspected, not proven: {text}"
+    );
+}
+
+#[test]
+fn a_rise_over_the_run_is_told() {
+    let record = writing(&["1MiB"], 16, |block, _| {
+        let speed = 100.0 * noise(block, 0.05);
+        if block < 5 { speed } else { 2.5 * speed }
+    });
+    let text = only(over_run(&record));
+    assert!(text.contains("throughput rose to 2"), "{text}");
+    assert!(text.contains("for 11 trials after 5"), "{text}");
+}
+
+#[test]
+fn the_place_is_found_within_a_trial() {
+    let mut record = writing(
+        &["1MiB"],
+        12,
+        |block, _| if block < 6 { 1000.0 } else { 250.0 },
+    );
+    let (fast, slow) = (100_000_000, 25_000_000);
+    for trial in 1..=12 {
+        let bytes = match trial {
+            ..=5 => [fast; 10],
+            // It falls after 0.8 s of the sixth measured trial.
+            6 => [fast, fast, fast, fast, fast, fast, fast, fast, slow, slow],
+            _ => [slow; 10],
+        };
+        over_time(&mut record, trial, &bytes);
+    }
+    let analysis = analyse(&record);
+    let shift = &analysis.timeline.over_run[0];
+    let warmup = record.samples[0].operations.write.bytes;
+    assert_eq!(shift.written_bytes, warmup + 58 * fast);
+    assert_eq!(shift.after_ns, record.samples[0].elapsed_ns + 5800 * MS);
+}
+
+#[test]
+fn ordinary_runs_are_silent() {
+    for share in [0.0, 0.02, 0.1, 0.4] {
+        let record = writing(&["64KiB", "1MiB"], 20, |block, size| {
+            300.0 * noise(block, share) * noise(3 * block + size, share)
+        });
+        assert_eq!(over_run(&record), [], "noise of {share}");
+    }
+    let drifting = writing(&["1MiB"], 30, |block, _| {
+        100.0 * (1.0 + block as f64 / 15.0)
+    });
+    assert_eq!(over_run(&drifting), []);
+    let outlier = writing(
+        &["1MiB"],
+        20,
+        |block, _| if block == 9 { 20.0 } else { 100.0 },
+    );
+    assert_eq!(over_run(&outlier), []);
+    // One slow block of many cells is not a new level.
+    let sizes = ["4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB"];
+    let block = writing(&sizes, 8, |block, size| {
+        let speed = 100.0 * noise(block + size, 0.02);
+        if block == 4 { speed / 3.0 } else { speed }
+    });
+    assert_eq!(over_run(&block), []);
+    let short = writing(
+        &["1MiB"],
+        7,
+        |block, _| if block < 4 { 100.0 } else { 10.0 },
+    );
+    assert_eq!(over_run(&short), []);
+}
+
+#[test]
+fn cells_that_read_or_have_a_rate_are_left_out() {
+    let falling = |block: usize, _| if block < 10 { 1000.0 } else { 100.0 };
+    let mut reading = writing(&["1MiB"], 20, falling);
+    assert_eq!(over_run(&reading).len(), 1);
+    reading.cells[0].spec.trial.read_percent = 100;
+    assert_eq!(over_run(&reading), []);
+    let mut given = writing(&["1MiB"], 20, falling);
+    given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
+    assert_eq!(over_run(&given), []);
+}
+
+#[test]
+fn a_level_within_trials_is_told() {
+    let mut record = writing(&["1MiB"], 3, |_, _| 500.0);
+    for trial in 1..=3 {
+        let bytes: Vec<u64> = (0..40)
+            .map(|i| {
+                let speed = if i < 12 { 1e8 } else { 3e7 };
+                (speed * noise(40 * trial + i, 0.1)) as u64
+            })
+            .collect();
+        over_time(&mut record, trial, &bytes);
+    }
+    let text = only(level_within_trials(&analyse(&record)));
+    assert!(text.starts_with("In the only cell throughput"), "{text}");
+    assert!(text.contains("after 1.20 s (1."), "{text}");
+    assert!(text.contains("it fell to 3"), "{text}");
+    assert!(text.contains("median of 3 trials"), "{text}");
+    assert_eq!(over_run(&record), []);
+}
+
+#[test]
+fn trials_that_are_steady_or_short_have_no_levels() {
+    let within = |bytes: &dyn Fn(usize) -> f64, count: usize| {
+        let mut record = writing(&["1MiB"], 3, |_, _| 500.0);
+        for trial in 1..=3 {
+            let bytes: Vec<u64> = (0..count)
+                .map(|i| (bytes(i) * noise(count * trial + i, 0.1)) as u64)
+                .collect();
+            over_time(&mut record, trial, &bytes);
+        }
+        level_within_trials(&analyse(&record))
+    };
+    assert_eq!(within(&|_| 1e8, 100), []);
+    assert_eq!(within(&|i| if i < 10 { 1e8 } else { 1e7 }, 19), []);
+    assert_eq!(within(&|i| if i < 10 { 1e8 } else { 1e7 }, 20).len(), 1);
+    // A slow start, and a pause every second as a journal makes it.
+    assert_eq!(within(&|i| if i < 2 { 1e7 } else { 1e8 }, 100), []);
+    assert_eq!(within(&|i| if i % 10 == 9 { 0.0 } else { 1e8 }, 200), []);
+    // It stops altogether.
+    let text = only(within(&|i| if i < 50 { 1e8 } else { 0.0 }, 100));
+    assert!(text.contains("fell to 0.0 %"), "{text}");
+}
+
+#[test]
+fn the_run_over_time_has_every_interval_in_its_place() {
+    let mut record = writing(&["1MiB"], 2, |_, _| 1000.0);
+    over_time(&mut record, 1, &[30 << 20, 10 << 20]);
+    let moments = moments(&record);
+    let before = &record.samples[0];
+    let bytes = before.operations.write.bytes;
+    // The warm-up has no series: it is one moment.
+    assert_eq!(moments.len(), 4);
+    assert_eq!((moments[0].start_ns, moments[0].written_bytes), (0, 0));
+    assert!(moments[0].warmup);
+    assert_eq!(moments[2].start_ns, before.elapsed_ns + 100 * MS);
+    assert_eq!(moments[2].written_bytes, bytes + (30 << 20));
+    assert_eq!(moments[3].start_ns, before.elapsed_ns + 200 * MS);
+    assert_eq!(moments[3].written_bytes, bytes + (40 << 20));
+    assert!((moments[1].throughput_mb_s() - 314.6).abs() < 0.1);
+}
+
+#[test]
+fn a_profile_is_the_median_of_the_trials() {
+    let mut record = writing(&["1MiB"], 3, |_, _| 1000.0);
+    for (trial, bytes) in [
+        (1, [10, 20, 90].as_slice()),
+        (2, &[30, 20]),
+        (3, &[20, 70, 10, 10]),
+    ] {
+        let bytes: Vec<u64> = bytes.iter().map(|mb| mb * 1_000_000).collect();
+        over_time(&mut record, trial, &bytes);
+    }
+    let profile = profile(&record, 0);
+    let rates: Vec<f64> = profile.points.iter().map(|p| p.throughput_mb_s).collect();
+    assert_eq!((profile.trials, rates), (3, vec![200.0, 200.0]));
+    let moved: Vec<f64> = profile.points.iter().map(|p| p.moved_bytes).collect();
+    assert_eq!(moved, [0.0, 2e7]);
+    let long: Vec<u64> = vec![1 << 20; 1000];
+    record.series.clear();
+    over_time(&mut record, 1, &long);
+    let long = iolab_analysis::timeline::profile(&record, 0);
+    assert_eq!(long.points.len(), 200);
+    assert_eq!(long.points[1].start_ns, 500 * MS);
+    assert!((long.points[199].moved_bytes / GIB - 0.972).abs() < 0.001);
+    assert_eq!(iolab_analysis::timeline::profile(&record, 5).points, []);
+}

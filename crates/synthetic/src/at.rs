@@ -1,0 +1,46 @@
+//! Which cells something concerns.
+
+use iolab_record::{Cell, RunRecord};
+use iolab_workload::settings::Setting;
+
+/// Cells, by their levels.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct At(Vec<(String, String)>);
+
+impl At {
+    /// All cells.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The cells that have these levels: `bs=4k, threads=2`.
+    ///
+    /// # Panics
+    /// Where a setting or a value does not exist.
+    pub fn levels(text: &str) -> Self {
+        let level = |text: &str| {
+            let (name, level) = text.trim().split_once('=').expect("setting=level");
+            let setting = Setting::find(name).unwrap_or_else(|| panic!("no setting {name}"));
+            let level = setting.canonical(level).unwrap_or_else(|e| panic!("{e}"));
+            (name.to_owned(), level)
+        };
+        Self(text.split(',').map(level).collect())
+    }
+
+    /// Whether it concerns a cell.
+    pub fn holds(&self, cell: &Cell) -> bool {
+        self.0.iter().all(|(name, level)| {
+            let setting = Setting::find(name).expect("looked up before");
+            setting.get(&cell.spec) == *level
+        })
+    }
+
+    /// The numbers of the cells of a record.
+    pub fn of(&self, record: &RunRecord) -> Vec<usize> {
+        let cells = record.cells.iter().enumerate();
+        cells
+            .filter(|(_, cell)| self.holds(cell))
+            .map(|(at, _)| at)
+            .collect()
+    }
+}

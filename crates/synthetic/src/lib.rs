@@ -1,0 +1,24 @@
+//! iolab-synthetic: run records whose truth is known, so that what is said of them can be graded. For tests; no I/O.
+//!
+//! Files to begin with: `scenario.rs` a whole run from a truth, by the cells of an experiment; `truth.rs` what is true of it;
+//! `grade.rs` how often what is claimed is true; `made_up.rs` the layer below: records made by hand, trial by trial.
+
+mod at;
+mod curve;
+mod disturbance;
+mod grade;
+mod made_up;
+mod noise;
+mod scenario;
+mod truth;
+
+pub use at::At;
+pub use curve::Curve;
+pub use disturbance::{Disturbance, Disturber, Evidence};
+pub use grade::{Outcome, Score, grade};
+pub use made_up::{
+    add_cell, add_trial, around, by_ranks, rate_report, record, serve, size_curve, trial,
+};
+pub use noise::{Draws, Noise};
+pub use scenario::{Change, Common, Scenario, WarmUp};
+pub use truth::{TrueCell, TrueChange, Truth};

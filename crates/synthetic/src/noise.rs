@@ -1,0 +1,238 @@
+//! How trials of one cell scatter: factors on what is true, of median 1.
+
+use std::f64::consts::{LN_2, SQRT_2};
+
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, Exp1, StandardNormal, StandardUniform};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// The shape of the scatter of independent trials. Each has a median of exactly 1 (a logarithm of 0).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// Every trial gives the same.
+    None,
+    /// Normal with this standard deviation over the mean, below 0.3.
+    Normal {
+        /// Standard deviation over the mean.
+        cv: f64,
+    },
+    /// The logarithm is normal.
+    Lognormal {
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+    },
+    /// Exponential.
+    Exponential,
+    /// Every other trial, at random, is of a second group. The median lies midway between the two, where there are no values.
+    TwoGroups {
+        /// Upper group over lower group.
+        ratio: f64,
+        /// Standard deviation of the logarithm within each group.
+        sigma: f64,
+    },
+    /// Some trials are slowed down by a fixed factor, the others lognormal.
+    Stalls {
+        /// The share of them, below one half.
+        share: f64,
+        /// What a stall leaves of the throughput.
+        ratio: f64,
+        /// Standard deviation of the logarithm of the others.
+        sigma: f64,
+    },
+}
+
+impl Noise {
+    /// The chance that the logarithm of a trial's factor is at most `x`, before it is moved to its median.
+    fn raw_share_below(&self, x: f64) -> f64 {
+        let normal = |x: f64, sigma: f64| libm::erfc(-x / sigma / SQRT_2) / 2.0;
+        match *self {
+            Noise::None => f64::from(u8::from(x >= 0.0)),
+            Noise::Normal { cv } => normal(x.exp() - 1.0, cv),
+            Noise::Lognormal { sigma } => normal(x, sigma),
+            Noise::Exponential => 1.0 - (-LN_2 * x.exp()).exp(),
+            Noise::TwoGroups { ratio, sigma } => {
+                let half = ratio.ln() / 2.0;
+                f64::midpoint(normal(x - half, sigma), normal(x + half, sigma))
+            }
+            Noise::Stalls {
+                share,
+                ratio,
+                sigma,
+            } => (1.0 - share) * normal(x, sigma) + share * normal(x - ratio.ln(), sigma),
+        }
+    }
+
+    /// Where the median of the raw logarithm lies: 0 but for stalls, which are all on one side.
+    fn centre(&self) -> f64 {
+        match *self {
+            Noise::Stalls { sigma, .. } => {
+                // More than half of the values are of the group without stalls.
+                root(-40.0 * sigma, 40.0 * sigma, |x| {
+                    self.raw_share_below(x) - 0.5
+                })
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The logarithm of the median of this scatter times independent lognormal scatter with this standard deviation of the
+    /// logarithm; 0 where one of the two is none or the shape is symmetric.
+    pub fn log_median_with(&self, sigma: f64) -> f64 {
+        if sigma == 0.0 {
+            return 0.0;
+        }
+        let centre = self.centre();
+        // The distribution of the sum: that of the noise, averaged over the normal one.
+        const STEPS: i32 = 200;
+        let share_below = |x: f64| {
+            let (mut sum, mut weights) = (0.0, 0.0);
+            for step in -STEPS..=STEPS {
+                let z = f64::from(step) * 6.0 / f64::from(STEPS);
+                let weight = (-z * z / 2.0).exp();
+                sum += weight * self.raw_share_below(x + centre - sigma * z);
+                weights += weight;
+            }
+            sum / weights
+        };
+        match self {
+            Noise::None | Noise::Lognormal { .. } | Noise::TwoGroups { .. } => 0.0,
+            _ => root(-6.0 * sigma, 6.0 * sigma, |x| share_below(x) - 0.5),
+        }
+    }
+
+    /// Trials of this scatter that the seed alone decides.
+    pub fn draws(self, seed: u64) -> Draws {
+        Draws {
+            noise: self,
+            centre: self.centre(),
+            random: Random::new(seed),
+        }
+    }
+}
+
+/// The place between two where a rising function is 0.
+fn root(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..80 {
+        let middle = f64::midpoint(low, high);
+        if of(middle) < 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
+}
+
+/// Trials of one scatter, one after the other.
+#[derive(Debug, Clone)]
+pub struct Draws {
+    noise: Noise,
+    centre: f64,
+    random: Random,
+}
+
+impl Draws {
+    /// The logarithm of the factor of the next trial.
+    pub fn next_log(&mut self) -> f64 {
+        let random = &mut self.random;
+        let raw = match self.noise {
+            Noise::None => 0.0,
+            Noise::Normal { cv } => (1.0 + cv * random.normal()).max(cv / 100.0).ln(),
+            Noise::Lognormal { sigma } => sigma * random.normal(),
+            Noise::Exponential => (random.exponential() / LN_2).ln(),
+            Noise::TwoGroups { ratio, sigma } => {
+                let side = if random.happens(0.5) { 0.5 } else { -0.5 };
+                side * ratio.ln() + sigma * random.normal()
+            }
+            Noise::Stalls {
+                share,
+                ratio,
+                sigma,
+            } => {
+                let stall = if random.happens(share) {
+                    ratio.ln()
+                } else {
+                    0.0
+                };
+                stall + sigma * random.normal()
+            }
+        };
+        raw - self.centre
+    }
+}
+
+/// Random numbers that the seed alone decides.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// Standard normal.
+    pub(crate) fn normal(&mut self) -> f64 {
+        StandardNormal.sample(&mut self.0)
+    }
+
+    fn exponential(&mut self) -> f64 {
+        Exp1.sample(&mut self.0)
+    }
+
+    pub(crate) fn happens(&mut self, share: f64) -> bool {
+        let place: f64 = StandardUniform.sample(&mut self.0);
+        place < share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Noise; 6] = [
+        Noise::None,
+        Noise::Normal { cv: 0.1 },
+        Noise::Lognormal { sigma: 0.5 },
+        Noise::Exponential,
+        Noise::TwoGroups {
+            ratio: 1.2,
+            sigma: 0.005,
+        },
+        Noise::Stalls {
+            share: 0.1,
+            ratio: 0.4,
+            sigma: 0.05,
+        },
+    ];
+
+    #[test]
+    fn half_of_the_trials_are_below_what_is_true() {
+        for noise in ALL.into_iter().skip(1) {
+            for sigma in [0.0, 0.1] {
+                let truth = noise.log_median_with(sigma);
+                let (mut draws, mut other) = (noise.draws(3), Random::new(4));
+                let n = 40_000;
+                let below = (0..n)
+                    .filter(|_| draws.next_log() + sigma * other.normal() < truth)
+                    .count();
+                // Four standard deviations of the binomial.
+                assert!(
+                    (below as f64 - 20_000.0).abs() < 400.0,
+                    "{noise:?} {sigma} {below}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_seed_alone_decides() {
+        for noise in ALL {
+            let of = |seed| {
+                let mut draws = noise.draws(seed);
+                (0..5).map(move |_| draws.next_log()).collect::<Vec<_>>()
+            };
+            assert_eq!(of(1), of(1));
+            assert_eq!(of(1) == of(2), noise == Noise::None);
+        }
+    }
+}

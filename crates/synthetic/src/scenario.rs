@@ -1,0 +1,350 @@
+//! A run as the built-in experiments make it, from a truth that is given.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use iolab_plan::blocks::{block_order, trial_seed};
+use iolab_plan::cells::Plan;
+use iolab_plan::experiment::Experiment;
+use iolab_record::{Cell, EndedBy, ExperimentRecord, RunRecord, Sample};
+use iolab_stats::median_interval;
+use iolab_workload::trial::TrialSpec;
+
+use crate::at::At;
+use crate::curve::Curve;
+use crate::disturbance::Disturbance;
+use crate::made_up::{record, trial};
+use crate::noise::{Noise, Random};
+use crate::truth::{TrueCell, TrueChange, Truth};
+
+/// What all cells have in common over time. All are logarithms of factors on the throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Common {
+    /// Standard deviation of a factor of each block that all its trials share.
+    pub block_sigma: f64,
+    /// Change from the first to the last measured block, in even steps; the middle of the run has the true level.
+    pub trend: f64,
+    /// Standard deviation of a factor that wanders from trial to trial: a first-order autoregressive series.
+    pub wander_sigma: f64,
+    /// Correlation of that factor between trials that are one block apart, below 1.
+    pub wander_correlation: f64,
+}
+
+impl Common {
+    /// Standard deviation of all of it that is random.
+    fn sigma(&self) -> f64 {
+        self.block_sigma.hypot(self.wander_sigma)
+    }
+}
+
+/// What the first trials of a cell differ by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WarmUp {
+    /// Blocks that it concerns, from that of the warm-up on; 1 is that alone.
+    pub blocks: u32,
+    /// Throughput in them over throughput afterwards.
+    pub ratio: f64,
+}
+
+/// A change of the level for good, as when a cache of the device is full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The cells that it concerns.
+    pub at: At,
+    /// The share of the measured blocks that come before it.
+    pub after: f64,
+    /// Throughput after it over throughput before it.
+    pub ratio: f64,
+}
+
+/// A run to be made up. Begin with [`Scenario::of`] and change what differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// What is measured.
+    pub experiment: Experiment,
+    /// On what.
+    pub target: String,
+    /// When it starts, in seconds since 1970.
+    pub started: u64,
+    /// Throughput where every factor is 1, MB/s.
+    pub mb_s: f64,
+    /// How it depends on settings that are numbers; the factors are multiplied.
+    pub curves: Vec<(&'static str, Curve)>,
+    /// Factors on the throughput of some cells.
+    pub effects: Vec<(At, f64)>,
+    /// How the trials of a cell scatter by themselves.
+    pub noise: Noise,
+    /// What varies for all of them.
+    pub common: Common,
+    /// What the first trials differ by.
+    pub warm_up: WarmUp,
+    /// Changes for good.
+    pub changes: Vec<Change>,
+    /// What comes from outside.
+    pub disturbances: Vec<Disturbance>,
+    /// Measured trials of each cell.
+    pub trials: u32,
+}
+
+impl Scenario {
+    /// A built-in experiment with changes as `--set` takes them: 100 MB/s in every cell, 3 % lognormal scatter, ten trials.
+    ///
+    /// # Panics
+    /// Where there is no such experiment or setting.
+    pub fn of(experiment: &str, changes: &[&str]) -> Self {
+        let mut experiment = Experiment::find(experiment).unwrap_or_else(|e| panic!("{e}"));
+        for change in changes {
+            experiment
+                .apply_set(change)
+                .unwrap_or_else(|e| panic!("{change}: {e}"));
+        }
+        Self {
+            experiment,
+            target: "/data".to_owned(),
+            // 2026-01-02T03:04:05Z
+            started: 1_767_323_045,
+            mb_s: 100.0,
+            curves: Vec::new(),
+            effects: Vec::new(),
+            noise: Noise::Lognormal { sigma: 0.03 },
+            common: Common::default(),
+            warm_up: WarmUp {
+                blocks: 1,
+                ratio: 0.7,
+            },
+            changes: Vec::new(),
+            disturbances: Vec::new(),
+            trials: 10,
+        }
+    }
+
+    /// The same on another target, an hour later.
+    pub fn on(&self, target: &str) -> Self {
+        Self {
+            target: target.to_owned(),
+            ..self.later()
+        }
+    }
+
+    /// The same once more, an hour later: as a new run beside a base.
+    pub fn later(&self) -> Self {
+        Self {
+            started: self.started + 3600,
+            ..self.clone()
+        }
+    }
+
+    /// The run with this seed, and what is true of it.
+    ///
+    /// # Panics
+    /// Where the experiment has no cells, or no trial is asked for.
+    pub fn run(&self, seed: u64) -> (RunRecord, Truth) {
+        let mut record = self.plan(seed);
+        let levels: Vec<f64> = record.cells.iter().map(|cell| self.level(cell)).collect();
+        let cells = levels.len();
+        let mut draws: Vec<_> = (0..cells)
+            .map(|cell| self.noise.draws(trial_seed(seed, cell, u32::MAX, 0)))
+            .collect();
+        let mut common = CommonCourse::new(self, seed, cells);
+        let mut chance = Random::new(trial_seed(seed, cells, u32::MAX, 1));
+        let mut disturbed = vec![0; cells];
+        let mut now = Duration::from_secs(self.started);
+        for block in 0..=self.trials {
+            common.next_block(block);
+            for (position, at) in block_order(seed, block, cells).into_iter().enumerate() {
+                let cell = &record.cells[at];
+                let mut log = levels[at].ln() + draws[at].next_log() + common.next_log();
+                log += self.course(cell, block).ln();
+                let mut marks: Vec<&Disturbance> = Vec::new();
+                for disturbance in self.disturbances.iter().filter(|d| d.at.holds(cell)) {
+                    if chance.happens(disturbance.share) {
+                        log += disturbance.ratio.ln();
+                        marks.push(disturbance);
+                    }
+                }
+                let mut sample = Sample {
+                    id: record.samples.len() as i64 + 1,
+                    block,
+                    position: position as u32,
+                    warmup: block == 0,
+                    started_utc: utc(now),
+                    seed: trial_seed(seed, at, block, 0),
+                    ..trial(cell, requests(cell.trial(), log.exp()), log.exp())
+                };
+                marks.iter().for_each(|mark| mark.mark(&mut sample));
+                disturbed[at] += usize::from(block > 0 && !marks.is_empty());
+                now += Duration::from_nanos(sample.wall_ns);
+                record.samples.push(sample);
+            }
+        }
+        record.run.ended_utc = Some(utc(now));
+        let truth = self.truth(&record, &levels, &disturbed);
+        end(&mut record);
+        (record, truth)
+    }
+
+    /// The record before the first trial.
+    fn plan(&self, seed: u64) -> RunRecord {
+        let plan = Plan::of_new_run(self.experiment.clone()).expect("a plan with cells");
+        let experiment = plan.experiment();
+        let mut record = record(&experiment.name, &[]);
+        record.run.seed = seed;
+        record.run.target.clone_from(&self.target);
+        record.run.started_utc = utc(Duration::from_secs(self.started));
+        record.experiment = ExperimentRecord {
+            question: experiment.question.clone(),
+            response: experiment.response,
+            response_group: experiment.response_group.clone(),
+            toml: experiment.to_toml().expect("a definition can be written"),
+            factors: plan.factor_names(),
+            precision: experiment.design.precision,
+            budget_ns: experiment.design.budget.as_nanos() as u64,
+            trials_min: experiment.design.trials_min,
+            trials_max: experiment.design.trials_max,
+            ..record.experiment
+        };
+        let cells = plan.cells().iter().zip(0..);
+        record.cells = cells
+            .map(|(cell, id)| Cell {
+                id,
+                levels: cell.levels.clone(),
+                spec: cell.spec.clone(),
+                ended_by: None,
+                pilot: None,
+            })
+            .collect();
+        record
+    }
+
+    /// The true throughput of a cell, MB/s.
+    fn level(&self, cell: &Cell) -> f64 {
+        let curves = self.curves.iter();
+        let effects = self.effects.iter().filter(|(at, _)| at.holds(cell));
+        self.mb_s
+            * curves
+                .map(|(name, curve)| curve.of(name, cell))
+                .product::<f64>()
+            * effects.map(|(_, ratio)| ratio).product::<f64>()
+    }
+
+    /// The factor of what happens to a cell for certain in a block.
+    fn course(&self, cell: &Cell, block: u32) -> f64 {
+        let warm_up = match block < self.warm_up.blocks {
+            true => self.warm_up.ratio,
+            false => 1.0,
+        };
+        let changes = self.changes.iter().filter(|c| c.at.holds(cell));
+        let past = changes.filter(|change| block >= self.first_after(change));
+        warm_up * past.map(|change| change.ratio).product::<f64>()
+    }
+
+    /// The first block after a change.
+    fn first_after(&self, change: &Change) -> u32 {
+        (change.after * f64::from(self.trials)).round() as u32 + 1
+    }
+
+    fn truth(&self, record: &RunRecord, levels: &[f64], disturbed: &[usize]) -> Truth {
+        let shift = self.noise.log_median_with(self.common.sigma()).exp();
+        let cells = record.cells.iter().zip(levels).zip(disturbed);
+        let warming = (self.warm_up.blocks.max(1) - 1).min(self.trials);
+        let cells = cells.map(|((cell, mb_s), disturbed)| {
+            let changes: Vec<TrueChange> = self
+                .changes
+                .iter()
+                .filter(|change| change.at.holds(cell))
+                .map(|change| TrueChange {
+                    block: self.first_after(change),
+                    ratio: change.ratio,
+                })
+                .collect();
+            let steady = changes.is_empty() && *disturbed == 0 && warming == 0;
+            TrueCell {
+                cell: cell.clone(),
+                mb_s: *mb_s,
+                median_mb_s: steady.then_some(mb_s * shift),
+                changes,
+                disturbed: *disturbed,
+                trials: self.trials as usize,
+                warming: warming as usize,
+            }
+        });
+        Truth {
+            cells: cells.collect(),
+            noise: self.noise,
+        }
+    }
+}
+
+/// The course of what all cells have in common.
+struct CommonCourse {
+    common: Common,
+    blocks: u32,
+    cells: usize,
+    random: Random,
+    /// Of the block under way.
+    block: f64,
+    /// What wanders, over its standard deviation.
+    wandered: f64,
+}
+
+impl CommonCourse {
+    fn new(scenario: &Scenario, seed: u64, cells: usize) -> Self {
+        let mut random = Random::new(trial_seed(seed, cells, u32::MAX, 2));
+        Self {
+            common: scenario.common,
+            blocks: scenario.trials,
+            cells,
+            block: 0.0,
+            wandered: random.normal(),
+            random,
+        }
+    }
+
+    fn next_block(&mut self, block: u32) {
+        // Measured blocks are counted from 1; the warm-up is like the first.
+        let steps = f64::from(self.blocks.max(2) - 1);
+        let place = f64::from(block.max(1) - 1) / steps - 0.5;
+        self.block = self.common.block_sigma * self.random.normal() + self.common.trend * place;
+    }
+
+    /// The logarithm of the factor of the next trial.
+    fn next_log(&mut self) -> f64 {
+        let kept = self.common.wander_correlation.powf(1.0 / self.cells as f64);
+        self.wandered = kept * self.wandered + (1.0 - kept * kept).sqrt() * self.random.normal();
+        self.block + self.common.wander_sigma * self.wandered
+    }
+}
+
+/// Requests of a trial that ends as its limits say; at least one.
+fn requests(spec: &TrialSpec, mb_s: f64) -> u64 {
+    let seconds = spec.limit.time.map_or(0.5, |time| time.as_secs_f64());
+    let in_time = (mb_s * 1e6 * seconds / spec.bs as f64) as u64;
+    let in_bytes = spec.limit.bytes.map_or(u64::MAX, |bytes| bytes / spec.bs);
+    let most = spec.limit.requests.unwrap_or(u64::MAX);
+    in_time.min(in_bytes).min(most).max(1)
+}
+
+/// Notes what ended the repetition of each cell.
+fn end(record: &mut RunRecord) {
+    let precision = record.experiment.precision;
+    let response = record.experiment.response;
+    let ended: Vec<EndedBy> = record
+        .measured()
+        .map(|(_, trials)| {
+            let values: Vec<f64> = trials.iter().filter_map(|s| s.value(response)).collect();
+            let half_width = median_interval(&values, 0.95)
+                .zip(iolab_stats::median(&values))
+                .and_then(|(interval, median)| interval.relative_half_width(median));
+            match half_width.is_some_and(|width| width <= precision) {
+                true => EndedBy::Precision,
+                false => EndedBy::Budget,
+            }
+        })
+        .collect();
+    for (cell, ended) in record.cells.iter_mut().zip(ended) {
+        cell.ended_by = Some(ended);
+    }
+}
+
+fn utc(since_1970: Duration) -> String {
+    humantime::format_rfc3339_nanos(UNIX_EPOCH + since_1970).to_string()
+}

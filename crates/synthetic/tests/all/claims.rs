@@ -1,0 +1,266 @@
+//! What is claimed of runs whose truth is known: how often it is false, and how often what is large is said.
+//!
+//! `IOLAB_GRADE_RUNS=2000 cargo test --release -p iolab-synthetic claims:: -- --nocapture` prints the table of docs/METHODS.md;
+//! without it each kind is graded on a tenth of these runs.
+
+use std::fmt;
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{
+    Best, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Standing, claims,
+};
+use iolab_record::RunRecord;
+use iolab_synthetic::{
+    At, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Score, Truth,
+    grade,
+};
+
+/// Greatest share of runs in which a kind may make a false claim.
+const FALSE_MAX: f64 = 0.05;
+/// Least share of runs in which a large effect is said.
+const SAID_MIN: f64 = 0.9;
+
+/// Runs for each kind in each scenario.
+fn runs() -> usize {
+    let asked = std::env::var("IOLAB_GRADE_RUNS").ok();
+    asked.map_or(200, |asked| {
+        asked.parse().expect("IOLAB_GRADE_RUNS is a number")
+    })
+}
+
+/// A kind of claim in a scenario.
+#[derive(Debug, Clone)]
+struct Kind {
+    claim: &'static str,
+    scenario: String,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} | {}", self.claim, self.scenario)
+    }
+}
+
+/// The shapes of scatter that cells have, each with a name.
+fn shapes() -> Vec<(&'static str, Noise)> {
+    vec![
+        ("lognormal 3 %", Noise::Lognormal { sigma: 0.03 }),
+        ("lognormal 20 %", Noise::Lognormal { sigma: 0.2 }),
+        (
+            "two groups 1.2",
+            Noise::TwoGroups {
+                ratio: 1.2,
+                sigma: 0.005,
+            },
+        ),
+        (
+            "stalls to 0.4",
+            Noise::Stalls {
+                share: 0.1,
+                ratio: 0.4,
+                sigma: 0.03,
+            },
+        ),
+    ]
+}
+
+/// The factor that the blocks of a run share: half as much again as in a quiet run.
+fn drifting() -> Common {
+    Common {
+        block_sigma: 0.1,
+        trend: 0.1,
+        ..Common::default()
+    }
+}
+
+fn place(id: iolab_analysis::claim::CellId, truth: &Truth) -> usize {
+    let cells = truth.cells.iter();
+    let mut places = cells.map(|cell| cell.cell.id);
+    places.position(|cell| cell == id.cell).expect("a cell")
+}
+
+/// Whether an effect is true, where it is claimed.
+fn of_effect(effect: &Effect, truth: &Truth) -> Outcome {
+    let ratio = truth.ratio(place(effect.base, truth), place(effect.other, truth));
+    outcome(match effect.difference {
+        Difference::Higher => ratio > 1.0,
+        Difference::Lower => ratio < 1.0,
+        Difference::Equivalent => {
+            // Throughput near the margin itself is neither.
+            ratio.ln().abs() <= MARGIN.ln_1p() + 1e-9
+        }
+        Difference::NotFound | Difference::CannotTell => return Outcome::NotClaimed,
+    })
+}
+
+fn outcome(is_true: bool) -> Outcome {
+    match is_true {
+        true => Outcome::True,
+        false => Outcome::False,
+    }
+}
+
+/// Whether a size that is called worse or near is.
+fn of_best(best: &Best, truth: &Truth) -> Outcome {
+    let level = |i: usize| truth.cells[place(best.candidates[i].cell, truth)].mb_s;
+    let most = (0..best.candidates.len()).map(level).fold(0.0, f64::max);
+    let all = best.candidates.iter().enumerate();
+    Outcome::of_all(all.map(|(i, one)| match one.standing {
+        Standing::Worse => outcome(level(i) < most),
+        Standing::Near => outcome(level(i) >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
+        Standing::Open | Standing::Doubtful | Standing::Unknown => Outcome::NotClaimed,
+    }))
+}
+
+/// The comparisons of one contrast that a run makes.
+fn compared((record, truth): (RunRecord, Truth), is_asked: impl Fn(&Contrast) -> bool) -> Outcome {
+    let analysis = analyse(&record);
+    let all = claims(&[&analysis]);
+    let own = all.iter().filter_map(|claim| match claim {
+        Claim::Comparison(comparison) if is_asked(&comparison.contrast) => Some(comparison),
+        _ => None,
+    });
+    let effects = own.flat_map(|comparison: &Comparison| &comparison.effects);
+    Outcome::of_all(effects.map(|effect| of_effect(effect, &truth)))
+}
+
+fn bests((record, truth): (RunRecord, Truth)) -> Outcome {
+    let analysis = analyse(&record);
+    let all = claims(&[&analysis]);
+    let curves = all.iter().filter_map(|claim| match claim {
+        Claim::Best(curves) => Some(curves),
+        _ => None,
+    });
+    Outcome::of_all(curves.flatten().map(|best| of_best(best, &truth)))
+}
+
+/// Grades a kind, prints its row, and holds it to the limits.
+fn hold(
+    claim: &'static str,
+    scenario: &Scenario,
+    name: &str,
+    claimed: impl Fn((RunRecord, Truth)) -> Outcome,
+) -> Score<Kind> {
+    let kind = Kind {
+        claim,
+        scenario: format!("{name}, n = {}", scenario.trials),
+    };
+    let score = grade(kind, runs(), |seed| scenario.run(seed), claimed);
+    println!("{score}");
+    assert!(score.is_false_at_most(FALSE_MAX), "{score}");
+    score
+}
+
+const TRIALS: [u32; 3] = [6, 9, 20];
+
+#[test]
+fn comparisons_without_a_difference_are_rarely_false() {
+    for (name, noise) in shapes() {
+        for trials in TRIALS {
+            let grid = Scenario {
+                noise,
+                common: drifting(),
+                trials,
+                ..Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"])
+            };
+            let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
+            hold("scaling, none", &grid, name, |run| compared(run, is));
+            let is = |contrast: &Contrast| matches!(contrast, Contrast::Pattern { .. });
+            hold("random, none", &grid, name, |run| compared(run, is));
+        }
+    }
+}
+
+#[test]
+fn large_differences_of_either_sign_are_said() {
+    for trials in TRIALS {
+        for ratio in [2.0, 0.5] {
+            let grid = Scenario {
+                effects: vec![(At::levels("threads=8"), ratio)],
+                common: drifting(),
+                trials,
+                ..Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"])
+            };
+            let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
+            let name = format!("lognormal 3 %, ratio {ratio}");
+            let score = hold("scaling", &grid, &name, |run| compared(run, is));
+            assert!(score.is_true_at_least(SAID_MIN), "{score}");
+        }
+    }
+}
+
+#[test]
+fn two_groups_without_a_difference_are_no_cost_of_a_policy() {
+    let log = Scenario {
+        noise: Noise::TwoGroups {
+            ratio: 1.5,
+            sigma: 0.005,
+        },
+        trials: 20,
+        ..Scenario::of("write-size", &["bs=4k,64k", "sync=none,fdatasync"])
+    };
+    let is = |contrast: &Contrast| matches!(contrast, Contrast::Levels { .. });
+    hold("sync, none", &log, "two groups 1.5", |run| {
+        compared(run, is)
+    });
+}
+
+#[test]
+fn the_best_size_is_never_ruled_out_and_what_is_near_is() {
+    let curves = [
+        ("flat", Curve::Flat),
+        ("amortised", Curve::Amortised { half: 65536.0 }),
+        ("plateau", Curve::Plateau { from: 65536.0 }),
+        (
+            "dip",
+            Curve::Dip {
+                at: 65536.0,
+                ratio: 0.7,
+            },
+        ),
+        (
+            "cliff",
+            Curve::Cliff {
+                from: 262_144.0,
+                ratio: 0.6,
+            },
+        ),
+    ];
+    for (shape, noise) in shapes() {
+        for (name, curve) in curves {
+            for trials in [6, 12] {
+                let sizes = Scenario {
+                    curves: vec![("bs", curve)],
+                    noise,
+                    common: drifting(),
+                    trials,
+                    ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M,4M"])
+                };
+                hold("best size", &sizes, &format!("{name}, {shape}"), bests);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_a_disturbance_makes_is_not_claimed() {
+    for by in [Disturber::Traffic, Disturber::Cpu] {
+        let disturbed = Scenario {
+            disturbances: vec![Disturbance {
+                by,
+                at: At::levels("threads=8"),
+                share: 1.0,
+                ratio: 0.65,
+                evidence: Evidence::Shown,
+            }],
+            ..Scenario::of("disk-grid", &["workload=RR", "bs=4k,64k", "threads=1,8"])
+        };
+        let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
+        hold(
+            "scaling, disturbed",
+            &disturbed,
+            &format!("{by:?}"),
+            |run| compared(run, is),
+        );
+    }
+}

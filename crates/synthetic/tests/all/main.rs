@@ -1,0 +1,5 @@
+//! Runs that are made up, against what is true of them, with the analysis that users have.
+
+mod claims;
+mod ratios;
+mod scenarios;

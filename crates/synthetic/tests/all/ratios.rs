@@ -1,0 +1,79 @@
+//! What is said of two cells of a run, graded.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_record::RunRecord;
+use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
+
+/// What `compare --by bs` says of a run with two sizes.
+fn said(record: RunRecord) -> CellVerdict {
+    let run = AnalysedRun::of(record);
+    let side = |level| RunSide {
+        run: &run,
+        held: Some(("bs", level)),
+    };
+    let terms = Criteria {
+        margin: 0.05,
+        tests: vec![HypothesisTest::Welch],
+        better: Better::Unstated,
+        repeats: Vec::new(),
+        within_run: false,
+    };
+    let names = ["4KiB", "1MiB"].map(str::to_owned);
+    let comparison = Comparison::of_runs(names, side("4KiB"), side("1MiB"), terms);
+    comparison.expect("two sizes").cells[0].verdict
+}
+
+fn judge((record, truth): (RunRecord, Truth)) -> Outcome {
+    let ratio = truth.ratio(0, 1);
+    let is_true = match said(record) {
+        CellVerdict::Faster => ratio > 1.0,
+        CellVerdict::Slower => ratio < 1.0,
+        CellVerdict::Equivalent => ratio.ln().abs() <= 1.05_f64.ln(),
+        _ => return Outcome::NotClaimed,
+    };
+    match is_true {
+        true => Outcome::True,
+        false => Outcome::False,
+    }
+}
+
+fn two_sizes(noise: Noise, ratio: f64) -> Scenario {
+    Scenario {
+        noise,
+        effects: vec![(At::levels("bs=1M"), ratio)],
+        common: Common {
+            block_sigma: 0.1,
+            ..Common::default()
+        },
+        ..Scenario::of("read-size", &["bs=4k,1M"])
+    }
+}
+
+#[test]
+fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
+    let shapes = [
+        Noise::Lognormal { sigma: 0.08 },
+        Noise::TwoGroups {
+            ratio: 1.2,
+            sigma: 0.005,
+        },
+        Noise::Stalls {
+            share: 0.1,
+            ratio: 0.4,
+            sigma: 0.03,
+        },
+    ];
+    for noise in shapes {
+        let none = two_sizes(noise, 1.0);
+        let score = grade("no difference", 200, |seed| none.run(seed), judge);
+        assert!(score.is_false_at_most(0.05), "{noise:?} {score}");
+        // Either sign.
+        for ratio in [1.5, 1.0 / 1.5] {
+            let large = two_sizes(noise, ratio);
+            let score = grade("a large one", 200, |seed| large.run(seed), judge);
+            assert!(score.is_true_at_least(0.9), "{noise:?} {ratio} {score}");
+            assert!(score.is_false_at_most(0.05), "{noise:?} {ratio} {score}");
+        }
+    }
+}

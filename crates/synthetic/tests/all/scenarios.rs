@@ -1,0 +1,275 @@
+//! What a scenario asks for is in the record.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::timeline::over_run;
+use iolab_record::{RunRecord, ServedBy};
+use iolab_stats::median;
+use iolab_synthetic::{
+    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Scenario, WarmUp,
+};
+
+/// The throughput of all measured trials of a cell, MB/s, in the order of time.
+fn values(record: &RunRecord, cell: usize) -> Vec<f64> {
+    let (_, trials) = record.measured().nth(cell).expect("the cell");
+    trials.iter().map(|s| s.throughput_mb_s()).collect()
+}
+
+fn quiet(experiment: &str, changes: &[&str]) -> Scenario {
+    Scenario {
+        noise: Noise::None,
+        ..Scenario::of(experiment, changes)
+    }
+}
+
+#[test]
+fn every_grid_of_the_built_in_experiments_can_be_made() {
+    for (experiment, changes, cells) in [
+        ("read-size", &["bs=4k,64k,1M"][..], 3),
+        ("disk-grid", &["bs=4k,64k", "threads=1,4"], 16),
+        ("write-stride", &["bs=128k"], 16),
+        ("read-random", &["bs=4k", "threads=1,2,4"], 3),
+        (
+            "write-random",
+            &["bs=4k", "backend=io_uring", "depth=1,32,128"],
+            3,
+        ),
+        ("write-size", &["bs=4k,1M", "sync=none,end,each"], 6),
+        ("read-random", &["bs=4k", "read_percent=0,50,100"], 3),
+    ] {
+        let (record, truth) = Scenario::of(experiment, changes).run(1);
+        assert_eq!(record.cells.len(), cells, "{experiment} {changes:?}");
+        assert_eq!(truth.cells.len(), cells);
+        assert_eq!(record.samples.len(), cells * 11);
+        let run = AnalysedRun::of(record);
+        for (cell, truth) in run.analysis().cells.iter().zip(&truth.cells) {
+            assert_eq!(cell.n, 10);
+            let median = cell.throughput.expect("trials").median;
+            assert!(
+                (median / truth.mb_s).ln().abs() < 0.06,
+                "{median} {truth:?}"
+            );
+            assert_eq!(
+                cell.served.as_ref().and_then(|s| s.unanimous()),
+                Some(ServedBy::Device)
+            );
+        }
+    }
+}
+
+#[test]
+fn without_noise_the_record_has_the_truth() {
+    let scenario = Scenario {
+        curves: vec![
+            ("bs", Curve::Amortised { half: 65536.0 }),
+            ("threads", Curve::Plateau { from: 4.0 }),
+        ],
+        effects: vec![(At::levels("bs=1M,threads=2"), 1.4)],
+        ..quiet("read-random", &["bs=64k,1M", "threads=1,2,8"])
+    };
+    let (record, truth) = scenario.run(3);
+    let level = |levels| truth.cells[At::levels(levels).of(&record)[0]].mb_s;
+    assert!((level("bs=64k,threads=1") - 12.5).abs() < 1e-9);
+    assert!((level("bs=64k,threads=8") - 50.0).abs() < 1e-9);
+    assert!((level("bs=1M,threads=2") - 50.0 * 16.0 / 17.0 * 1.4).abs() < 1e-9);
+    for cell in 0..record.cells.len() {
+        for value in values(&record, cell) {
+            assert!((value / truth.cells[cell].mb_s - 1.0).abs() < 1e-6);
+        }
+    }
+    let curve = Curve::Cliff {
+        from: 4.0,
+        ratio: 0.5,
+    };
+    assert_eq!([2.0, 4.0, 8.0].map(|x| curve.factor(x)), [1.0, 0.5, 0.5]);
+    let curve = Curve::Dip {
+        at: 4.0,
+        ratio: 0.5,
+    };
+    assert_eq!([2.0, 4.0, 8.0].map(|x| curve.factor(x)), [1.0, 0.5, 1.0]);
+}
+
+#[test]
+fn blocks_are_complete_in_random_order_one_after_the_other() {
+    let (record, _) = Scenario::of("read-size", &["bs=4k,16k,64k,1M"]).run(9);
+    let started: Vec<&str> = record
+        .samples
+        .iter()
+        .map(|s| s.started_utc.as_str())
+        .collect();
+    assert!(started.is_sorted() && started[0] < started[1]);
+    let orders: Vec<Vec<i64>> = record
+        .samples
+        .chunks(4)
+        .zip(0..)
+        .map(|(block, number)| {
+            assert!(
+                block
+                    .iter()
+                    .all(|s| s.block == number && s.warmup == (number == 0))
+            );
+            assert!(block.iter().zip(0..).all(|(s, place)| s.position == place));
+            block.iter().map(|s| s.cell).collect()
+        })
+        .collect();
+    assert!(orders.windows(2).any(|pair| pair[0] != pair[1]));
+    for mut order in orders {
+        order.sort_unstable();
+        assert_eq!(order, [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn the_seed_decides_and_nothing_else() {
+    let scenario = Scenario::of("read-size", &["bs=4k,1M"]);
+    assert_eq!(scenario.run(5), scenario.run(5));
+    let (one, other) = (scenario.run(5).0, scenario.run(6).0);
+    assert_ne!(values(&one, 0), values(&other, 0));
+    let (elsewhere, later) = (scenario.on("/other").run(5).0, scenario.later().run(5).0);
+    assert!(!one.is_same_run(&elsewhere) && !one.is_same_run(&later));
+    assert_eq!(elsewhere.run.target, "/other");
+}
+
+#[test]
+fn what_blocks_share_falls_out_of_ratios() {
+    let scenario = Scenario {
+        common: Common {
+            block_sigma: 0.3,
+            trend: 0.5,
+            ..Common::default()
+        },
+        ..quiet("read-size", &["bs=4k,1M"])
+    };
+    let (record, _) = scenario.run(2);
+    let (base, new) = (values(&record, 0), values(&record, 1));
+    assert!(base[0] / base[5] < 0.9 || base[0] / base[5] > 1.1);
+    for (base, new) in base.iter().zip(&new) {
+        assert!((base / new - 1.0).abs() < 1e-6, "{base} {new}");
+    }
+}
+
+#[test]
+fn wandering_correlates_neighbouring_blocks_as_asked() {
+    let scenario = Scenario {
+        common: Common {
+            wander_sigma: 0.2,
+            wander_correlation: 0.8,
+            ..Common::default()
+        },
+        trials: 100,
+        ..quiet("read-size", &["bs=4k,16k,64k"])
+    };
+    let correlation: Vec<f64> = (0..40)
+        .map(|seed| {
+            let logs: Vec<f64> = values(&scenario.run(seed).0, 1)
+                .iter()
+                .map(|x| x.ln())
+                .collect();
+            iolab_stats::lag1(&logs).expect("values that vary")
+        })
+        .collect();
+    let middle = median(&correlation).expect("some");
+    // Short series show a little less.
+    assert!((0.7..0.82).contains(&middle), "{middle}");
+}
+
+#[test]
+fn levels_change_where_the_truth_says() {
+    let scenario = Scenario {
+        changes: vec![Change {
+            at: At::all(),
+            after: 0.5,
+            ratio: 0.3,
+        }],
+        trials: 20,
+        ..Scenario::of("write-size", &["bs=4k,1M"])
+    };
+    let (record, truth) = scenario.run(4);
+    let change = truth.cells[0].changes[0];
+    assert_eq!((change.block, change.ratio), (11, 0.3));
+    assert_eq!(truth.cells[0].median_mb_s, None);
+    let values = values(&record, 0);
+    let near = |value: f64, wanted: f64| (value / wanted).ln().abs() < 0.15;
+    assert!(near(values[9], 100.0) && near(values[10], 30.0));
+    let found = over_run(&record);
+    assert!(
+        found.iter().any(|shift| near(shift.factor, 0.3)),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn warm_ups_reach_as_far_as_asked() {
+    let scenario = Scenario {
+        warm_up: WarmUp {
+            blocks: 3,
+            ratio: 0.5,
+        },
+        ..quiet("read-size", &["bs=4k,1M"])
+    };
+    let (record, truth) = scenario.run(4);
+    assert_eq!(
+        (truth.cells[0].warming, truth.cells[0].median_mb_s),
+        (2, None)
+    );
+    let shares: Vec<f64> = values(&record, 0)
+        .iter()
+        .map(|x| (x / 10.0).round())
+        .collect();
+    assert_eq!(
+        shares,
+        [5.0, 5.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0]
+    );
+    assert!((record.samples[0].throughput_mb_s() - 50.0).abs() < 1e-3);
+}
+
+#[test]
+fn disturbances_are_seen_as_far_as_their_evidence_goes() {
+    let disturbed = |by, evidence| {
+        let scenario = Scenario {
+            disturbances: vec![Disturbance {
+                by,
+                at: At::levels("bs=1M"),
+                share: 1.0,
+                ratio: 0.5,
+                evidence,
+            }],
+            ..quiet("read-random", &["bs=4k,1M"])
+        };
+        let (record, truth) = scenario.run(1);
+        assert_eq!(
+            (truth.cells[0].disturbed, truth.cells[1].disturbed),
+            (0, 10)
+        );
+        assert!(
+            values(&record, 1)
+                .iter()
+                .all(|x| (x / 50.0 - 1.0).abs() < 1e-6)
+        );
+        let run = AnalysedRun::of(record);
+        let [clean, cell] = &run.analysis().cells[..] else {
+            panic!("two cells");
+        };
+        let seen = |cell: &iolab_analysis::analysis::CellAnalysis| {
+            (
+                cell.disturbance.has_other_traffic(),
+                cell.disturbance.is_cpu_contended(),
+                cell.served.as_ref().and_then(|s| s.unanimous()),
+            )
+        };
+        assert_eq!(seen(clean), (false, false, Some(ServedBy::Device)));
+        seen(cell)
+    };
+    let device = Some(ServedBy::Device);
+    let shown = |by| disturbed(by, Evidence::Shown);
+    assert_eq!(shown(Disturber::Traffic), (true, false, device));
+    assert_eq!(shown(Disturber::Cpu), (false, true, device));
+    assert_eq!(
+        shown(Disturber::PageCache),
+        (false, false, Some(ServedBy::PageCache))
+    );
+    for by in [Disturber::Traffic, Disturber::Cpu, Disturber::PageCache] {
+        assert_eq!(disturbed(by, Evidence::Hidden), (false, false, device));
+        let unknown = Some(ServedBy::Unknown);
+        assert_eq!(disturbed(by, Evidence::NotCounted), (false, false, unknown));
+    }
+}
