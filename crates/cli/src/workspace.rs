@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_machine::doctor::Preflight;
 use iolab_observe::clock::Clock;
-use iolab_plan::cells::Plan;
-use iolab_plan::experiment::{Change, Experiment};
+use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
@@ -125,36 +124,6 @@ impl Workspace {
         matches!(self.place, Place::Model(_))
     }
 
-    /// Lets experiments go through the page cache where a target cannot do direct I/O and
-    /// nobody insisted on it.
-    ///
-    /// # Errors
-    /// Never for experiments that were read or checked.
-    pub(crate) fn settle_cache(&self, plans: &mut [Plan]) -> Result<()> {
-        let targets = self.place().targets().into_iter();
-        let refused = targets.map(|(_, target)| target.direct_alignment());
-        let Some(reason) = refused.filter_map(Result::err).next() else {
-            return Ok(());
-        };
-        let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.of.setting.name == "cache");
-        let mut settled = false;
-        for plan in plans {
-            if plan.wants_direct() && !sweeps(plan.experiment()) {
-                let mut experiment = plan.experiment().clone();
-                experiment.apply(&Change::of("cache", "cold")?)?;
-                *plan = Plan::of(experiment)?;
-                settled = true;
-            }
-        }
-        if settled {
-            note(format_args!(
-                "note: {}; measuring through the page cache instead (cache=cold)",
-                reason.message()
-            ));
-        }
-        Ok(())
-    }
-
     /// Fills scratch files with data, so that no read meets a hole.
     ///
     /// # Errors
@@ -188,9 +157,8 @@ impl Workspace {
         }
     }
 
-    /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
-    /// called once the target is filled.
-    pub(crate) fn look_around(&mut self, plans: &[Plan]) {
+    /// Looks at the target and the machine, so that the run files of these experiments tell what colours them.
+    pub(crate) fn look_around(&mut self, plans: &[FittedPlan]) {
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
@@ -200,8 +168,7 @@ impl Workspace {
         self.preflight = looked.collect();
     }
 
-    /// Takes ceilings over that the user states, or finds them by short probes (`measure`). To be called once the target is
-    /// filled.
+    /// Takes ceilings over that the user states, or finds them by short probes (`measure`).
     ///
     /// # Errors
     /// Of kind usage: what is no ceiling; else what a probe meets.

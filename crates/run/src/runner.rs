@@ -32,7 +32,7 @@ use iolab_spec::{Error, Result};
 pub use begun::Begun;
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{fit_to, need, need_of_all};
+pub use fit::{Fitted, fit_all, fit_to, need};
 pub use named::target_paths;
 pub use place::Place;
 pub use programs::Programs;
@@ -42,7 +42,7 @@ pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use iolab_machine::doctor::{Preflight, Remark};
 use iolab_peers::Peers;
-use iolab_plan::cells::{Plan, PlannedCell, factor_names};
+use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_ranks::Ranks;
 use iolab_record::environment::Environment;
@@ -150,13 +150,12 @@ impl Setup<'_> {
     }
 }
 
-/// Carries a plan that was fitted to the target ([`fit_to`]) out into a new run file.
+/// Carries a plan out into a new run file.
 ///
 /// # Errors
-/// What does not fit the target (nothing is written then); a failed measurement; the user's interrupt. In the last
-/// two cases the run file keeps everything measured so far.
+/// A failed measurement, or the user's interrupt: the run file keeps everything measured so far.
 pub fn run(
-    plan: Plan,
+    plan: FittedPlan,
     seed: u64,
     place: NewFile<'_>,
     setup: Setup<'_>,
@@ -165,13 +164,13 @@ pub fn run(
     Begun::new(plan, None, seed, place, setup)?.carry_out(observer)
 }
 
-/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
+/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, fitted to the same target.
 ///
 /// # Errors
 /// As [`run`]; also a file that is no run file, and a target that differs from the run's own.
 pub fn resume(
     path: &Path,
-    mut plan: Plan,
+    plan: FittedPlan,
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
@@ -192,8 +191,7 @@ pub fn resume(
         ))
         .hint("make room for what it had, or start a new run"));
     }
-    fit_to(&mut plan, setup.place)?;
-    restore(&mut plan.cells, &record, path)?;
+    let plan = as_begun(plan, &record, path)?;
     let remarks = setup.remarks(plan.cells());
     let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
@@ -218,28 +216,18 @@ pub fn resume(
     session.carry_out(&mut *executor, setup.stop)
 }
 
-/// Gives the cells the region and the completion strategy that the run began with.
-fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Result<()> {
-    if planned.len() != record.cells.len() {
+/// The plan as the run began it.
+fn as_begun(plan: FittedPlan, record: &RunRecord, path: &Path) -> Result<FittedPlan> {
+    if plan.cells().len() != record.cells.len() {
         return Err(Error::usage(format!(
             "{} holds {} cells, but its experiment has {}",
             path.display(),
             record.cells.len(),
-            planned.len()
+            plan.cells().len()
         ))
         .hint("the file was changed; start a new run"));
     }
-    for (cell, row) in planned.iter_mut().zip(&record.cells) {
-        cell.spec.trial.region = row.trial().region;
-        for (group, kept) in cell.spec.groups.iter_mut().zip(&row.spec.groups) {
-            group.spec.trial.region = kept.spec.trial.region;
-        }
-        if !row.spec.batch_auto {
-            cell.spec.trial.batch = row.trial().batch;
-            cell.spec.batch_auto = false;
-        }
-    }
-    Ok(())
+    Ok(plan.as_begun(record.cells.iter().map(|cell| &cell.spec)))
 }
 
 pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {

@@ -20,12 +20,12 @@ use super::pilot::length::{FINE_NS, Profile, can_be_shorter};
 use super::repetition::Ended;
 use super::sample::{self, Place};
 use super::standing::Standing;
-use super::{Finished, Observer, now_utc, precondition};
+use super::{Finished, Observer, experiment_record, fit, now_utc, precondition};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::{Answer, Times, counted};
 use iolab_machine::doctor::{Remark, Severity};
 use iolab_plan::blocks::{block_visits, group_seed, trial_seed};
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{Addition, FittedPlan};
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{ClockDomain, Event, EventKind, RankReport, RunRecord, RunStatus, Sample};
 use iolab_runfile::RunFile;
@@ -33,7 +33,7 @@ use iolab_spec::series::INTERVAL_NS;
 
 /// A run under way.
 pub(super) struct Session<'a> {
-    plan: Plan,
+    plan: FittedPlan,
     seed: u64,
     file: RunFile,
     clock: ClockDomain,
@@ -55,7 +55,7 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        plan: Plan,
+        plan: FittedPlan,
         seed: u64,
         file: RunFile,
         clock: ClockDomain,
@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
 
     /// Counts what an earlier session measured.
     pub(super) fn take_over(&mut self, record: &RunRecord) {
-        let cells = self.plan.cells.len();
+        let cells = self.plan.cells().len();
         for sample in &record.samples {
             if sample.block < self.phase.first_block {
                 self.trials_before += u64::from(sample.ok);
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
                 continue;
             };
             if sample.ok {
-                self.standing.worked(self.plan.cells[cell].spec.tool);
+                self.standing.worked(self.plan.cells()[cell].spec.tool);
             }
             self.costs
                 .add(cell, sample.warmup, Duration::from_nanos(sample.wall_ns));
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
     /// Takes what the experiment asks about of a trial, or of the group that it asks about.
     fn measured(&mut self, cell: usize, sample: &Sample, groups: &[Sample]) {
         let experiment = self.plan.experiment();
-        let value = match self.plan.cells[cell]
+        let value = match self.plan.cells()[cell]
             .spec
             .number_of(experiment.response_group.as_deref())
         {
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
                 }
                 None => self.blocks(executor, stop)?,
             };
-            for cell in (0..self.plan.cells.len()).filter(|cell| !self.phase.is_closed(*cell)) {
+            for cell in (0..self.plan.cells().len()).filter(|cell| !self.phase.is_closed(*cell)) {
                 let ended_by = self.phase.repetition.ended_by(cell, ended);
                 self.file.set_ended_by(cell as i64, ended_by)?;
             }
@@ -247,17 +247,15 @@ impl<'a> Session<'a> {
     /// the target may have changed in between.
     fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
         let (plan, seed) = (self.plan.experiment().design.precondition, self.seed);
-        let cells = std::mem::take(&mut self.plan.cells);
-        let result = precondition::carry_out(plan, &cells, seed, executor, stop, self);
-        self.plan.cells = cells;
-        result
+        let cells = self.plan.cells().to_vec();
+        precondition::carry_out(plan, &cells, seed, executor, stop, self)
     }
 
     /// Gives no trial to the cells that their tool cannot carry out, and says why.
     fn leave_gaps(&mut self, executor: &dyn Executor) -> Result<()> {
         let mut told: Vec<String> = Vec::new();
-        for id in 0..self.plan.cells.len() {
-            let Some(why) = executor.gap(&self.plan.cells[id].spec) else {
+        for id in 0..self.plan.cells().len() {
+            let Some(why) = executor.gap(&self.plan.cells()[id].spec) else {
                 continue;
             };
             if !told.contains(&why) {
@@ -273,21 +271,34 @@ impl<'a> Session<'a> {
     /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's. A tool that hung gets
     /// none at all: it would hang again, each time for as long.
     fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
-        let tool = self.plan.cells[id].spec.tool;
+        let tool = self.plan.cells()[id].spec.tool;
         self.standing.failed(tool, why);
-        let name = self.plan.describe(&self.plan.cells[id]);
+        let name = self.plan.describe(&self.plan.cells()[id]);
         let message = format!("{name} gets no further trial: {why}");
         self.observer.note(&message);
         self.phase.close(id);
         self.keep(EventKind::Gap, Some(id), &message)?;
         let others =
-            |id: &usize| self.plan.cells[*id].spec.tool == tool && !self.phase.is_closed(*id);
-        let others: Vec<usize> = (0..self.plan.cells.len()).filter(others).collect();
+            |id: &usize| self.plan.cells()[*id].spec.tool == tool && !self.phase.is_closed(*id);
+        let others: Vec<usize> = (0..self.plan.cells().len()).filter(others).collect();
         for other in others.into_iter().filter(|_| hung) {
             self.phase.close(other);
             let message = format!("no further trial with {tool}, which hung ({name})");
             self.keep(EventKind::Gap, Some(other), &message)?;
         }
+        Ok(())
+    }
+
+    /// Takes further cells into the plan and into the run file.
+    fn take_in(&mut self, addition: Addition, executor: &mut dyn Executor) -> Result<()> {
+        let first = self.plan.cells().len();
+        let plan = self.plan.clone();
+        let plan = plan.grown(addition, &|cell| executor.fit(cell))?;
+        let added = plan.cells().iter().enumerate().skip(first);
+        let rows: Vec<_> = added.map(|(id, cell)| fit::record(id, cell)).collect();
+        self.file
+            .add_cells(&experiment_record(plan.experiment())?, &rows)?;
+        self.plan = plan;
         Ok(())
     }
 
@@ -298,7 +309,7 @@ impl<'a> Session<'a> {
             if self.phase.awaits_choice(block) {
                 self.choose_visits()?;
             }
-            let cells = 0..self.plan.cells.len();
+            let cells = 0..self.plan.cells().len();
             let counts: Vec<u32> = cells.map(|cell| self.phase.visits(cell, block)).collect();
             let mut order = block_visits(self.seed, block, &counts);
             order.retain(|(cell, _)| !self.phase.is_closed(*cell));
@@ -357,7 +368,7 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
     ) -> Result<()> {
         self.follow()?;
-        let mut spec = self.plan.cells[place.cell].spec.clone();
+        let mut spec = self.plan.cells()[place.cell].spec.clone();
         spec.trial.seed = trial_seed(self.seed, place.cell, place.block, place.visit);
         for (number, group) in (1..).zip(&mut spec.groups) {
             group.spec.trial.seed = group_seed(spec.trial.seed, number);
@@ -369,7 +380,7 @@ impl<'a> Session<'a> {
         if is_profiled {
             spec.trial.series_ns = FINE_NS;
         }
-        let name = self.plan.describe(&self.plan.cells[place.cell]);
+        let name = self.plan.describe(&self.plan.cells()[place.cell]);
         self.observer.trial_starts(&name);
         let (started_utc, began) = (now_utc(), executor.now());
         let mut outcome = match executor.run(&spec, stop) {

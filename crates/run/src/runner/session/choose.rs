@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 3;
 impl Session<'_> {
     /// Chooses for every cell, from the trials of the pilot alone.
     pub(super) fn choose_visits(&mut self) -> Result<()> {
-        let cells = self.plan.cells.len();
+        let cells = self.plan.cells().len();
         let open: Vec<usize> = (0..cells)
             .filter(|cell| !self.phase.is_closed(*cell))
             .collect();
@@ -89,12 +89,12 @@ impl Session<'_> {
             tool: Tool::IOLAB,
             trial: TrialSpec {
                 batch: TrialSpec::default().batch,
-                ..self.plan.cells[cell].spec.trial.clone()
+                ..self.plan.cells()[cell].spec.trial.clone()
             },
-            ..self.plan.cells[cell].spec.clone()
+            ..self.plan.cells()[cell].spec.clone()
         };
         let is_peer = |cell: &PlannedCell| cell.spec.tool.is_peer();
-        if !self.plan.cells.iter().any(is_peer) {
+        if !self.plan.cells().iter().any(is_peer) {
             return (0..open.len()).map(|place| vec![place]).collect();
         }
         let mut units: Vec<(CellSpec, Vec<usize>)> = Vec::new();
@@ -114,7 +114,7 @@ impl Session<'_> {
     }
 
     fn shorter(&self, cell: usize, spread: f64) -> Option<length::Shorter> {
-        let limit = self.plan.cells[cell].spec.trial.limit.time?;
+        let limit = self.plan.cells()[cell].spec.trial.limit.time?;
         let goal = self.plan.experiment().design.precision;
         length::shorter(self.profiles.get(&cell)?, limit, spread, goal)
     }
@@ -160,7 +160,7 @@ impl Session<'_> {
             .iter()
             .take(NAMED_MAX)
             .map(|(cell, needed)| {
-                let name = self.plan.describe(&self.plan.cells[*cell]);
+                let name = self.plan.describe(&self.plan.cells()[*cell]);
                 match needed {
                     Some(needed) => format!("{name} (needs about {needed} trials)"),
                     None => {

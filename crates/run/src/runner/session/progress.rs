@@ -19,7 +19,7 @@ impl Session<'_> {
             block: Duration::ZERO,
         };
         let (mut in_block, mut per_block) = (0u64, 0u64);
-        for cell in 0..self.plan.cells.len() {
+        for cell in 0..self.plan.cells().len() {
             let to_come = phase.to_come(cell, block);
             let next = match phase.is_closed(cell) {
                 true => 0,

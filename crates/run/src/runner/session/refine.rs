@@ -2,8 +2,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::refine::finer_sizes;
-use iolab_plan::cells::{PlannedCell, cells, factor_names, label};
-use iolab_plan::experiment::{Experiment, Refined};
+use iolab_plan::cells::{Addition, PlannedCell};
 use iolab_record::EventKind;
 use iolab_spec::Result;
 use iolab_spec::trial::CacheState;
@@ -11,7 +10,6 @@ use iolab_spec::units::format_size;
 
 use super::super::execute::Executor;
 use super::super::phase::Phase;
-use super::super::{experiment_record, fit};
 use super::Session;
 
 impl Session<'_> {
@@ -22,7 +20,7 @@ impl Session<'_> {
         }
         let analysis = analyse(&iolab_runfile::read(self.file.path())?);
         let direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
-        let unit = match self.plan.cells.iter().any(direct) {
+        let unit = match self.plan.cells().iter().any(direct) {
             true => executor.alignment(),
             false => 1,
         };
@@ -40,18 +38,10 @@ impl Session<'_> {
             levels.len(),
             levels.join(", ")
         );
-        let experiment = Experiment {
-            refined: Some(Refined {
-                block: self.phase.next_block(),
-                bs: levels,
-            }),
-            ..self.plan.experiment().clone()
-        };
-        match cells(&experiment) {
-            Ok(mut planned) => {
+        match self.plan.finer(self.phase.next_block(), levels) {
+            Ok(addition) => {
                 self.event(EventKind::Choice, &message)?;
-                let added = planned.split_off(self.plan.cells.len());
-                self.enlarge(experiment, added, executor).map(|()| true)
+                self.enlarge(addition, executor).map(|()| true)
             }
             // What the grid has shown is worth having all the same.
             Err(error) => {
@@ -65,25 +55,11 @@ impl Session<'_> {
     }
 
     /// Takes further cells into the plan and the file, and enters the phase that measures them.
-    fn enlarge(
-        &mut self,
-        experiment: Experiment,
-        mut added: Vec<PlannedCell>,
-        executor: &mut dyn Executor,
-    ) -> Result<()> {
-        let mut rows = Vec::with_capacity(added.len());
-        for (number, cell) in added.iter_mut().enumerate() {
-            executor
-                .fit(cell)
-                .map_err(|error| error.within(label(&factor_names(&experiment), &cell.levels)))?;
-            rows.push(fit::record(self.plan.cells.len() + number, cell));
-        }
-        self.file
-            .add_cells(&experiment_record(&experiment)?, &rows)?;
+    fn enlarge(&mut self, addition: Addition, executor: &mut dyn Executor) -> Result<()> {
         self.trials_before += self.phase.trials() as u64;
         self.spent_before += self.phase.repetition.spent();
-        self.plan.grow(experiment, added);
-        self.phase = Phase::of(self.plan.experiment(), self.plan.cells.len());
+        self.take_in(addition, executor)?;
+        self.phase = Phase::of(self.plan.experiment(), self.plan.cells().len());
         self.leave_gaps(executor)
     }
 

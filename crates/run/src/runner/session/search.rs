@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use iolab_analysis::slo::{Search, Step, Visits};
-use iolab_plan::cells::{PlannedCell, lengthen};
+use iolab_plan::cells::PlannedCell;
 use iolab_record::EventKind;
 use iolab_spec::Result;
 use iolab_spec::level::Levels;
@@ -13,7 +13,6 @@ use iolab_spec::trial::{RATE_MAX, Rate};
 use super::super::execute::Executor;
 use super::super::repetition::Ended;
 use super::super::sample::Place;
-use super::super::{experiment_record, fit};
 use super::Session;
 
 /// Share of the budget from which on rates are confirmed, whether or not the search is done.
@@ -42,7 +41,7 @@ impl Session<'_> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<Ended> {
-        let trial = &self.plan.cells[0].spec.trial;
+        let trial = &self.plan.cells()[0].spec.trial;
         let start = trial.rate.and_then(Rate::requests).unwrap_or(1);
         let least = self.plan.experiment().least_rate()?;
         let mut search = Search::new(start, least.clamp(1, RATE_MAX), RATE_MAX, self.seed);
@@ -99,29 +98,18 @@ impl Session<'_> {
     /// The cell with this rate, which is added where there is none.
     fn cell_of(&mut self, rate: u64, executor: &mut dyn Executor) -> Result<usize> {
         let has = |cell: &PlannedCell| cell.spec.trial.rate == Some(Rate::Requests(rate));
-        if let Some(known) = self.plan.cells.iter().position(has) {
+        if let Some(known) = self.plan.cells().iter().position(has) {
             return Ok(known);
         }
-        let mut experiment = self.plan.experiment().clone();
-        experiment.add_rate(rate)?;
-        let mut cell = self.plan.cells[0].clone();
-        cell.levels = vec![rate.to_string()];
-        cell.spec.trial.rate = Some(Rate::Requests(rate));
-        cell.spec.trial.limit.time = experiment.base()?.trial.limit.time;
-        lengthen(&experiment, &mut cell);
-        executor.fit(&mut cell)?;
-        let id = self.plan.cells.len();
-        let rows = [fit::record(id, &cell)];
-        self.file
-            .add_cells(&experiment_record(&experiment)?, &rows)?;
-        self.plan.grow(experiment, vec![cell]);
+        let id = self.plan.cells().len();
+        self.take_in(self.plan.at_rate(rate)?, executor)?;
         self.phase.repetition.grow();
         Ok(id)
     }
 
     /// Notes the rates that were never visited.
     pub(super) fn leave_unvisited(&mut self) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
+        for id in 0..self.plan.cells().len() {
             if !self.phase.has_any(id) {
                 self.phase.close(id);
                 self.keep(

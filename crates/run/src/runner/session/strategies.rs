@@ -20,11 +20,11 @@ impl Session<'_> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
-            if !self.plan.cells[id].spec.batch_auto || self.plan.cells[id].spec.tool.is_peer() {
+        for id in 0..self.plan.cells().len() {
+            if !self.plan.cells()[id].spec.batch_auto || self.plan.cells()[id].spec.tool.is_peer() {
                 continue;
             }
-            let mut spec = self.plan.cells[id].spec.clone();
+            let mut spec = self.plan.cells()[id].spec.clone();
             spec.trial.seed = trial_seed(self.seed, id, u32::MAX, 0);
             let began = executor.now();
             let chosen = choice::choose(executor, &spec, stop)?;
@@ -37,8 +37,7 @@ impl Session<'_> {
                 }
                 continue;
             };
-            self.plan.cells[id].spec.trial.batch = batch;
-            self.plan.cells[id].spec.batch_auto = false;
+            self.plan = self.plan.clone().with_batch(id, batch);
             self.file.set_batch(id as i64, batch)?;
             self.keep(EventKind::Choice, Some(id), &numbers)?;
         }
@@ -47,8 +46,8 @@ impl Session<'_> {
 
     /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
     fn follow_strategies(&mut self) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
-            let cell = &self.plan.cells[id].spec;
+        for id in 0..self.plan.cells().len() {
+            let cell = &self.plan.cells()[id].spec;
             if !cell.batch_auto || !cell.tool.is_peer() {
                 continue;
             }
@@ -60,10 +59,9 @@ impl Session<'_> {
                 let on_the_same = other.spec.target == cell.target;
                 other.spec.tool == Tool::IOLAB && on_the_same && other.spec.trial == trial
             };
-            let batch = self.plan.cells.iter().find(like);
+            let batch = self.plan.cells().iter().find(like);
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
-            self.plan.cells[id].spec.trial.batch = batch;
-            self.plan.cells[id].spec.batch_auto = false;
+            self.plan = self.plan.clone().with_batch(id, batch);
             self.file.set_batch(id as i64, batch)?;
         }
         Ok(())
