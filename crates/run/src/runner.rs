@@ -8,16 +8,17 @@ mod execute;
 mod faulty;
 mod fit;
 mod named;
-mod phase;
 mod pilot;
 mod place;
 mod precondition;
 mod programs;
+mod record;
 mod repetition;
 mod sample;
 mod session;
 mod simulated;
 mod standing;
+mod strategy;
 mod targets;
 #[cfg(test)]
 mod tests;
