@@ -1,4 +1,6 @@
-//! The workplace of a command that measures: signals, target, clock.
+//! The workplace of a command that measures: signals, target, clock. The way to one is [`Site`].
+
+mod site;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -22,6 +24,7 @@ use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop;
+pub(crate) use site::{Region, Site};
 
 /// What is measured on.
 enum Place {
@@ -46,7 +49,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a target does not have what is needed, or must not be used.
-    pub(crate) fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
+    fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
         // Before a scratch file is there: from then on no signal may leave it behind.
         let stop = stop::on_signals()?;
         let place = |named: &Path| match ranks {
@@ -61,7 +64,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a program is missing, or its files cannot be made in `named`.
-    pub(crate) fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
+    fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
         let stop = stop::on_signals()?;
         let programs = Programs::open(plan, named);
         // A signal from the terminal ends the compiler too: that is no fault of its.
@@ -75,7 +78,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When signals cannot be caught.
-    pub(crate) fn for_model(disk: Disk) -> Result<Self> {
+    fn for_model(disk: Disk) -> Result<Self> {
         let stop = stop::on_signals()?;
         Ok(Self::at(Place::Model(Box::new(disk)), stop))
     }
@@ -99,7 +102,7 @@ impl Workspace {
     ///
     /// # Errors
     /// What keeps one of them from that.
-    pub(crate) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
+    fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
         if let Place::Targets(targets) = &mut self.place {
             targets.divide(&ranks);
             // The clocks of the ranks are compared by the one that each of them reads.
@@ -111,7 +114,7 @@ impl Workspace {
     }
 
     /// What is measured on.
-    pub(crate) fn place(&self) -> runner::Place<'_> {
+    fn place(&self) -> runner::Place<'_> {
         match &self.place {
             Place::Targets(targets) => runner::Place::Targets(targets),
             Place::Programs(programs) => runner::Place::Programs(programs),
@@ -128,7 +131,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a write fails, or the user interrupts.
-    pub(crate) fn fill(&self, seed: u64) -> Result<()> {
+    fn fill(&self, seed: u64) -> Result<()> {
         match &self.place {
             Place::Model(_) => Ok(()),
             Place::Targets(targets) => {
@@ -158,7 +161,7 @@ impl Workspace {
     }
 
     /// Looks at the target and the machine, so that the run files of these experiments tell what colours them.
-    pub(crate) fn look_around(&mut self, plans: &[FittedPlan]) {
+    fn look_around(&mut self, plans: &[FittedPlan]) {
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
@@ -172,7 +175,7 @@ impl Workspace {
     ///
     /// # Errors
     /// Of kind usage: what is no ceiling; else what a probe meets.
-    pub(crate) fn find_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
+    fn find_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
         if matches!(self.place, Place::Programs(_)) {
             return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
         }

@@ -22,7 +22,7 @@ use iolab_runfile::NewFile;
 use iolab_spec::{Kind, Result};
 use iolab_target::{Consent, Need, Target};
 
-use iolab_run::runner::{self, Observer, Setup, Targets, fit_to, needs};
+use iolab_run::runner::{self, Observer, Setup, Targets, fit_all, needs};
 
 struct Silent;
 impl Observer for Silent {}
@@ -87,7 +87,8 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     targets.divide(ranks);
     ranks.open(targets.iter(), &needs)?;
     let place = runner::Place::Targets(&targets);
-    let plan = fit_to(plan, place)?;
+    let mut fitted = fit_all(vec![plan], place, ranks, true)?;
+    let plan = fitted.plans.remove(0);
     let stop = AtomicBool::new(false);
     ranks.fill(1, targets.fill_bytes(), || {
         targets.fill(1, &stop, &mut |_| {})

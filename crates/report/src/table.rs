@@ -197,10 +197,13 @@ fn apart(analysis: &Analysis) -> String {
     }
 }
 
+/// Columns that belong together; none where no row has anything to say there.
+type Theme = fn(&Analysis, &[Row<'_>]) -> Vec<Column>;
+
 /// All columns in their order. The column of flags is there only when a flag is raised.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
-    let themes: [fn(&Analysis, &[Row<'_>]) -> Vec<Column>; 11] = [
+    let themes: [Theme; 11] = [
         level_columns,
         group_columns,
         response_columns,
@@ -293,21 +296,17 @@ fn rank_columns(analysis: &Analysis, rows: &[Row<'_>]) -> Vec<Column> {
     if !analysis.spans_ranks() {
         return Vec::new();
     }
-    let counts: [(&str, fn(&CellRanks) -> usize); 2] =
-        [("ranks", |r| r.ranks), ("hosts", |r| r.hosts)];
-    let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-    let fixed = counts.into_iter().filter(|(name, _)| !varies(name));
-    let count = |(name, of): (&str, fn(&CellRanks) -> usize)| {
-        column(rows, name, 5, |c| {
-            c.ranks.as_ref().map_or_else(none, |r| of(r).to_string())
-        })
+    let count = |name: &str, of: fn(&CellRanks) -> usize| {
+        let varies = analysis.factors.iter().any(|factor| factor == name);
+        let text = |c: &CellAnalysis| c.ranks.as_ref().map_or_else(none, |r| of(r).to_string());
+        (!varies).then(|| column(rows, name, 5, text))
     };
-    let mut columns: Vec<Column> = fixed.map(count).collect();
-    columns.push(column(rows, "all active MB/s", 2, |c| {
+    let active = column(rows, "all active MB/s", 2, |c| {
         let summary = c.ranks.as_ref().and_then(|ranks| ranks.all_active);
         summary.map_or_else(none, |s| significant(s.median))
-    }));
-    columns
+    });
+    let counts = [count("ranks", |r| r.ranks), count("hosts", |r| r.hosts)];
+    counts.into_iter().flatten().chain([active]).collect()
 }
 
 /// Whether requests were made at a given rate.

@@ -33,7 +33,7 @@ use iolab_spec::{Error, Result};
 pub use begun::Begun;
 pub use execute::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{Fitted, fit_all, fit_to, need};
+pub use fit::{Fitted, fit_all, need};
 pub use named::target_paths;
 pub use place::Place;
 pub use programs::Programs;

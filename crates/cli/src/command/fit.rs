@@ -26,8 +26,7 @@ use crate::changes::new_seed;
 use crate::command::{answers, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
-use crate::site::{Region, Site};
-use crate::workspace::{Workspace, make_folder};
+use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {

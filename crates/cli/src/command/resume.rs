@@ -20,7 +20,7 @@ use crate::arguments::Resume;
 use crate::command::{answers, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
-use crate::site::{Region, Site};
+use crate::workspace::{Region, Site};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {

@@ -19,8 +19,7 @@ use crate::builtin::Builtin;
 use crate::command::{answers, read_run, slo};
 use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
-use crate::site::{Region, Site};
-use crate::workspace::make_folder;
+use crate::workspace::{Region, Site, make_folder};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";

@@ -21,8 +21,7 @@ use crate::changes::Asked;
 use crate::command::{read_run, report};
 use crate::exit::{Outcome, with_kept};
 use crate::output::{self, Results, note};
-use crate::site::{Region, Site};
-use crate::workspace::{Workspace, make_folder};
+use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {

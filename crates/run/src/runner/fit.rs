@@ -190,7 +190,7 @@ fn refusal_of_direct(place: Place<'_>) -> Option<Error> {
 ///
 /// # Errors
 /// Of kind usage, naming the cell and what would fit.
-pub fn fit_to(plan: Plan, place: Place<'_>) -> Result<FittedPlan> {
+pub(super) fn fit_to(plan: Plan, place: Place<'_>) -> Result<FittedPlan> {
     FittedPlan::of(plan, &|cell| place.fit(cell))
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Trial {
     pub(super) ok: bool,
 }
 
-/// The last trial of this session, in full.
+/// A trial in full.
 pub(super) struct Last {
     /// What was asked for.
     pub(super) cell: CellSpec,
@@ -135,12 +135,12 @@ impl Record {
         value.unwrap_or(0.0)
     }
 
-    /// Keeps the trial that was just made.
-    pub(super) fn keep_last(&mut self, last: Last) {
-        self.last = Some(last);
+    /// Keeps the trial that was just made; `None` where the next one begins, which needs the memory.
+    pub(super) fn set_last(&mut self, last: Option<Last>) {
+        self.last = last;
     }
 
-    /// The last trial that this session has made.
+    /// The trial that was just made, where it succeeded.
     pub(super) fn last(&self) -> Option<&Last> {
         self.last.as_ref()
     }

@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
     }
 
     /// Carries out what this strategy asks for.
-    fn follow_strategy(
+    pub(super) fn follow_strategy(
         &mut self,
         strategy: &mut dyn Strategy,
         executor: &mut dyn Executor,
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
                 }
                 Step::Rest(time) => rest(time, executor, stop)?,
                 Step::Add(addition) => {
-                    self.add(addition, executor)?;
+                    self.add(*addition, executor)?;
                     self.choose_batches(executor, stop)?;
                 }
                 Step::Keep(found) => found.into_iter().try_for_each(|found| self.find(found))?,

@@ -39,7 +39,7 @@ pub(super) enum Step {
     /// A pause of this length, in which the device rests; not part of the budget.
     Rest(Duration),
     /// The plan gets further cells.
-    Add(Addition),
+    Add(Box<Addition>),
     /// The run file gets what was found or chosen.
     Keep(Vec<Finding>),
     /// Nothing is left to be measured.

@@ -41,6 +41,7 @@ impl Session<'_> {
         stop: &AtomicBool,
     ) -> Result<bool> {
         self.follow()?;
+        self.record.set_last(None);
         let Some(made) = self.make(visit, executor, stop)? else {
             return Ok(false);
         };
@@ -54,12 +55,12 @@ impl Session<'_> {
         }
         kept?;
         self.standing.worked(made.cell.tool);
-        self.record.keep_last(Last {
+        self.record.set_last(Some(Last {
             cell: made.cell,
             sample: samples.whole,
             outcome: made.outcome,
             wall,
-        });
+        }));
         Ok(true)
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_observe::clock::Clock;
 
 use super::*;
-use crate::runner::{self, Observer, Place, Setup};
+use crate::runner::{self, Observer, Place, Setup, fit};
 use iolab_analysis::analysis::analyse;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
@@ -36,7 +36,7 @@ fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let disk = Disk::of_target(&target).expect("a definition");
     let disk = disk.expect("a model");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
-    let plan = runner::fit_to(plan, Place::Model(&disk)).expect("fits");
+    let plan = fit::fit_to(plan, Place::Model(&disk)).expect("fits");
     let setup = Setup {
         place: Place::Model(&disk),
         clock: &Clock::calibrate(),
@@ -214,7 +214,7 @@ fn what_does_not_fit_a_model_is_refused() {
     let disk = Disk::find("sata-ssd").expect("in the catalogue");
     let fit = |sets: &[&str]| {
         let plan = Plan::of(experiment("read-size", sets), &OneProcess).expect("cells");
-        runner::fit_to(plan, Place::Model(&disk))
+        fit::fit_to(plan, Place::Model(&disk))
     };
     fit(&["bs=4k", "region=4T"]).expect("cut to the capacity");
     let error = fit(&["bs=6k"]).unwrap_err();

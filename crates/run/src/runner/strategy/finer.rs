@@ -74,7 +74,7 @@ impl FinerSizes {
         match record.plan.finer(first_block, levels) {
             Ok(addition) => {
                 self.steps.push_back(tell(EventKind::Choice, message));
-                self.steps.push_back(Step::Add(addition));
+                self.steps.push_back(Step::Add(Box::new(addition)));
                 self.blocks = of_blocks(record, first_block);
             }
             // What the grid has shown is worth having all the same.

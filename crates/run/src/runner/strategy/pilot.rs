@@ -15,7 +15,7 @@ use iolab_spec::units::format_duration;
 
 use super::super::pilot::length::{self, FINE_NS, Profile, can_be_shorter};
 use super::super::pilot::{BLOCKS, Share, Unit, allocate, spreads};
-use super::super::record::{Last, Record};
+use super::super::record::Record;
 use super::blocks::{Blocks, Reached};
 use super::{Finding, Outlook, Step, Strategy};
 
@@ -58,15 +58,8 @@ impl PilotBlocks {
         let Some(cell) = self.profiled.take() else {
             return;
         };
-        let last = record.last();
-        if let Some(Last {
-            cell: spec,
-            outcome,
-            wall,
-            ..
-        }) = last.filter(|last| last.sample.cell == cell as i64)
-        {
-            let profile = Profile::of(spec, outcome, *wall);
+        if let Some(last) = record.last() {
+            let profile = Profile::of(&last.cell, &last.outcome, last.wall);
             self.profiles.entry(cell).or_default().extend(profile);
         }
     }

@@ -118,7 +118,8 @@ impl RateSearch {
             .hint("leave [[only]] out of a search for a rate")),
             (None, _) => {
                 self.stage = Stage::Adds(next);
-                record.plan.at_rate(next.rate()).map(Step::Add)
+                let addition = record.plan.at_rate(next.rate())?;
+                Ok(Step::Add(Box::new(addition)))
             }
         }
     }

@@ -144,6 +144,12 @@ impl Fixture {
         mock: &mut Mock<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Finished> {
+        self.session(observer)?
+            .carry_out(mock, &AtomicBool::new(false))
+    }
+
+    /// A session with a new run file.
+    pub(super) fn session<'a>(&self, observer: &'a mut dyn Observer) -> Result<Session<'a>> {
         let planned = planned(&self.experiment);
         let rows = fit::records(planned.cells());
         let run = Run {
@@ -162,8 +168,7 @@ impl Fixture {
         };
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
-        Session::new(planned, 42, file, ClockDomain::Real, observer)
-            .carry_out(mock, &AtomicBool::new(false))
+        Ok(Session::new(planned, 42, file, ClockDomain::Real, observer))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {

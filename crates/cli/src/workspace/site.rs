@@ -11,10 +11,10 @@ use iolab_run::runner::{self, Disk, Fitted};
 use iolab_spec::{Error, Result};
 use iolab_target::{Consent, Need, Size};
 
+use super::Workspace;
 use crate::dry_run;
 use crate::exit::Outcome;
 use crate::output::note;
-use crate::workspace::Workspace;
 
 /// Where plans are carried out, and what the user allows there. Nothing is opened yet.
 pub(crate) struct Site {
