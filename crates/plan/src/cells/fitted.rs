@@ -69,12 +69,14 @@ impl FittedPlan {
         self
     }
 
-    /// With the completion strategy of a cell, which was open.
+    /// With the completion strategies of these cells, which were open.
     #[must_use]
-    pub fn with_batch(mut self, cell: usize, batch: Batch) -> Self {
-        let spec = &mut self.0.cells[cell].spec;
-        spec.trial.batch = batch;
-        spec.batch_auto = false;
+    pub fn with_batches(mut self, chosen: &[(usize, Batch)]) -> Self {
+        for (cell, batch) in chosen {
+            let spec = &mut self.0.cells[*cell].spec;
+            spec.trial.batch = *batch;
+            spec.batch_auto = false;
+        }
         self
     }
 

@@ -20,39 +20,37 @@ impl Session<'_> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
-        for id in 0..self.record.plan.cells().len() {
-            if !self.record.plan.cells()[id].spec.batch_auto
-                || self.record.plan.cells()[id].spec.tool.is_peer()
-            {
-                continue;
-            }
+        let is_open = |cell: &PlannedCell| cell.spec.batch_auto && !cell.spec.tool.is_peer();
+        let mut chosen = Vec::new();
+        for id in self.cells(is_open) {
             let mut spec = self.record.plan.cells()[id].spec.clone();
             spec.trial.seed = trial_seed(self.record.seed, id, u32::MAX, 0);
             let began = executor.now();
-            let chosen = choice::choose(executor, &spec, stop)?;
+            let choice = choice::choose(executor, &spec, stop)?;
             let took = executor.now().saturating_sub(began);
             self.record.probe(took);
-            let Some((batch, numbers)) = chosen else {
+            let Some((batch, numbers)) = choice else {
                 // The first trial of the cell meets the same failure, and tells it in full.
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::interrupted());
                 }
                 continue;
             };
-            self.record.plan = self.record.plan.clone().with_batch(id, batch);
+            chosen.push((id, batch));
             self.file.set_batch(id as i64, batch)?;
             self.keep(EventKind::Choice, Some(id), &numbers)?;
         }
+        self.set_batches(&chosen);
         self.follow_batches()
     }
 
     /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
     fn follow_batches(&mut self) -> Result<()> {
-        for id in 0..self.record.plan.cells().len() {
-            let cell = &self.record.plan.cells()[id].spec;
-            if !cell.batch_auto || !cell.tool.is_peer() {
-                continue;
-            }
+        let is_open = |cell: &PlannedCell| cell.spec.batch_auto && cell.spec.tool.is_peer();
+        let mut chosen = Vec::new();
+        for id in self.cells(is_open) {
+            let cells = self.record.plan.cells();
+            let cell = &cells[id].spec;
             let like = |other: &&PlannedCell| {
                 let trial = TrialSpec {
                     batch: other.spec.trial.batch,
@@ -61,11 +59,26 @@ impl Session<'_> {
                 let on_the_same = other.spec.target == cell.target;
                 other.spec.tool == Tool::IOLAB && on_the_same && other.spec.trial == trial
             };
-            let batch = self.record.plan.cells().iter().find(like);
+            let batch = cells.iter().find(like);
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
-            self.record.plan = self.record.plan.clone().with_batch(id, batch);
+            chosen.push((id, batch));
             self.file.set_batch(id as i64, batch)?;
         }
+        self.set_batches(&chosen);
         Ok(())
+    }
+
+    /// The numbers of such cells.
+    fn cells(&self, is_such: impl Fn(&PlannedCell) -> bool) -> Vec<usize> {
+        let cells = self.record.plan.cells().iter().enumerate();
+        let such = cells.filter(|(_, cell)| is_such(cell));
+        such.map(|(id, _)| id).collect()
+    }
+
+    /// Gives these cells their strategies.
+    fn set_batches(&mut self, chosen: &[(usize, Batch)]) {
+        if !chosen.is_empty() {
+            self.record.plan = self.record.plan.clone().with_batches(chosen);
+        }
     }
 }

@@ -121,11 +121,10 @@ impl Blocks {
     fn rest_of_block(&mut self, record: &Record) -> Option<Visit> {
         let mut rest = std::iter::from_fn(|| self.order.pop_front());
         let place = rest.find(|place| !record.has(place.cell, place.block, place.visit))?;
-        let time = self.chosen(place.cell, place.block);
+        let chosen = self.chosen(place.cell, place.block);
+        let time_ns = chosen.and_then(|chosen| chosen.time_ns);
         Some(Visit {
-            time: time
-                .and_then(|chosen| chosen.time_ns)
-                .map(Duration::from_nanos),
+            time: time_ns.map(Duration::from_nanos),
             ..Visit::of(place)
         })
     }
