@@ -42,7 +42,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         ranks: None,
         region: Region::Cut,
         keeps_cache: false,
-        is_dry: options.dry_run,
+        // One process carries it out.
+        foresees_ranks: false,
     };
     let mut limits = Vec::new();
     let in_place = !options.target.is_dir() && requirement.write_in_place()?;

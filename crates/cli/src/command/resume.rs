@@ -181,7 +181,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<Pa
                 .collect(),
         ),
         keeps_cache: true,
-        is_dry: false,
+        foresees_ranks: false,
     };
     let plan = site.plan_as_begun(experiment)?;
     let (opened, plan) = site.open_one(plan)?;

@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         ranks,
         region: Region::of(changes.has("region")),
         keeps_cache: changes.has("cache"),
-        is_dry: options.changes.dry_run,
+        foresees_ranks: options.changes.dry_run,
     };
     let (plan, left_out) = site.plan(experiment, &|name| changes.has(name))?;
     if let Some(left_out) = left_out {

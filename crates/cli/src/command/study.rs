@@ -37,7 +37,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
         ranks: None,
         region: Region::of(asked.has("region")),
         keeps_cache: asked.has("cache"),
-        is_dry: options.changes.dry_run,
+        // One process carries it out.
+        foresees_ranks: false,
     };
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;

@@ -29,8 +29,8 @@ pub(crate) struct Site {
     pub(crate) region: Region,
     /// Whether plans are carried out with the cache state that they name, or refused.
     pub(crate) keeps_cache: bool,
-    /// Whether it is only told what would be done.
-    pub(crate) is_dry: bool,
+    /// Whether the ranks that plans ask for are taken for granted: nothing is carried out, and they are not there.
+    pub(crate) foresees_ranks: bool,
 }
 
 /// The bytes of a target that are used.
@@ -87,7 +87,7 @@ impl Site {
     /// What carries trials out.
     fn processes(&self) -> &dyn Processes {
         match &self.ranks {
-            _ if self.is_dry => &Foreseen,
+            _ if self.foresees_ranks => &Foreseen,
             Some(ranks) => &**ranks,
             None => &OneProcess,
         }

@@ -13,7 +13,7 @@ use iolab_spec::Result;
 use iolab_spec::outcome::Outcome;
 use iolab_spec::settings::CellSpec;
 
-/// See the module.
+/// The trials of a run, the plan that they follow, and what both come to.
 pub(super) struct Record {
     /// The plan, with all cells that the run has added.
     pub(super) plan: FittedPlan,

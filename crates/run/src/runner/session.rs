@@ -62,7 +62,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs to the end, and leaves the file in the state that the end deserves.
+    /// Measures all that the plan asks for, and marks the run file as done, interrupted or failed.
+    ///
+    /// # Errors
+    /// A failed measurement, a tool that never worked, the user's interrupt, or a run file that cannot be written.
     pub(super) fn carry_out(
         mut self,
         executor: &mut dyn Executor,
@@ -102,7 +105,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Leaves the file in a state of this kind; `error` is what has led to it.
+    /// Marks the run file with this status, after `error` where one has led to it.
     fn end(mut self, status: RunStatus, error: Option<&str>) -> Result<Finished> {
         let kept = self.follow().and_then(|()| match error {
             Some(error) => self.keep(EventKind::Error, None, error),

@@ -12,7 +12,7 @@ use super::super::repetition::{Ended, Repetition, UnderWay};
 use super::super::sample::Place;
 use super::{Outlook, Rest, Step, Strategy, Visit, ending};
 
-/// See the module.
+/// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
     /// The warm-up.
     first: u32,

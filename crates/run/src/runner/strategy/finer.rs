@@ -15,7 +15,7 @@ use iolab_spec::units::format_size;
 use super::super::record::{Record, Trial};
 use super::{Finding, Outlook, Rest, Step, Strategy, of_blocks};
 
-/// See the module.
+/// Measures the sizes that there are, then these and finer ones.
 pub(super) struct FinerSizes {
     /// What measures the sizes that there are.
     blocks: Box<dyn Strategy>,

@@ -22,7 +22,7 @@ use super::{Finding, Outlook, Step, Strategy};
 /// Cells that are named in a message.
 const NAMED_MAX: usize = 3;
 
-/// See the module.
+/// Blocks, the first of which are a pilot.
 pub(super) struct PilotBlocks {
     blocks: Blocks,
     /// The last block of the pilot.

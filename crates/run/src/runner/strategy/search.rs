@@ -18,7 +18,7 @@ use super::{Finding, Outlook, Rest, Step, Strategy, Visit, ending};
 /// Share of the budget from which on rates are confirmed, whether or not the search is done.
 const SEARCHES: f64 = 0.6;
 
-/// See the module.
+/// Searches for the rate, from the first one of the experiment on.
 pub(super) struct RateSearch {
     levels: Levels,
     repetition: Repetition,
