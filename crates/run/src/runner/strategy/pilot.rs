@@ -7,7 +7,7 @@ use std::time::Duration;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::{EventKind, Pilot};
 use iolab_spec::Result;
-use iolab_spec::quantity::format_percent;
+use iolab_spec::quantity::{counted, format_percent};
 use iolab_spec::settings::CellSpec;
 use iolab_spec::tool::Tool;
 use iolab_spec::trial::TrialSpec;
@@ -32,6 +32,14 @@ pub(super) struct PilotBlocks {
     profiles: HashMap<usize, Vec<Profile>>,
     /// The cell of the trial that was asked for last, where its profile is wanted.
     profiled: Option<usize>,
+}
+
+/// Cells that take the same counts.
+struct Group {
+    cells: Vec<usize>,
+    unit: Unit,
+    /// The length of their trials, where that becomes shorter.
+    time: Option<Duration>,
 }
 
 impl PilotBlocks {
@@ -66,62 +74,29 @@ impl PilotBlocks {
 
     /// Chooses for every cell, from the trials of the pilot alone.
     fn choose(&mut self, record: &Record) -> Step {
-        let cells = record.plan.cells().len();
-        let open: Vec<usize> = (0..cells).filter(|cell| !record.is_closed(*cell)).collect();
-        let values = open.iter().map(|cell| {
-            let values = self.blocks.repetition().values(*cell).unwrap_or_default();
-            values.to_vec()
-        });
-        let spreads = spreads(&values.collect::<Vec<_>>());
-        let groups = units(record, &open);
-        let mut times: Vec<Option<Duration>> = vec![None; cells];
-        let mut units = Vec::with_capacity(groups.len());
-        for group in &groups {
-            let spread = group
-                .iter()
-                .map(|place| spreads[*place])
-                .fold(0.0, f64::max);
-            let cost: f64 = group
-                .iter()
-                .map(|place| record.cost(open[*place]).as_secs_f64())
-                .sum();
-            let mut unit = Unit { spread, cost };
-            if let [only] = group[..]
-                && let Some(shorter) = self.shorter(record, open[only], spread)
-            {
-                times[open[only]] = Some(shorter.time);
-                unit = Unit {
-                    spread: shorter.spread,
-                    cost: shorter.cost,
-                };
-            }
-            units.push(unit);
-        }
+        let groups = self.groups(record);
+        let units: Vec<Unit> = groups.iter().map(|group| group.unit.clone()).collect();
         let design = record.plan.experiment().design;
         let left = self.blocks.repetition().left().as_secs_f64();
         let shares = allocate(&units, &design, left);
-        let mut chosen = vec![
-            Pilot {
-                visits: 1,
-                time_ns: None
-            };
-            cells
-        ];
+        let once = Pilot {
+            visits: 1,
+            time_ns: None,
+        };
+        let mut chosen = vec![once; record.plan.cells().len()];
         for (group, share) in groups.iter().zip(&shares) {
-            for place in group {
-                chosen[open[*place]].visits = share.visits;
+            for cell in &group.cells {
+                chosen[*cell] = Pilot {
+                    visits: share.visits,
+                    time_ns: group.time.map(|time| time.as_nanos() as u64),
+                };
             }
         }
-        for (pilot, time) in chosen.iter_mut().zip(&times) {
-            pilot.time_ns = time.map(|time| time.as_nanos() as u64);
-        }
         let visits = chosen.iter().enumerate();
-        let mut found: Vec<Finding> = visits
-            .map(|(cell, pilot)| Finding::Visits(cell, *pilot))
-            .collect();
-        let firsts: Vec<usize> = groups.iter().map(|group| open[group[0]]).collect();
-        let message = in_words(record, &firsts, &shares, &times);
-        found.push(Finding::Told(EventKind::Choice, message));
+        let visits = visits.map(|(cell, pilot)| Finding::Visits(cell, *pilot));
+        let message = in_words(record, &groups, &shares);
+        let told = Finding::Told(EventKind::Choice, message);
+        let step = Step::Keep(visits.chain([told]).collect());
         let block = units.iter().zip(&shares);
         let takes: f64 = block
             .map(|(unit, share)| unit.cost * f64::from(share.visits))
@@ -129,7 +104,39 @@ impl PilotBlocks {
         let takes = Duration::from_secs_f64(takes.max(0.0));
         self.blocks.choose(self.end + 1, chosen, Some(takes));
         self.has_chosen = true;
-        Step::Keep(found)
+        step
+    }
+
+    /// The cells that still get trials, those together that take the same counts.
+    fn groups(&self, record: &Record) -> Vec<Group> {
+        let cells = 0..record.plan.cells().len();
+        let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
+        let values = |cell: &usize| self.blocks.repetition().values(*cell).unwrap_or_default();
+        let values: Vec<Vec<f64>> = open.iter().map(|cell| values(cell).to_vec()).collect();
+        let spreads = spreads(&values);
+        let of = |places: Vec<usize>| {
+            let own = places.iter().map(|place| spreads[*place]);
+            let spread = own.fold(0.0, f64::max);
+            let cells: Vec<usize> = places.iter().map(|place| open[*place]).collect();
+            let costs = cells.iter().map(|cell| record.cost(*cell).as_secs_f64());
+            let unit = Unit {
+                spread,
+                cost: costs.sum(),
+            };
+            let shorter = match cells[..] {
+                [only] => self.shorter(record, only, spread),
+                _ => None,
+            };
+            Group {
+                cells,
+                unit: shorter.map_or(unit, |shorter| Unit {
+                    spread: shorter.spread,
+                    cost: shorter.cost,
+                }),
+                time: shorter.map(|shorter| shorter.time),
+            }
+        };
+        alike(record, &open).into_iter().map(of).collect()
     }
 
     /// A shorter length for the trials of a cell, where that tells more in the same time.
@@ -165,7 +172,7 @@ impl Strategy for PilotBlocks {
 }
 
 /// The cells that take the same counts, as places in `open`: those that differ in the tool alone.
-fn units(record: &Record, open: &[usize]) -> Vec<Vec<usize>> {
+fn alike(record: &Record, open: &[usize]) -> Vec<Vec<usize>> {
     let bare = |cell: usize| CellSpec {
         tool: Tool::IOLAB,
         trial: TrialSpec {
@@ -190,69 +197,69 @@ fn units(record: &Record, open: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// What was chosen, and which cells stay out of reach.
-fn in_words(
-    record: &Record,
-    cells: &[usize],
-    shares: &[Share],
-    times: &[Option<Duration>],
-) -> String {
-    let goal = format_percent(record.plan.experiment().design.precision);
+fn in_words(record: &Record, groups: &[Group], shares: &[Share]) -> String {
     let most = shares.iter().map(|share| share.visits).max().unwrap_or(1);
     let several = shares.iter().filter(|share| share.visits > 1).count();
-    let mut text = match several {
+    let visits = match several {
         0 => "pilot: each block visits each cell once".to_owned(),
         _ => format!(
             "pilot: each block visits {several} of {} cells more than once, up to {most} times, as their spread asks",
-            cells.len()
+            groups.len()
         ),
     };
-    let shorter: Vec<Duration> = times.iter().copied().flatten().collect();
-    if let (Some(least), Some(greatest)) = (shorter.iter().min(), shorter.iter().max()) {
-        let lengths = match least == greatest {
-            true => format_duration(*least),
-            false => format!(
-                "{} to {}",
-                format_duration(*least),
-                format_duration(*greatest)
-            ),
-        };
-        text.push_str(&format!(
-            "; trials of {lengths} in {} cell{}, where the start of a trial is like the rest of it",
-            shorter.len(),
-            if shorter.len() == 1 { "" } else { "s" },
-        ));
-    }
-    let beyond: Vec<(usize, Option<u32>)> = cells
-        .iter()
-        .zip(shares)
+    let parts = [
+        Some(visits),
+        lengths_in_words(groups),
+        beyond_in_words(record, groups, shares),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join("; ")
+}
+
+/// The lengths of those trials that become shorter.
+fn lengths_in_words(groups: &[Group]) -> Option<String> {
+    let shorter: Vec<Duration> = groups.iter().filter_map(|group| group.time).collect();
+    let (least, greatest) = (shorter.iter().min()?, shorter.iter().max()?);
+    let lengths = match least == greatest {
+        true => format_duration(*least),
+        false => format!(
+            "{} to {}",
+            format_duration(*least),
+            format_duration(*greatest)
+        ),
+    };
+    Some(format!(
+        "trials of {lengths} in {}, where the start of a trial is like the rest of it",
+        counted(shorter.len() as u64, "cell")
+    ))
+}
+
+/// The cells that are not expected to reach the precision goal.
+fn beyond_in_words(record: &Record, groups: &[Group], shares: &[Share]) -> Option<String> {
+    let design = record.plan.experiment().design;
+    let shared = groups.iter().zip(shares);
+    let beyond: Vec<(usize, Option<u32>)> = shared
         .filter(|(_, share)| !share.reaches)
-        .map(|(cell, share)| (*cell, share.needed))
+        .map(|(group, share)| (group.cells[0], share.needed))
         .collect();
-    if beyond.is_empty() {
-        return text;
-    }
-    let mut named: Vec<String> = beyond
-        .iter()
-        .take(NAMED_MAX)
-        .map(|(cell, needed)| {
-            let name = record.plan.describe(&record.plan.cells()[*cell]);
-            match needed {
-                Some(needed) => format!("{name} (needs about {needed} trials)"),
-                None => {
-                    let most = record.plan.experiment().design.trials_max;
-                    format!("{name} (needs more than {most} trials)")
-                }
-            }
-        })
-        .collect();
+    let name = |(cell, needed): &(usize, Option<u32>)| {
+        let name = record.plan.describe(&record.plan.cells()[*cell]);
+        match needed {
+            Some(needed) => format!("{name} (needs about {needed} trials)"),
+            None => format!("{name} (needs more than {} trials)", design.trials_max),
+        }
+    };
+    let mut named: Vec<String> = beyond.iter().take(NAMED_MAX).map(name).collect();
     if beyond.len() > NAMED_MAX {
         named.push(format!("{} more", beyond.len() - NAMED_MAX));
     }
-    text.push_str(&format!(
-        "; {} of {} cells are not expected to be within {goal} when the budget is spent: {}",
-        beyond.len(),
-        cells.len(),
-        named.join(", ")
-    ));
-    text
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "{} of {} cells are not expected to be within {} when the budget is spent: {}",
+            beyond.len(),
+            groups.len(),
+            format_percent(design.precision),
+            named.join(", ")
+        )
+    })
 }
