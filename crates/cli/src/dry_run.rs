@@ -15,13 +15,9 @@ use iolab_workload::units::format_size;
 use crate::exit::Outcome;
 use crate::output;
 
-/// Prints the forecast of these plans; `needs` is what they need of each target, empty where they run programs.
-pub(crate) fn print(plans: &[Plan], targets: &[PathBuf], needs: &[Need]) -> Outcome {
-    print_with(plans, targets, needs, &[])
-}
-
-/// The same, with lines that say what the plans do.
-pub(crate) fn print_with(
+/// Prints the forecast of these plans; `needs` is what they need of each target, empty where they run programs, and `does` what
+/// else to say of what they do.
+pub(crate) fn print(
     plans: &[Plan],
     targets: &[PathBuf],
     needs: &[Need],

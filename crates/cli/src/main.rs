@@ -1,7 +1,8 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
 //! Files to begin with: `arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and stop flag of
-//! a session.
+//! a session, and the way
+//! from an experiment to a plan that is ready to be carried out (`workspace/site.rs`).
 
 mod arguments;
 mod builtin;

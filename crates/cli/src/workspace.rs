@@ -1,4 +1,6 @@
-//! The workplace of a command that measures: signals, target, clock.
+//! The workplace of a command that measures: signals, target, clock. The way to one is [`Site`].
+
+mod site;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -7,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
-use iolab_plan::cells::Plan;
-use iolab_plan::experiment::{Change, Experiment};
+use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
@@ -23,6 +24,7 @@ use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop;
+pub(crate) use site::{Region, Site};
 
 /// What is measured on.
 enum OpenedSystem {
@@ -47,7 +49,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a target does not have what is needed, or must not be used.
-    pub(crate) fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
+    fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
         // Before a scratch file is there: from then on no signal may leave it behind.
         let stop = stop::on_signals()?;
         let place = |named: &Path| match ranks {
@@ -62,7 +64,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a program is missing, or its files cannot be made in `named`.
-    pub(crate) fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
+    fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
         let stop = stop::on_signals()?;
         let programs = Programs::open(plan, named);
         // A signal from the terminal ends the compiler too: that is no fault of its.
@@ -76,7 +78,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When signals cannot be caught.
-    pub(crate) fn for_model(disk: Disk) -> Result<Self> {
+    fn for_model(disk: Disk) -> Result<Self> {
         let stop = stop::on_signals()?;
         Ok(Self::at(OpenedSystem::Model(Box::new(disk)), stop))
     }
@@ -100,7 +102,7 @@ impl Workspace {
     ///
     /// # Errors
     /// What keeps one of them from that.
-    pub(crate) fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
+    fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
         if let OpenedSystem::Targets(targets) = &mut self.place {
             targets.divide(&ranks);
             // The clocks of the ranks are compared by the one that each of them reads.
@@ -112,7 +114,7 @@ impl Workspace {
     }
 
     /// What is measured on.
-    pub(crate) fn place(&self) -> iolab_runner::SystemUnderTest<'_> {
+    fn place(&self) -> iolab_runner::SystemUnderTest<'_> {
         match &self.place {
             OpenedSystem::Targets(targets) => iolab_runner::SystemUnderTest::Targets(targets),
             OpenedSystem::Programs(programs) => iolab_runner::SystemUnderTest::Programs(programs),
@@ -125,41 +127,11 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Model(_))
     }
 
-    /// Lets experiments go through the page cache where a target cannot do direct I/O and
-    /// nobody insisted on it.
-    ///
-    /// # Errors
-    /// Never for experiments that were read or checked.
-    pub(crate) fn settle_cache(&self, plans: &mut [Plan]) -> Result<()> {
-        let targets = self.place().targets().into_iter();
-        let refused = targets.map(|(_, target)| target.direct_alignment());
-        let Some(reason) = refused.filter_map(Result::err).next() else {
-            return Ok(());
-        };
-        let sweeps = |e: &Experiment| e.factors.iter().any(|f| f.of.setting.name == "cache");
-        let mut settled = false;
-        for plan in plans {
-            if plan.wants_direct() && !sweeps(plan.experiment()) {
-                let mut experiment = plan.experiment().clone();
-                experiment.apply(&Change::of("cache", "cold")?)?;
-                *plan = Plan::of(experiment)?;
-                settled = true;
-            }
-        }
-        if settled {
-            note(format_args!(
-                "note: {}; measuring through the page cache instead (cache=cold)",
-                reason.message()
-            ));
-        }
-        Ok(())
-    }
-
     /// Fills scratch files with data, so that no read meets a hole.
     ///
     /// # Errors
     /// When a write fails, or the user interrupts.
-    pub(crate) fn fill(&self, seed: u64) -> Result<()> {
+    fn fill(&self, seed: u64) -> Result<()> {
         match &self.place {
             OpenedSystem::Model(_) => Ok(()),
             OpenedSystem::Targets(targets) => {
@@ -188,9 +160,8 @@ impl Workspace {
         }
     }
 
-    /// Looks at the target and the machine, so that the run files of these experiments tell what colours them. To be
-    /// called once the target is filled.
-    pub(crate) fn check_before_run(&mut self, plans: &[Plan]) {
+    /// Looks at the target and the machine, so that the run files of these experiments tell what colours them.
+    fn check_before_run(&mut self, plans: &[FittedPlan]) {
         let direct = plans
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
@@ -200,12 +171,11 @@ impl Workspace {
         self.preflight = looked.collect();
     }
 
-    /// Takes ceilings over that the user states, or finds them by short probes (`measure`). To be called once the target is
-    /// filled.
+    /// Takes ceilings over that the user states, or finds them by short probes (`measure`).
     ///
     /// # Errors
     /// Of kind usage: what is no ceiling; else what a probe meets.
-    pub(crate) fn determine_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
+    fn determine_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
         if matches!(self.place, OpenedSystem::Programs(_)) {
             return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
         }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -400,91 +400,118 @@ fn carry_out(
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
     };
-    let threads = |jobs: &mut dyn Iterator<Item = &Job<'_>>| jobs.map(|job| job.spec.threads).sum();
-    let all: u32 = threads(&mut jobs.iter());
-    let leading: u32 = threads(&mut jobs.iter().filter(|job| job.side != Beside::Follows));
-    memory_limits::check(all)?;
+    memory_limits::check(threads(jobs, |_| true))?;
     let barrier = StartBarrier::new();
-    let arenas: Vec<Option<Arc<Arena>>> = jobs
-        .iter()
-        .map(|Job { spec, .. }| match arena::is_contiguous(spec) {
-            true => Arena::new(spec, spec.threads).map(|arena| Some(Arc::new(arena))),
-            false => Ok(None),
-        })
-        .collect::<Result<_>>()?;
+    let arenas = arenas(jobs)?;
     let mut observation = Observation::new(watched(jobs).into_iter());
     thread::scope(|scope| {
-        let (ready, setups) = mpsc::channel();
-        let mut workers = Vec::with_capacity(all as usize);
-        let mut setup = Ok(());
-        let numbers = jobs
-            .iter()
-            .enumerate()
-            .zip(&arenas)
-            .flat_map(|(job, arena)| {
-                (0..job.1.spec.threads).map(move |number| (job, arena, number))
-            });
-        for ((place, job), arena, number) in numbers {
-            let (ready, barrier, arena) = (ready.clone(), &barrier, arena.clone());
-            let body = move || work(*job, number, barrier, arena, &ready);
-            match thread::Builder::new()
-                .name(format!("iolab-{}", workers.len()))
-                .spawn_scoped(scope, body)
-            {
-                Ok(worker) => workers.push((place, worker)),
-                Err(error) => {
-                    setup = Err(Error::usage(format!(
-                        "thread {} cannot be started: {error}",
-                        workers.len() + 1
-                    ))
-                    .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
-                    break;
-                }
-            }
-        }
-        drop(ready);
-        for _ in 0..workers.len() {
-            let outcome = setups
-                .recv()
-                .unwrap_or_else(|_| Err(Error::failed("a worker ended during set-up")));
-            setup = setup.and(outcome);
-        }
-        setup = setup.and_then(|()| meeting.ready());
-        if let Err(error) = setup {
-            barrier.abandon();
-            return Err(error);
-        }
-        let anchor = clock.anchor();
-        let before = observation.before();
-        if let Err(error) = meeting.start() {
-            barrier.abandon();
-            return Err(error);
-        }
+        let (workers, ready) = set_up(scope, jobs, &arenas, &barrier);
+        // Counters are read as close to the start as the other processes allow.
+        let begin = || -> Result<_> {
+            ready?;
+            meeting.ready()?;
+            let (anchor, before) = (clock.anchor(), observation.before());
+            meeting.start()?;
+            Ok((anchor, before))
+        };
+        let (anchor, before) = begin().inspect_err(|_| barrier.abandon())?;
         barrier.open();
-        if jobs.iter().any(|job| job.side == Beside::Ends) {
-            // Workers of such a trial look at one flag alone, so that the other is passed on here.
-            while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
-            halt.store(true, Ordering::Relaxed);
-        } else if leading < all {
-            barrier.wait_leading(leading);
-            halt.store(true, Ordering::Relaxed);
-        }
-        barrier.wait_finished(all);
+        wait_for_end(jobs, &barrier, stop, halt);
         let ended = meeting.ended();
         let seen = observation.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         barrier.release();
-        let mut outcomes: Vec<Vec<WorkerOutcome>> = jobs.iter().map(|_| Vec::new()).collect();
-        for (place, worker) in workers {
-            outcomes[place].extend(worker.join().ok().flatten());
-        }
+        let workers = join(workers, jobs.len());
         ended?;
         Ok(Carried {
-            workers: outcomes,
+            workers,
             seen,
             drift_ppm,
         })
     })
+}
+
+/// The workers of those jobs for which `counts`.
+fn threads(jobs: &[Job<'_>], counts: impl Fn(&Job<'_>) -> bool) -> u32 {
+    let counted = jobs.iter().filter(|job| counts(job));
+    counted.map(|job| job.spec.threads).sum()
+}
+
+/// The memory of each job's buffers, where it is contiguous.
+fn arenas(jobs: &[Job<'_>]) -> Result<Vec<Option<Arc<Arena>>>> {
+    let of = |Job { spec, .. }: &Job<'_>| match arena::is_contiguous(spec) {
+        true => Arena::new(spec, spec.threads).map(|arena| Some(Arc::new(arena))),
+        false => Ok(None),
+    };
+    jobs.iter().map(of).collect()
+}
+
+/// A thread, and the number of the job that it works for.
+type JobThread<'scope> = (usize, ScopedJoinHandle<'scope, Option<WorkerOutcome>>);
+
+/// Starts the threads of all jobs, and waits until each has what it needs: then they wait for the barrier. Where one lacks it,
+/// the others have to be sent home.
+fn set_up<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    jobs: &'env [Job<'env>],
+    arenas: &[Option<Arc<Arena>>],
+    barrier: &'env StartBarrier,
+) -> (Vec<JobThread<'scope>>, Result<()>) {
+    let (ready, setups) = mpsc::channel();
+    let mut workers = Vec::with_capacity(threads(jobs, |_| true) as usize);
+    let numbers = jobs.iter().zip(arenas).enumerate();
+    let numbers = numbers.flat_map(|(place, (job, arena))| {
+        (0..job.spec.threads).map(move |number| (place, *job, arena.clone(), number))
+    });
+    let mut set_up = Ok(());
+    for (place, job, arena, number) in numbers {
+        let ready = ready.clone();
+        let body = move || work(job, number, barrier, arena, &ready);
+        let name = format!("iolab-{}", workers.len());
+        match thread::Builder::new().name(name).spawn_scoped(scope, body) {
+            Ok(worker) => workers.push((place, worker)),
+            Err(error) => {
+                set_up = Err(Error::usage(format!(
+                    "thread {} cannot be started: {error}",
+                    workers.len() + 1
+                ))
+                .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
+                break;
+            }
+        }
+    }
+    drop(ready);
+    for _ in &workers {
+        let own = setups
+            .recv()
+            .unwrap_or_else(|_| Err(Error::failed("a worker ended during set-up")));
+        set_up = set_up.and(own);
+    }
+    (workers, set_up)
+}
+
+/// Waits until all workers are done, and raises `halt` for those that end with others.
+fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, stop: &AtomicBool, halt: &AtomicBool) {
+    let all = threads(jobs, |_| true);
+    let leading = threads(jobs, |job| job.side != Beside::Follows);
+    if jobs.iter().any(|job| job.side == Beside::Ends) {
+        // Workers of such a trial look at one flag alone, so that the other is passed on here.
+        while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
+        halt.store(true, Ordering::Relaxed);
+    } else if leading < all {
+        barrier.wait_leading(leading);
+        halt.store(true, Ordering::Relaxed);
+    }
+    barrier.wait_finished(all);
+}
+
+/// What the workers of each job did.
+fn join(workers: Vec<JobThread<'_>>, jobs: usize) -> Vec<Vec<WorkerOutcome>> {
+    let mut outcomes: Vec<Vec<WorkerOutcome>> = (0..jobs).map(|_| Vec::new()).collect();
+    for (place, worker) in workers {
+        outcomes[place].extend(worker.join().ok().flatten());
+    }
+    outcomes
 }
 
 /// The bytes of a file that the workers of this process go over.

@@ -100,6 +100,8 @@ fn common(specs: &[&TrialSpec]) -> Vec<Need> {
 
 #[cfg(test)]
 mod tests {
+    use iolab_plan::cells::OneProcess;
+
     use super::*;
 
     fn adapted(name: &str, sets: &[&str]) -> (Experiment, Option<String>) {
@@ -146,7 +148,8 @@ mod tests {
     #[test]
     fn trials_that_no_time_ends_are_told_beforehand() {
         let told = |sets: &[&str]| {
-            let plan = Plan::of_new_run(adapted("read-random", sets).0).expect("valid");
+            let plan =
+                Plan::of_new_run(adapted("read-random", sets).0, &OneProcess).expect("valid");
             beyond_budget(&plan)
         };
         assert_eq!(told(&["tool=iolab,fio"]), None);

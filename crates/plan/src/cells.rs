@@ -1,4 +1,7 @@
-//! The cells of an experiment: the cross product of its factors, without the combinations that have no meaning.
+//! The cells of an experiment: the cross product of its factors, without the combinations that have no meaning. From an
+//! experiment follows a plan, from a plan one that is fitted (`fitted.rs`); neither changes once it is made.
+
+mod fitted;
 
 use std::time::Duration;
 
@@ -7,7 +10,8 @@ use iolab_workload::tool::Tool;
 use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use crate::experiment::{Experiment, Scoped};
+use crate::experiment::{Change, Experiment, Refined, Scoped};
+pub use fitted::FittedPlan;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::format_size;
 
@@ -22,25 +26,49 @@ pub struct PlannedCell {
     pub refined: bool,
 }
 
-/// An experiment with its cells: expanded once, fitted to a target once, then carried out, resumed and shown.
+/// The processes that carry the trials of a plan out together.
+pub trait Processes {
+    /// Gives the workers of each cell their place among those of all processes.
+    ///
+    /// # Errors
+    /// Of kind usage: what these processes cannot carry out.
+    fn span(&self, cells: &mut [PlannedCell]) -> Result<()>;
+}
+
+/// One process, which has all workers.
+#[derive(Debug, Clone, Copy)]
+pub struct OneProcess;
+
+impl Processes for OneProcess {
+    fn span(&self, _cells: &mut [PlannedCell]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// An experiment with its cells, each with its time and its place among the processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     experiment: Experiment,
-    /// Its cells, in the order of the factors' levels; what a run adds comes behind.
-    pub cells: Vec<PlannedCell>,
+    /// In the order of the factors' levels; what a run adds comes behind.
+    cells: Vec<PlannedCell>,
     left_out: Option<String>,
+}
+
+/// Cells that a run takes in, and the definition that then holds them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Addition {
+    experiment: Experiment,
+    cells: Vec<PlannedCell>,
 }
 
 impl Plan {
     /// The plan of an experiment, with the sizes that a run of it has added.
     ///
     /// # Errors
-    /// As [`cells`].
-    pub fn of(experiment: Experiment) -> Result<Self> {
-        let mut cells = cells(&experiment)?;
-        for cell in &mut cells {
-            lengthen(&experiment, cell);
-        }
+    /// As [`cells`], and of kind usage: what the processes cannot carry out.
+    pub fn of(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
+        let mut cells = timed_cells(&experiment)?;
+        processes.span(&mut cells)?;
         Ok(Self {
             cells,
             left_out: left_out(&experiment),
@@ -51,8 +79,8 @@ impl Plan {
     /// The plan of a new run: what an earlier run of the definition has added is not this run's.
     ///
     /// # Errors
-    /// As [`cells`].
-    pub fn of_new_run(experiment: Experiment) -> Result<Self> {
+    /// As [`Plan::of`].
+    pub fn of_new_run(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
         let mut experiment = Experiment {
             refined: None,
             ..experiment
@@ -73,7 +101,54 @@ impl Plan {
                 experiment.apply_set("first_offset=random")?;
             }
         }
-        Self::of(experiment)
+        Self::of(experiment, processes)
+    }
+
+    /// Whether the plan can go through the page cache instead: it asks for direct I/O, and not to compare it with other cache
+    /// states.
+    pub fn can_be_buffered(&self) -> bool {
+        let sweeps = |name: &str| self.experiment.factors.iter().any(|f| f.of.is(name));
+        self.wants_direct() && !sweeps("cache")
+    }
+
+    /// The same experiment through the page cache.
+    ///
+    /// # Errors
+    /// As [`Plan::of`].
+    pub fn buffered(self, processes: &dyn Processes) -> Result<Self> {
+        let mut experiment = self.experiment;
+        experiment.apply(&Change::of("cache", "cold")?)?;
+        Self::of(experiment, processes)
+    }
+
+    /// Finer sizes of `bs`, to be measured with the others from this block on.
+    ///
+    /// # Errors
+    /// As [`cells`].
+    pub fn finer(&self, block: u32, sizes: Vec<String>) -> Result<Addition> {
+        self.added(Experiment {
+            refined: Some(Refined { block, bs: sizes }),
+            ..self.experiment.clone()
+        })
+    }
+
+    /// A further rate of a search.
+    ///
+    /// # Errors
+    /// Of kind usage, when there are too many.
+    pub fn at_rate(&self, rate: u64) -> Result<Addition> {
+        let mut experiment = self.experiment.clone();
+        experiment.add_rate(rate)?;
+        self.added(experiment)
+    }
+
+    /// What an experiment has beyond this plan's.
+    fn added(&self, experiment: Experiment) -> Result<Addition> {
+        let cells = timed_cells(&experiment)?.into_iter();
+        Ok(Addition {
+            cells: cells.skip(self.cells.len()).collect(),
+            experiment,
+        })
     }
 
     /// The experiment.
@@ -81,7 +156,7 @@ impl Plan {
         &self.experiment
     }
 
-    /// Its cells; their regions are those of the target once the plan is fitted to one.
+    /// Its cells.
     pub fn cells(&self) -> &[PlannedCell] {
         &self.cells
     }
@@ -101,11 +176,6 @@ impl Plan {
         self.experiment.design.shortfall(self.cells.len(), block)
     }
 
-    /// Changes the time for all measuring.
-    pub fn set_budget(&mut self, budget: Duration) {
-        self.experiment.design.budget = budget;
-    }
-
     /// Whether any cell writes.
     pub fn writes(&self) -> bool {
         let trials = self.cells.iter().flat_map(|cell| cell.spec.trials());
@@ -115,12 +185,6 @@ impl Plan {
     /// Whether any cell asks for direct I/O.
     pub fn wants_direct(&self) -> bool {
         self.cells.iter().any(|cell| is_direct(&cell.spec))
-    }
-
-    /// Takes further cells in, and the definition that now holds them.
-    pub fn grow(&mut self, experiment: Experiment, mut added: Vec<PlannedCell>) {
-        self.experiment = experiment;
-        self.cells.append(&mut added);
     }
 
     /// The cell in words: `bs=4KiB, skip=1MiB`.
@@ -134,8 +198,17 @@ impl Plan {
     }
 }
 
+/// The cells of an experiment, each with the time that its trials take.
+fn timed_cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
+    let mut cells = cells(experiment)?;
+    for cell in &mut cells {
+        lengthen(experiment, cell);
+    }
+    Ok(cells)
+}
+
 /// Gives the trials of a cell the time that the levels of the experiment ask for.
-pub fn lengthen(experiment: &Experiment, cell: &mut PlannedCell) {
+fn lengthen(experiment: &Experiment, cell: &mut PlannedCell) {
     let trial = &mut cell.spec.trial;
     trial.limit.time = experiment.trial_time(trial).or(trial.limit.time);
 }

@@ -96,6 +96,7 @@ mod tests {
     use iolab_workload::settings::SETTINGS;
 
     use super::*;
+    use crate::cells::OneProcess;
     use crate::experiment::Experiment;
     use crate::suite::Suite;
 
@@ -104,7 +105,7 @@ mod tests {
         for set in sets {
             experiment.apply_set(set).expect("a change");
         }
-        Forecast::of(&Plan::of_new_run(experiment).expect("a plan"))
+        Forecast::of(&Plan::of_new_run(experiment, &OneProcess).expect("a plan"))
     }
 
     #[test]
@@ -152,7 +153,7 @@ mod tests {
                 if experiment.apply_set(&set).is_err() {
                     continue;
                 }
-                if let Ok(plan) = Plan::of_new_run(experiment) {
+                if let Ok(plan) = Plan::of_new_run(experiment, &OneProcess) {
                     taken += 1;
                     let _ = Forecast::of(&plan);
                     let _ = plan.shortfall();

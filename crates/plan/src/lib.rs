@@ -1,6 +1,6 @@
 //! iolab-plan: Experiments, suites and the plan of their cells, without I/O
 //!
-//! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (the `Plan`: expanded once, fitted to a target once),
+//! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
 //! `blocks.rs` randomised blocks; `requirement.rs` what a purpose asks of storage; `experiments/*.toml`,
 //! `suites/*.toml` and `requirements/*.toml`, found by the build.
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, OperationNumbers, Response};
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, CellRanks, Latency, OperationNumbers, Response,
+};
 use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
@@ -198,124 +200,195 @@ fn apart(analysis: &Analysis) -> String {
     }
 }
 
+/// Columns that belong together; none where no row has anything to say there.
+type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
+
 /// All columns in their order. The column of flags is there only when a flag is raised.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
-    let response = analysis.response;
     let rows = rows(analysis);
-    let cells = || rows.iter().map(|row| row.cell);
-    let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
-        Column::new(heading, dispensable, cells().map(value))
-    };
-    let mut columns: Vec<Column> = analysis
-        .factors
-        .iter()
-        .enumerate()
-        .map(|(i, factor)| {
-            let level = |c: &CellAnalysis| {
-                let level = c.cell.levels.get(i).map_or("", String::as_str);
-                escape_control(level).into_owned()
-            };
-            column(&escape_control(factor), 0, &level)
+    let themes: [Theme; 11] = [
+        level_columns,
+        group_columns,
+        response_columns,
+        rank_columns,
+        rate_columns,
+        latency_columns,
+        mix_columns,
+        service_columns,
+        grid_columns,
+        source_columns,
+        end_columns,
+    ];
+    let columns = themes.iter().flat_map(|theme| theme(analysis, &rows));
+    columns.collect()
+}
+
+/// A column of one value per row; see [`Column::new`].
+fn column(
+    rows: &[TableRow<'_>],
+    heading: &str,
+    dispensable: u8,
+    value: impl Fn(&CellAnalysis) -> String,
+) -> Column {
+    Column::new(heading, dispensable, rows.iter().map(|row| value(row.cell)))
+}
+
+/// A quantile of a latency as text; nothing where there is none.
+fn quantile(latency: Option<Latency>, of: fn(&Latency) -> f64) -> String {
+    latency.map_or_else(none, |latency| format_ns(of(&latency)))
+}
+
+/// The level of each factor.
+fn level_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let factors = analysis.factors.iter().enumerate();
+    let of = |(number, factor): (usize, &String)| {
+        column(rows, &escape_control(factor), 0, |c| {
+            let level = c.cell.levels.get(number).map_or("", String::as_str);
+            escape_control(level).into_owned()
         })
-        .collect();
-    if analysis.has_groups() {
-        let names = rows
-            .iter()
-            .map(|row| row.group.map_or_else(none, str::to_owned));
-        columns.push(Column::new("group", 0, names).left());
-        if response != Response::Throughput {
-            let throughput =
-                |c: &CellAnalysis| c.throughput.map_or_else(none, |t| significant(t.median));
-            columns.push(column("MB/s", 1, &throughput));
-        }
-    }
-    let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
-        move |c: &CellAnalysis| {
-            let mark = if leaves_sync_out(c) { "*" } else { "" };
-            c.latency.map_or_else(none, |l| format_ns(of(&l)) + mark)
-        }
     };
-    columns.extend([
-        column("n", 4, &|c| c.n.to_string()),
-        column(response.heading(), 0, &|c| {
-            let mark = match response {
-                response if response.is_latency() && leaves_sync_out(c) => "*",
-                _ => "",
-            };
+    factors.map(of).collect()
+}
+
+/// Which group a row is of, and its throughput where that is not the response.
+fn group_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    if !analysis.has_groups() {
+        return Vec::new();
+    }
+    let names = rows
+        .iter()
+        .map(|row| row.group.map_or_else(none, str::to_owned));
+    let mut columns = vec![Column::new("group", 0, names).left()];
+    if analysis.response != Response::Throughput {
+        columns.push(column(rows, "MB/s", 1, |c| {
+            c.throughput.map_or_else(none, |t| significant(t.median))
+        }));
+    }
+    columns
+}
+
+/// The number of trials, the response and its uncertainty.
+fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let response = analysis.response;
+    let mark = |c: &CellAnalysis| match response.is_latency() && leaves_sync_out(c) {
+        true => "*",
+        false => "",
+    };
+    vec![
+        column(rows, "n", 4, |c| c.n.to_string()),
+        column(rows, response.heading(), 0, |c| {
             c.response
-                .map_or_else(none, |r| bare(response, r.median) + mark)
+                .map_or_else(none, |r| bare(response, r.median) + mark(c))
         }),
-        column("95 % interval", 0, &|c| {
+        column(rows, "95 % interval", 0, |c| {
             let interval = c.response.and_then(|r| r.median_interval);
             interval.map_or_else(none, |i| range(response, &i))
         }),
-        column("+/-", 6, &|c| c.precision.map_or_else(none, format_percent)),
-        column("IQR", 7, &|c| {
+        column(rows, "+/-", 6, |c| {
+            c.precision.map_or_else(none, format_percent)
+        }),
+        column(rows, "IQR", 7, |c| {
             c.response
                 .map_or_else(none, |r| bare(response, r.q3 - r.q1))
         }),
-    ]);
-    if analysis.spans_ranks() {
-        let of = |c: &CellAnalysis, value: fn(&CellRanks) -> usize| {
-            c.ranks.as_ref().map_or_else(none, |r| value(r).to_string())
-        };
-        let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-        if !varies("ranks") {
-            columns.push(column("ranks", 5, &|c| of(c, |r| r.ranks)));
-        }
-        if !varies("hosts") {
-            columns.push(column("hosts", 5, &|c| of(c, |r| r.hosts)));
-        }
-        let active = |c: &CellAnalysis| {
-            let summary = c.ranks.as_ref().and_then(|ranks| ranks.all_active);
-            summary.map_or_else(none, |s| significant(s.median))
-        };
-        columns.push(column("all active MB/s", 2, &active));
+    ]
+}
+
+/// How many processes took part, where several did, and the throughput while all of them were active.
+fn rank_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    if !analysis.spans_ranks() {
+        return Vec::new();
     }
-    if cells().any(|c| c.rate_report.is_some()) {
-        let achieved = |c: &CellAnalysis| {
-            let rate_report = c.rate_report.as_ref();
-            rate_report.map_or_else(none, |p| significant(p.rate_achieved))
-        };
-        columns.push(column("achieved/s", 3, &achieved));
+    let count = |name: &str, of: fn(&CellRanks) -> usize| {
+        let varies = analysis.factors.iter().any(|factor| factor == name);
+        let text = |c: &CellAnalysis| c.ranks.as_ref().map_or_else(none, |r| of(r).to_string());
+        (!varies).then(|| column(rows, name, 5, text))
+    };
+    let active = column(rows, "all active MB/s", 2, |c| {
+        let summary = c.ranks.as_ref().and_then(|ranks| ranks.all_active);
+        summary.map_or_else(none, |s| significant(s.median))
+    });
+    let counts = [count("ranks", |r| r.ranks), count("hosts", |r| r.hosts)];
+    counts.into_iter().flatten().chain([active]).collect()
+}
+
+/// Whether requests were made at a given rate.
+fn has_rates(rows: &[TableRow<'_>]) -> bool {
+    rows.iter().any(|row| row.cell.rate_report.is_some())
+}
+
+/// The rate that was achieved, of the one that was asked for.
+fn rate_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    if !has_rates(rows) {
+        return Vec::new();
     }
-    // Whole programs, and trials that were not timed request by request, have none. Those of a mix are distinguished.
-    let has_latency = |c: &CellAnalysis| c.latency.is_some() && c.mix.is_none();
-    if cells().any(has_latency) {
+    let achieved = |c: &CellAnalysis| {
+        let report = c.rate_report.as_ref();
+        report.map_or_else(none, |p| significant(p.rate_achieved))
+    };
+    vec![column(rows, "achieved/s", 3, achieved)]
+}
+
+/// Latencies of requests and of syncs. Whole programs, and trials that were not timed request by request, have none; those of a
+/// mix stand apart, by operation.
+fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    let any = |has: fn(&CellAnalysis) -> bool| rows.iter().any(|row| has(row.cell));
+    if any(|c| c.latency.is_some() && c.mix.is_none()) {
+        let of = |c: &CellAnalysis, of: fn(&Latency) -> f64| {
+            let mark = if leaves_sync_out(c) { "*" } else { "" };
+            c.latency.map_or_else(none, |l| format_ns(of(&l)) + mark)
+        };
         // Where the latency is the response, its median stands there already.
-        let dispensable = if response == Response::Latency { 7 } else { 3 };
-        columns.push(column("p50", dispensable, &latency(|l| l.p50_ns)));
-        columns.push(column("p99", 2, &latency(|l| l.p99_ns)));
-    }
-    if cells().any(|c| c.sync.is_some()) {
-        let sync = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
-            move |c: &CellAnalysis| c.sync.map_or_else(none, |l| format_ns(of(&l)))
+        let dispensable = match analysis.response {
+            Response::Latency => 7,
+            _ => 3,
         };
-        columns.push(column("sync p50", 4, &sync(|l| l.p50_ns)));
-        columns.push(column("sync p99", 4, &sync(|l| l.p99_ns)));
+        columns.push(column(rows, "p50", dispensable, |c| of(c, |l| l.p50_ns)));
+        columns.push(column(rows, "p99", 2, |c| of(c, |l| l.p99_ns)));
     }
-    columns.extend(mix_columns(analysis, &rows));
-    if cells().any(|c| c.rate_report.is_some()) {
-        let service = |c: &CellAnalysis| {
-            // Without a rate the latency is the service time.
-            let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
-            service.map_or_else(none, |l| format_ns(l.p50_ns))
-        };
-        columns.push(column("service p50", 5, &service));
+    if any(|c| c.sync.is_some()) {
+        columns.push(column(rows, "sync p50", 4, |c| {
+            quantile(c.sync, |l| l.p50_ns)
+        }));
+        columns.push(column(rows, "sync p99", 4, |c| {
+            quantile(c.sync, |l| l.p99_ns)
+        }));
     }
-    columns.extend(grid_columns(analysis, &rows));
-    if common_source(analysis).is_none() {
-        let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, ToString::to_string);
-        columns.push(column("served by", 0, &served).left());
+    columns
+}
+
+/// The service time beside response times. Without a rate the latency is the service time.
+fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    if !has_rates(rows) {
+        return Vec::new();
     }
+    let service = |c: &CellAnalysis| {
+        let service = c.rate_report.as_ref().map_or(c.latency, |p| p.service);
+        quantile(service, |l| l.p50_ns)
+    };
+    vec![column(rows, "service p50", 5, service)]
+}
+
+/// Where the bytes came from, where cells differ in that.
+fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    if common_source(analysis).is_some() {
+        return Vec::new();
+    }
+    let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, ToString::to_string);
+    vec![column(rows, "served by", 0, served).left()]
+}
+
+/// What ended the repetition, and what was flagged.
+fn end_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let ended = |c: &CellAnalysis| c.cell.ended_by.map_or("open", EndedBy::name).to_owned();
-    columns.push(column("ended by", 8, &ended).left());
-    if cells().any(|c| !c.flags.is_empty()) {
+    let mut columns = vec![column(rows, "ended by", 8, ended).left()];
+    if rows.iter().any(|row| !row.cell.flags.is_empty()) {
         let flags = |c: &CellAnalysis| {
             let names: Vec<String> = c.flags.iter().map(ToString::to_string).collect();
             names.join(", ")
         };
-        columns.push(column(FLAGS, 1, &flags).left().breaking(FLAGS_WIDTH));
+        columns.push(column(rows, FLAGS, 1, flags).left().breaking(FLAGS_WIDTH));
     }
     columns
 }
@@ -350,20 +423,19 @@ fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
 
 /// What a grid over concurrency is read for, and ceilings where there are any.
 fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
-    let column = |heading: &str, dispensable, value: &dyn Fn(&CellAnalysis) -> String| {
-        Column::new(heading, dispensable, rows.iter().map(|row| value(row.cell)))
-    };
     let mut columns = Vec::new();
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
     if ["threads", "depth"].iter().any(varies) {
-        let latency = |of: fn(&iolab_analysis::analysis::Latency) -> f64| {
-            move |c: &CellAnalysis| c.latency.map_or_else(none, |l| format_ns(of(&l)))
-        };
-        columns.push(column("p99.9", 7, &latency(|l| l.p999_ns)));
-        columns.push(column("max", 7, &latency(|l| l.max_ns)));
+        columns.push(column(rows, "p99.9", 7, |c| {
+            quantile(c.latency, |l| l.p999_ns)
+        }));
+        columns.push(column(rows, "max", 7, |c| {
+            quantile(c.latency, |l| l.max_ns)
+        }));
         if analysis.response == Response::Throughput {
-            let iops = |c: &CellAnalysis| c.iops.map_or_else(none, |i| significant(i.median));
-            columns.push(column("IOPS", 3, &iops));
+            columns.push(column(rows, "IOPS", 3, |c| {
+                c.iops.map_or_else(none, |i| significant(i.median))
+            }));
         }
         let short = |row: &TableRow<'_>| {
             let known = row
@@ -373,14 +445,14 @@ fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             known.is_some_and(|(in_flight, asked)| in_flight < IN_FLIGHT_TOLD * asked as f64)
         };
         if rows.iter().any(short) {
-            columns.push(column("in flight", 5, &in_flight));
+            columns.push(column(rows, "in flight", 5, in_flight));
         }
     }
     if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
-        columns.push(column("ceiling", 4, &|c| {
+        columns.push(column(rows, "ceiling", 4, |c| {
             c.efficiency.map_or_else(none, |e| e.ceiling_text())
         }));
-        columns.push(column("efficiency", 3, &|c| {
+        columns.push(column(rows, "efficiency", 3, |c| {
             c.efficiency.map_or_else(none, |e| e.share_text())
         }));
     }

@@ -9,10 +9,9 @@ use iolab_workload::trial::{Backend, Batch, FileLayout, TrialSpec};
 
 use super::SystemUnderTest;
 use iolab_host::memory::AvailableMemory;
-use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::cells::{FittedPlan, Plan, PlannedCell, Processes};
 use iolab_record::Cell;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::settings::cell_label;
 use iolab_workload::target::TargetName;
 use iolab_workload::units::format_size;
 
@@ -88,37 +87,32 @@ pub(super) fn need_of(
     })
 }
 
-/// What plans need that are carried out one after the other on one target.
-///
-/// # Errors
-/// As [`need`].
-pub fn need_of_all(plans: &[Plan], consent: &Consent, exact: bool) -> Result<Need> {
-    let mut all = Need {
-        size: Size::AtMost { most: 0, least: 0 },
-        write: false,
-        consent: consent.clone(),
-        beside: ExtraFiles::default(),
-        lends: false,
-    };
-    let (mut most, mut least) = (0, 0);
-    for plan in plans {
-        let need = need(plan, consent.clone(), exact)?;
-        let (its_most, its_least) = match need.size {
-            Size::Exactly(bytes) => (bytes, bytes),
-            Size::AtMost { most, least } => (most, least),
-        };
-        most = most.max(its_most);
-        least = least.max(its_least);
-        all.write |= need.write;
-        all.beside = all.beside.and(need.beside);
-        all.lends |= need.lends;
+/// What plans need of one target that are carried out one after the other, each of which needs one of these.
+pub(super) fn together(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
+    needs.into_iter().reduce(|all, need| Need {
+        size: match (all.size, need.size) {
+            (Size::Exactly(all), Size::Exactly(own)) => Size::Exactly(all.max(own)),
+            (all, own) => {
+                let ((most, least), (own_most, own_least)) = (bounds(&all), bounds(&own));
+                Size::AtMost {
+                    most: most.max(own_most),
+                    least: least.max(own_least),
+                }
+            }
+        },
+        write: all.write || need.write,
+        consent: all.consent,
+        beside: all.beside.and(need.beside),
+        lends: all.lends || need.lends,
+    })
+}
+
+/// The most and the least that a size asks for, bytes.
+fn bounds(size: &Size) -> (u64, u64) {
+    match *size {
+        Size::Exactly(bytes) => (bytes, bytes),
+        Size::AtMost { most, least } => (most, least),
     }
-    all.size = if exact {
-        Size::Exactly(most)
-    } else {
-        Size::AtMost { most, least }
-    };
-    Ok(all)
 }
 
 /// The files that cells need beside the scratch file.
@@ -145,18 +139,59 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
         .next_multiple_of(REGION_UNIT)
 }
 
+/// Plans that are fitted to where they are carried out.
+#[derive(Debug)]
+pub struct Fitted {
+    /// In the order of those that they were made of.
+    pub plans: Vec<FittedPlan>,
+    /// What was changed for that, in words.
+    pub note: Option<String>,
+}
+
+/// Fits plans to a place, all of them before anything is written. Where a target does not allow direct I/O, they go through its
+/// page cache, unless `keeps_cache` says that they are to be carried out as they are. `processes` are those that they were made
+/// for.
+///
+/// # Errors
+/// Of kind usage, naming the cell and what would fit.
+pub fn fit_all(
+    plans: Vec<Plan>,
+    place: SystemUnderTest<'_>,
+    processes: &dyn Processes,
+    keeps_cache: bool,
+) -> Result<Fitted> {
+    let refusal = match keeps_cache {
+        true => None,
+        false => refusal_of_direct(place),
+    };
+    let is_changed = refusal.is_some() && plans.iter().any(Plan::can_be_buffered);
+    let fitted = |plan: Plan| match refusal.is_some() && plan.can_be_buffered() {
+        true => fit_to(plan.buffered(processes)?, place),
+        false => fit_to(plan, place),
+    };
+    let plans = plans.into_iter().map(fitted).collect::<Result<_>>()?;
+    let note = refusal.filter(|_| is_changed).map(|reason| {
+        format!(
+            "{}; measuring through the page cache instead (cache=cold)",
+            reason.message()
+        )
+    });
+    Ok(Fitted { plans, note })
+}
+
+/// Why the first of the targets that allow no direct I/O does not.
+fn refusal_of_direct(place: SystemUnderTest<'_>) -> Option<Error> {
+    let targets = place.targets().into_iter();
+    let mut refused = targets.filter_map(|(_, target)| target.direct_alignment().err());
+    refused.next()
+}
+
 /// Cuts the regions of a plan to what the target has, and checks each cell against it. Nothing is written.
 ///
 /// # Errors
 /// Of kind usage, naming the cell and what would fit.
-pub fn fit_to(plan: &mut Plan, place: SystemUnderTest<'_>) -> Result<()> {
-    let factors = plan.factor_names();
-    for cell in &mut plan.cells {
-        place
-            .fit(cell)
-            .map_err(|error| error.within(cell_label(&factors, &cell.levels)))?;
-    }
-    Ok(())
+pub(super) fn fit_to(plan: Plan, place: SystemUnderTest<'_>) -> Result<FittedPlan> {
+    FittedPlan::of(plan, &|cell| place.fit(cell))
 }
 
 /// Cuts a cell's region to what its target has, and checks it against it and against the memory that there is now. `find`

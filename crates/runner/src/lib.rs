@@ -1,9 +1,9 @@
 //! iolab-runner: carries a plan out: warm-up block, measured blocks, the end by precision or budget. It takes a run up again
 //! where it was cut off, and imports what other tools measured.
 //!
-//! Files to begin with: `session.rs` a run under way, `stopping_rule.rs` the stopping rule, `executor.rs` the engine behind a trait,
-//! `system_under_test.rs` what is measured (target, programs or model), `simulated.rs` models, `evidence.rs` counters to `served_by`,
-//! `ranks.rs` a run by several processes.
+//! Files to begin with: `session.rs` a run under way, `strategy.rs` what it measures next, `stopping_rule.rs` the stopping rule,
+//! `executor.rs` the engine behind a trait, `system_under_test.rs` what is measured (target, programs or model), `simulated.rs`
+//! models, `evidence.rs` counters to `served_by`, `ranks.rs` a run by several processes.
 
 mod batch_probe;
 pub mod builtin_reader;
@@ -14,17 +14,18 @@ mod fault_description;
 mod fit;
 pub mod import;
 pub mod peak_probe;
-mod phase;
 mod pilot;
 mod precondition;
 mod prepared_run;
 mod programs;
 mod progress_estimate;
 pub mod ranks;
+mod record;
 mod sample;
 mod session;
 mod simulated;
 mod stopping_rule;
+mod strategy;
 mod system_under_test;
 mod target_paths;
 mod targets;
@@ -41,7 +42,7 @@ use iolab_workload::{Error, Result};
 
 pub use executor::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{fit_to, need, need_of_all};
+pub use fit::{Fitted, fit_all, need};
 pub use prepared_run::PreparedRun;
 pub use programs::Programs;
 pub use sample::describe_failure;
@@ -53,7 +54,7 @@ pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
 use crate::ranks::Ranks;
 use iolab_doctor::{Preflight, Remark};
 use iolab_peers::Peers;
-use iolab_plan::cells::{Plan, PlannedCell, factor_names};
+use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
@@ -160,13 +161,12 @@ impl Setup<'_> {
     }
 }
 
-/// Carries a plan that was fitted to the target ([`fit_to`]) out into a new run file.
+/// Carries a plan out into a new run file.
 ///
 /// # Errors
-/// What does not fit the target (nothing is written then); a failed measurement; the user's interrupt. In the last
-/// two cases the run file keeps everything measured so far.
+/// A failed measurement, or the user's interrupt: the run file keeps everything measured so far.
 pub fn run(
-    plan: Plan,
+    plan: FittedPlan,
     seed: u64,
     place: NewFile<'_>,
     setup: Setup<'_>,
@@ -175,13 +175,13 @@ pub fn run(
     PreparedRun::new(plan, None, seed, place, setup)?.carry_out(observer)
 }
 
-/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, on the same target.
+/// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, fitted to the same target.
 ///
 /// # Errors
 /// As [`run`]; also a file that is no run file, and a target that differs from the run's own.
 pub fn resume(
     path: &Path,
-    mut plan: Plan,
+    plan: FittedPlan,
     setup: Setup<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Finished> {
@@ -202,8 +202,7 @@ pub fn resume(
         ))
         .hint("make room for what it had, or start a new run"));
     }
-    fit_to(&mut plan, setup.place)?;
-    restore(&mut plan.cells, &record, path)?;
+    let plan = as_begun(plan, &record, path)?;
     let remarks = setup.remarks(plan.cells());
     let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
@@ -228,28 +227,18 @@ pub fn resume(
     session.carry_out(&mut *executor, setup.stop)
 }
 
-/// Gives the cells the region and the completion strategy that the run began with.
-fn restore(planned: &mut [PlannedCell], record: &RunRecord, path: &Path) -> Result<()> {
-    if planned.len() != record.cells.len() {
+/// The plan as the run began it.
+fn as_begun(plan: FittedPlan, record: &RunRecord, path: &Path) -> Result<FittedPlan> {
+    if plan.cells().len() != record.cells.len() {
         return Err(Error::usage(format!(
             "{} holds {} cells, but its experiment has {}",
             path.display(),
             record.cells.len(),
-            planned.len()
+            plan.cells().len()
         ))
         .hint("the file was changed; start a new run"));
     }
-    for (cell, row) in planned.iter_mut().zip(&record.cells) {
-        cell.spec.trial.region = row.trial().region;
-        for (group, kept) in cell.spec.groups.iter_mut().zip(&row.spec.groups) {
-            group.spec.trial.region = kept.spec.trial.region;
-        }
-        if !row.spec.batch_auto {
-            cell.spec.trial.batch = row.trial().batch;
-            cell.spec.batch_auto = false;
-        }
-    }
-    Ok(())
+    Ok(plan.as_begun(record.cells.iter().map(|cell| &cell.spec)))
 }
 
 pub(crate) fn experiment_record(experiment: &Experiment) -> Result<ExperimentRecord> {

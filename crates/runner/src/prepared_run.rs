@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use iolab_doctor::Remark;
-use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::cells::{FittedPlan, PlannedCell};
 use iolab_record::{ClockDomain, EventKind, Question, Run, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::{Error, Result};
@@ -14,7 +14,7 @@ use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc
 
 /// A run that has its run file, and no trial yet.
 pub struct PreparedRun<'a> {
-    plan: Plan,
+    plan: FittedPlan,
     seed: u64,
     file: RunFile,
     clock: ClockDomain,
@@ -24,13 +24,13 @@ pub struct PreparedRun<'a> {
 }
 
 impl<'a> PreparedRun<'a> {
-    /// Makes the run file of a plan that was fitted to the target ([`super::fit_to`]), for a run that is to answer what is
+    /// Makes the run file of a plan, for a run that is to answer what is
     /// `asked`, or else what its experiment asks by itself.
     ///
     /// # Errors
-    /// What does not fit the target, or cannot be written; nothing is left behind then.
+    /// What cannot be carried out or written; nothing is left behind then.
     pub fn new(
-        plan: Plan,
+        plan: FittedPlan,
         asked: Option<Question>,
         seed: u64,
         place: NewFile<'_>,

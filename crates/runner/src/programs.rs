@@ -209,6 +209,7 @@ fn check_effects(experiment: &Experiment, cells: &[PlannedCell]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use iolab_plan::cells::OneProcess;
     use iolab_workload::Kind;
 
     use super::*;
@@ -219,7 +220,7 @@ mod tests {
         for set in sets {
             experiment.apply_set(set).expect("a setting");
         }
-        let programs = Plan::of(experiment)
+        let programs = Plan::of(experiment, &OneProcess)
             .and_then(|plan| Programs::open(&plan, &[folder.path().to_owned()]));
         (folder, programs)
     }

@@ -29,7 +29,7 @@ use iolab_cluster::timeouts::moving;
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::TrialTimeouts;
 use iolab_host::clock::Clock;
-use iolab_plan::cells::{Plan, PlannedCell};
+use iolab_plan::cells::{PlannedCell, Processes};
 use iolab_record::RankReport;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::tables::Rank;
@@ -135,21 +135,6 @@ impl Ranks {
         let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
         span(trial, part.len() as u32);
         Ok(())
-    }
-
-    /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
-    ///
-    /// # Errors
-    /// Of kind usage: what one process alone can do.
-    pub fn span_plan(&self, plan: &mut Plan) -> Result<()> {
-        for cell in &plan.cells {
-            self.check(&cell.spec)?;
-        }
-        let mut cells = plan.cells.iter();
-        self.0.borrow_mut().one_store = cells.any(|cell| cell.spec.trial.shift != Shift::None);
-        plan.cells
-            .iter_mut()
-            .try_for_each(|cell| self.span_cell(cell))
     }
 
     /// The root: as [`Ranks::span`], of a cell that is added.
@@ -430,13 +415,33 @@ fn span(trial: &mut TrialSpec, ranks: u32) {
     };
 }
 
-/// As [`Ranks::span_plan`], where the ranks are not there and only what the plan asks for is to be told.
-pub fn assume_rank_count(plan: &mut Plan) {
-    for cell in &mut plan.cells {
-        let trial = &mut cell.spec.trial;
-        let shifted = if trial.shift == Shift::None { 1 } else { 2 };
-        let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
-        span(trial, ranks.max(trial.hosts.unwrap_or(1)));
+/// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
+impl Processes for Ranks {
+    /// # Errors
+    /// Of kind usage: what one process alone can do.
+    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
+        for cell in cells.iter() {
+            self.check(&cell.spec)?;
+        }
+        let is_shifted = |cell: &PlannedCell| cell.spec.trial.shift != Shift::None;
+        self.0.borrow_mut().one_store = cells.iter().any(is_shifted);
+        cells.iter_mut().try_for_each(|cell| self.span_cell(cell))
+    }
+}
+
+/// The ranks that a plan asks for, where they are not there and nothing is carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Foreseen;
+
+impl Processes for Foreseen {
+    fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
+        for cell in cells {
+            let trial = &mut cell.spec.trial;
+            let shifted = if trial.shift == Shift::None { 1 } else { 2 };
+            let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
+            span(trial, ranks.max(trial.hosts.unwrap_or(1)));
+        }
+        Ok(())
     }
 }
 

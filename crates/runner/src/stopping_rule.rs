@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::record::Record;
 use iolab_plan::experiment::Design;
 use iolab_record::EndedBy;
 
@@ -33,6 +34,12 @@ pub(super) struct Repetition {
     spent: Duration,
     /// What the last complete block took: the estimate of the next.
     block: Duration,
+    /// Trials of earlier blocks are not its own.
+    first_block: u32,
+    /// Trials of the record that were taken in.
+    taken: usize,
+    /// Time beside the trials that was taken in.
+    probed: Duration,
 }
 
 impl Repetition {
@@ -42,7 +49,36 @@ impl Repetition {
             values: vec![Some(Vec::new()); cells],
             spent: Duration::ZERO,
             block: Duration::ZERO,
+            first_block: 0,
+            taken: 0,
+            probed: Duration::ZERO,
         }
+    }
+
+    /// From this block on, with a budget of its own: what was measured and probed before is not its own.
+    pub(super) fn from(self, first_block: u32, record: &Record) -> Self {
+        Self {
+            first_block,
+            probed: record.probed(),
+            ..self
+        }
+    }
+
+    /// Takes in what was measured since it did so last.
+    pub(super) fn follow(&mut self, record: &Record) {
+        let cells = record.plan.cells().len();
+        self.values.resize(cells, Some(Vec::new()));
+        record.closed().for_each(|cell| self.close(cell));
+        let (new, first) = (&record.trials()[self.taken..], self.first_block);
+        for trial in new.iter().filter(|trial| trial.place.block >= first) {
+            self.spend(trial.wall);
+            if let Some(value) = trial.value {
+                self.measured(trial.place.cell, value);
+            }
+        }
+        self.taken = record.trials().len();
+        self.spend(record.probed().saturating_sub(self.probed));
+        self.probed = record.probed();
     }
 
     /// Adds a measured trial's response; not for warm-ups.
@@ -52,13 +88,8 @@ impl Repetition {
         }
     }
 
-    /// Takes one more cell in.
-    pub(super) fn grow(&mut self) {
-        self.values.push(Some(Vec::new()));
-    }
-
     /// Waits no longer for a cell.
-    pub(super) fn close(&mut self, cell: usize) {
+    fn close(&mut self, cell: usize) {
         self.values[cell] = None;
     }
 

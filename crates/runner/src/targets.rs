@@ -335,14 +335,19 @@ fn level(path: &Path) -> Result<String> {
     }
 }
 
-/// What the cells of a plan need of each of these targets; see [`super::need`].
+/// What plans need of each of these targets, where they are carried out one after the other; see [`super::need`].
 ///
 /// # Errors
 /// As [`super::need`].
-pub fn needs(plan: &Plan, named: &[PathBuf], consent: &Consent, exact: bool) -> Result<Vec<Need>> {
+pub fn needs(
+    plans: &[Plan],
+    named: &[PathBuf],
+    consent: &Consent,
+    exact: bool,
+) -> Result<Vec<Need>> {
     let full: Vec<PathBuf> = named.iter().map(|path| full(path)).collect();
     let number = |name: Option<&TargetName>| number_of(full.iter().map(PathBuf::as_path), name);
-    for cell in plan.cells() {
+    for cell in plans.iter().flat_map(Plan::cells) {
         // Nothing works on a target that was not checked for its consent.
         for target in cell.spec.targets() {
             number(target)?;
@@ -350,9 +355,13 @@ pub fn needs(plan: &Plan, named: &[PathBuf], consent: &Consent, exact: bool) -> 
     }
     let of = |target: usize| {
         let is_it = |name: Option<&TargetName>| number(name).is_ok_and(|own| own == target);
-        fit::need_of(plan, &is_it, consent.clone(), exact)
+        let needs = plans
+            .iter()
+            .map(|plan| fit::need_of(plan, &is_it, consent.clone(), exact));
+        Ok(fit::together(needs.collect::<Result<Vec<_>>>()?))
     };
-    (0..named.len()).map(of).collect()
+    let needs = (0..named.len()).map(of).collect::<Result<Vec<_>>>()?;
+    Ok(needs.into_iter().flatten().collect())
 }
 
 /// The targets of a run file beside the first.
@@ -381,6 +390,8 @@ pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
 
 #[cfg(test)]
 mod tests {
+    use iolab_plan::cells::OneProcess;
+
     use super::*;
 
     fn experiment(sets: &[&str]) -> Experiment {
@@ -451,8 +462,9 @@ mod tests {
         assert_eq!(levels, ["/a", "/b", "/c", "/a:/b", "/a:/b:/c"]);
         let targets = settle_targets(&mut experiment, &[]).expect("targets");
         assert_eq!(targets, paths);
-        let plan = Plan::of_new_run(experiment).expect("a plan");
-        let needs = needs(&plan, &targets, &Consent::No, false).expect("needs");
+        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+        let needs =
+            needs(std::slice::from_ref(&plan), &targets, &Consent::No, false).expect("needs");
         // Each is used alone too, and needs the whole region for that.
         let most = |need: &Need| match need.size {
             iolab_storage::Size::AtMost { most, .. } => most,
@@ -469,8 +481,9 @@ mod tests {
         assert_eq!(levels, ["/a:/b"]);
         let mut experiment = experiment(&["target=/a:/b", "bs=64k", "region=10M", "stripe=1M"]);
         settle_targets(&mut experiment, &[]).expect("targets");
-        let plan = Plan::of_new_run(experiment).expect("a plan");
-        let needs = needs(&plan, &targets, &Consent::No, true).expect("needs");
+        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+        let needs =
+            needs(std::slice::from_ref(&plan), &targets, &Consent::No, true).expect("needs");
         let sizes: Vec<_> = needs.into_iter().map(|need| need.size).collect();
         assert_eq!(sizes, vec![iolab_storage::Size::Exactly(5 << 20); 2]);
     }
@@ -505,10 +518,10 @@ mod tests {
             }
             let named = settle_targets(&mut experiment, &[folder.path().to_owned()])?;
             assert_eq!(named, [folder.path()]);
-            let mut plan = Plan::of(experiment)?;
-            let needs = needs(&plan, &named, &Consent::No, true)?;
+            let plan = Plan::of(experiment, &OneProcess)?;
+            let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
             let targets = Targets::open(&named, &needs)?;
-            fit::fit_to(&mut plan, crate::SystemUnderTest::Targets(&targets))
+            fit::fit_to(plan, crate::SystemUnderTest::Targets(&targets))
         };
         of_both(&["writer.offset=1M"]).expect("bytes of its own");
         let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");
@@ -518,14 +531,15 @@ mod tests {
     #[test]
     fn each_target_has_the_needs_of_its_own_cells() {
         let named = ["/a", "/b"].map(PathBuf::from);
-        let mut experiment = experiment(&["bs=4k,64k", "region=1M"]);
-        settle_targets(&mut experiment, &named).expect("targets");
-        let mut plan = Plan::of_new_run(experiment).expect("a plan");
-        for cell in &mut plan.cells {
-            let is_second = cell.levels.contains(&"/b".to_owned());
-            cell.spec.trial.read_percent = if is_second { 0 } else { 100 };
-        }
-        let needs = needs(&plan, &named, &Consent::No, false).expect("needs");
+        let sets = [
+            ["target=/a", "read_percent=100"],
+            ["target=/b", "read_percent=0"],
+        ];
+        let plans = sets.map(|sets| {
+            let experiment = experiment(&[&["bs=4k,64k", "region=1M"], &sets[..]].concat());
+            Plan::of_new_run(experiment, &OneProcess).expect("a plan")
+        });
+        let needs = needs(&plans, &named, &Consent::No, false).expect("needs");
         assert_eq!(needs.len(), 2);
         assert_eq!([needs[0].write, needs[1].write], [false, true]);
     }

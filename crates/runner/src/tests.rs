@@ -2,6 +2,7 @@
 
 mod bench;
 mod foreseen;
+mod strategies;
 
 use std::collections::BTreeSet;
 
@@ -253,11 +254,15 @@ fn progress_counts_up_to_what_was_foreseen() {
         .expect_err("cut");
     let (file, _) = RunFile::open_resume(&bench.path).expect("opens");
     let mut watch = Watch::default();
-    let mut plan = Plan::of(bench.experiment.clone()).expect("cells");
-    plan.cells = planned(&bench.experiment);
-    Session::new(plan, 42, file, ClockDomain::Real, &mut watch)
-        .carry_out(&mut mock(&wild), &AtomicBool::new(false))
-        .expect("done");
+    Session::new(
+        planned(&bench.experiment),
+        42,
+        file,
+        ClockDomain::Real,
+        &mut watch,
+    )
+    .carry_out(&mut mock(&wild), &AtomicBool::new(false))
+    .expect("done");
     let done: Vec<u64> = watch.0.iter().map(|p| p.trials_done).collect();
     assert_eq!(done, (1..=30).collect::<Vec<u64>>());
     never_goes_back(&watch.0);

@@ -22,7 +22,7 @@ use iolab_runner::ranks::Ranks;
 use iolab_storage::{Consent, Need, Target};
 use iolab_workload::{Kind, Result};
 
-use iolab_runner::{Observer, Setup, Targets, fit_to, needs};
+use iolab_runner::{Observer, Setup, Targets, fit_all, needs};
 
 struct Silent;
 impl Observer for Silent {}
@@ -84,15 +84,15 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     for set in tiny.iter().chain(sets) {
         experiment.apply_set(set)?;
     }
-    let mut plan = Plan::of_new_run(experiment)?;
+    let plan = Plan::of_new_run(experiment, ranks)?;
     let named = [folder.to_owned()];
-    ranks.span_plan(&mut plan)?;
-    let needs = needs(&plan, &named, &Consent::No, true)?;
+    let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
     let mut targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
     targets.divide(ranks);
     ranks.open(targets.iter(), &needs)?;
     let place = iolab_runner::SystemUnderTest::Targets(&targets);
-    fit_to(&mut plan, place)?;
+    let mut fitted = fit_all(vec![plan], place, ranks, true)?;
+    let plan = fitted.plans.remove(0);
     let stop = AtomicBool::new(false);
     ranks.fill(1, targets.fill_bytes(), || {
         targets.fill(1, &stop, &mut |_| {})
@@ -318,7 +318,7 @@ fn what_one_process_alone_can_do_is_refused_before_anything_is_made() {
         let (result, _) = with_ranks(2, |ranks| {
             let mut experiment = Experiment::find(experiment)?;
             experiment.apply_set(set)?;
-            ranks.span_plan(&mut Plan::of_new_run(experiment)?)
+            Plan::of_new_run(experiment, ranks).map(drop)
         });
         assert_eq!(result.expect_err("refused").kind(), Kind::Usage, "{set}");
         assert!(names(folder.path()).is_empty());

@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use iolab_plan::blocks::{block_order, trial_seed};
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_record::{Cell, EndedBy, ExperimentRecord, RunRecord, Sample};
 use iolab_stats::median_interval;
@@ -184,7 +184,7 @@ impl Scenario {
 
     /// The record before the first trial.
     fn plan(&self, seed: u64) -> RunRecord {
-        let plan = Plan::of_new_run(self.experiment.clone()).expect("a plan with cells");
+        let plan = Plan::of_new_run(self.experiment.clone(), &OneProcess).expect("a plan with cells");
         let experiment = plan.experiment();
         let mut record = record(&experiment.name, &[]);
         record.run.seed = seed;

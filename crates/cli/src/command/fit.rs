@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
 use iolab_plan::requirement::{RequiredWorkload, Requirement};
@@ -24,10 +24,9 @@ use crate::arguments::{Fit, ModelFormat};
 use crate::builtin::Builtin;
 use crate::changes::new_seed;
 use crate::command::{answers, read_run};
-use crate::dry_run;
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
-use crate::workspace::{Workspace, make_folder};
+use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
@@ -36,43 +35,45 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
     }
-    let model = Disk::of_target(&options.target)?;
+    let site = Site {
+        model: Disk::of_target(&options.target)?,
+        targets: vec![options.target.clone()],
+        consent: options.consent.consent(),
+        ranks: None,
+        region: Region::Cut,
+        keeps_cache: false,
+        // One process carries it out.
+        foresees_ranks: false,
+    };
     let mut limits = Vec::new();
     let in_place = !options.target.is_dir() && requirement.write_in_place()?;
-    if in_place && model.is_none() {
+    if in_place && site.model.is_none() {
         limits.push(
             "Not covered: the cost of space allocation for a growing log, because TARGET is overwritten in place. A directory as TARGET includes it."
                 .to_owned(),
         );
     }
-    if let Some(disk) = &model {
-        limits.extend(adapt(&mut requirement, disk)?);
+    if let Some(disk) = &site.model {
+        limits.extend(use_blocks(&mut requirement, disk)?);
     }
-    let experiments = requirement.workloads.iter().map(|w| w.experiment.clone());
-    let mut plans: Vec<Plan> = experiments.map(Plan::of_new_run).collect::<Result<_>>()?;
-    let need = || iolab_runner::need_of_all(&plans, &options.consent.consent(), false);
+    let mut plans = Vec::new();
+    for workload in &requirement.workloads {
+        let (plan, left_out) = site.plan(workload.experiment.clone(), &|_| false)?;
+        limits.extend(left_out.map(|text| format!("{text}.")));
+        plans.push(plan);
+    }
+    let announced = announced(&requirement, &plans)?;
     if options.dry_run {
-        let needs = model.is_none().then(need).transpose()?;
-        let needs: Vec<_> = needs.into_iter().collect();
-        let target = std::slice::from_ref(&options.target);
-        return dry_run::print_with(&plans, target, &needs, &announced(&requirement)?);
+        return site.dry_run(&plans, &announced);
     }
-    let mut workspace = match model {
-        Some(disk) => Workspace::for_model(disk)?,
-        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?], None)?,
-    };
-    workspace.settle_cache(&mut plans)?;
-    for plan in &mut plans {
-        iolab_runner::fit_to(plan, workspace.place())?;
-    }
+    let (opened, plans) = site.open(plans)?;
     make_folder(&options.output)?;
     for plan in &plans {
         iolab_runfile::check_place(in_folder(&options.output, plan.experiment()))?;
     }
     let seed = options.seed.unwrap_or_else(new_seed);
-    workspace.fill(seed)?;
-    workspace.check_before_run(&plans);
-    for text in announced(&requirement)? {
+    let workspace = opened.prepare(seed, &plans, None)?;
+    for text in announced {
         note(format_args!("{text}"));
     }
     let asked = asked(&requirement, limits, seed);
@@ -135,7 +136,7 @@ fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Quest
 /// Carries the workloads out one after the other, and gives their run files. All of these are there before the first trial, so that
 /// each can be resumed.
 fn measure(
-    plans: Vec<Plan>,
+    plans: Vec<FittedPlan>,
     asked: Vec<Question>,
     seed: u64,
     workspace: &Workspace,
@@ -184,33 +185,24 @@ fn leave(begun: VecDeque<(String, PreparedRun<'_>)>, failure: Failure) -> Failur
         })
 }
 
-/// Fits the workloads to a model, which has neither a page cache nor files; says what that changes.
-fn adapt(requirement: &mut Requirement, disk: &Disk) -> Result<Vec<String>> {
+/// Has requests take whole blocks of a model, which has no files either; says what that changes.
+fn use_blocks(requirement: &mut Requirement, disk: &Disk) -> Result<Option<String>> {
     let grown = requirement.use_bare_disk(disk.block())?;
-    let mut notes = Vec::new();
-    if !grown.is_empty() {
-        let grown = grown.join("; ");
-        notes.push(format!("A model takes whole blocks: {grown}."));
-    }
-    for workload in &mut requirement.workloads {
-        let left_out = iolab_runner::adapt(&mut workload.experiment, &|_| false)?;
-        notes.extend(left_out.map(|text| format!("{text}.")));
-    }
-    Ok(notes)
+    let text = || format!("A model takes whole blocks: {}.", grown.join("; "));
+    Ok((!grown.is_empty()).then(text))
 }
 
 /// What each workload does and writes, before anything is touched.
-fn announced(requirement: &Requirement) -> Result<Vec<String>> {
-    let of = |workload: &RequiredWorkload| {
-        let plan = Plan::of_new_run(workload.experiment.clone())?;
-        let does = requests_in_words(&workload.experiment.base()?.trial);
+fn announced(requirement: &Requirement, plans: &[Plan]) -> Result<Vec<String>> {
+    let of = |(workload, plan): (&RequiredWorkload, &Plan)| {
+        let does = requests_in_words(&plan.experiment().base()?.trial);
         Ok(format!(
             "{} {}: {does}, for {}; writes {}",
             requirement.name,
             workload.name,
             rough_duration(requirement.hold),
-            forecast::written(&Forecast::of(&plan)),
+            forecast::written(&Forecast::of(plan)),
         ))
     };
-    requirement.workloads.iter().map(of).collect()
+    requirement.workloads.iter().zip(plans).map(of).collect()
 }

@@ -6,14 +6,12 @@ use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
-use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::ranks::Ranks;
-use iolab_storage::Size;
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
@@ -21,33 +19,7 @@ use crate::arguments::Resume;
 use crate::command::{answers, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
-use crate::workspace::Workspace;
-
-fn open(
-    record: &RunRecord,
-    plan: &mut Plan,
-    options: &Resume,
-    ranks: Option<Rc<Ranks>>,
-) -> Result<Workspace> {
-    let targets = iolab_runner::target_paths(record);
-    if let Some(ranks) = &ranks {
-        ranks.span_plan(plan)?;
-    }
-    if plan.experiment().runs_programs() {
-        return Workspace::for_programs(&targets, plan);
-    }
-    let mut needs = iolab_runner::needs(plan, &targets, &options.consent.consent(), true)?;
-    let further = record.further_targets.iter().map(|target| target.bytes);
-    let sizes = std::iter::once(record.run.target_bytes).chain(further);
-    for (need, bytes) in needs.iter_mut().zip(sizes) {
-        need.size = Size::Exactly(bytes);
-    }
-    let mut workspace = Workspace::open(&targets, &needs, ranks.as_deref())?;
-    if let Some(ranks) = ranks {
-        workspace.share(ranks, &needs)?;
-    }
-    Ok(workspace)
-}
+use crate::workspace::{Region, Site};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -195,10 +167,24 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<Pa
         return Ok(file.to_owned());
     }
     let source = file.display().to_string();
-    let mut plan = Plan::of(Experiment::from_toml(&record.experiment.toml, &source)?)?;
-    let mut workspace = open(&record, &mut plan, options, ranks)?;
-    workspace.fill(record.run.seed)?;
-    workspace.check_before_run(std::slice::from_ref(&plan));
+    let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
+    let further = record.further_targets.iter().map(|target| target.bytes);
+    let site = Site {
+        model: None,
+        targets: iolab_runner::target_paths(&record),
+        consent: options.consent.consent(),
+        ranks,
+        region: Region::Had(
+            std::iter::once(record.run.target_bytes)
+                .chain(further)
+                .collect(),
+        ),
+        keeps_cache: true,
+        foresees_ranks: false,
+    };
+    let plan = site.plan_as_begun(experiment)?;
+    let (opened, plan) = site.open_one(plan)?;
+    let workspace = opened.prepare(record.run.seed, std::slice::from_ref(&plan), None)?;
     let mut display = workspace.display(&record.experiment.name);
     let finished = iolab_runner::resume(file, plan, workspace.setup(), &mut display);
     let now = display.kept_in().map(Path::to_owned);

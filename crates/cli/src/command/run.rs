@@ -6,24 +6,20 @@ use std::rc::Rc;
 
 use iolab_analysis::fitness::Answer;
 use iolab_peers::fio::job::JobFile;
-use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
 use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::Disk;
 use iolab_runner::ranks::Ranks;
-use iolab_storage::Need;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin::Builtin;
-use crate::changes::Asked;
 use crate::command::{answers, read_run, slo};
-use crate::dry_run;
 use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
-use crate::workspace::{Workspace, make_folder};
+use crate::workspace::{Region, Site, make_folder};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
@@ -61,9 +57,17 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     if options.verify {
         experiment.apply(&Change::of("verify", "true")?)?;
     }
-    if model.is_some()
-        && let Some(left_out) = iolab_runner::adapt(&mut experiment, &|name| changes.has(name))?
-    {
+    let site = Site {
+        model,
+        targets,
+        consent: options.changes.consent.consent(),
+        ranks,
+        region: Region::of(changes.has("region")),
+        keeps_cache: changes.has("cache"),
+        foresees_ranks: options.changes.dry_run,
+    };
+    let (plan, left_out) = site.plan(experiment, &|name| changes.has(name))?;
+    if let Some(left_out) = left_out {
         note(format_args!("note: {left_out}"));
     }
     // Everything that can be refused is refused before anything is written.
@@ -71,34 +75,16 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
         Peaks::parse(peak)?;
     }
-    let mut plan = Plan::of_new_run(experiment)?;
-    let name = plan.experiment().name.clone();
     if options.changes.dry_run {
-        iolab_runner::ranks::assume_rank_count(&mut plan);
-        let needs = match model.is_some() || plan.experiment().runs_programs() {
-            true => Vec::new(),
-            false => needs(options, &changes, &targets, &plan)?,
-        };
-        return dry_run::print(std::slice::from_ref(&plan), &targets, &needs);
+        return site.dry_run(std::slice::from_ref(&plan), &[]);
     }
-    let mut workspace = match model {
-        Some(_) if ranks.is_some() => {
-            return Err(Error::usage("a model is computed by one process")
-                .hint("start iolab without mpirun or srun")
-                .into());
-        }
-        Some(disk) => open_model(disk, &changes, &plan)?,
-        None => open(options, &changes, &targets, &mut plan, ranks)?,
-    };
-    iolab_runner::fit_to(&mut plan, workspace.place())?;
+    let (opened, plan) = site.open_one(plan)?;
+    let name = plan.experiment().name.clone();
     let place = place_of(options.output.as_deref(), &name)?;
     iolab_runfile::check_place(place)?;
     let seed = options.changes.seed();
-    workspace.fill(seed)?;
-    if let Some(peak) = &options.peak {
-        workspace.determine_peaks(peak, plan.writes())?;
-    }
-    workspace.check_before_run(std::slice::from_ref(&plan));
+    let plans = std::slice::from_ref(&plan);
+    let workspace = opened.prepare(seed, plans, options.peak.as_deref())?;
     let mut display = workspace.display(&name);
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
@@ -157,44 +143,6 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
         true => (experiment, named.into_iter().collect()),
         false => (experiment, options.targets.clone()),
     })
-}
-
-fn open(
-    options: &Run,
-    changes: &Asked,
-    targets: &[PathBuf],
-    plan: &mut Plan,
-    ranks: Option<Rc<Ranks>>,
-) -> Result<Workspace> {
-    if let Some(ranks) = &ranks {
-        ranks.span_plan(plan)?;
-    }
-    if plan.experiment().runs_programs() {
-        return Workspace::for_programs(targets, plan);
-    }
-    let needs = needs(options, changes, targets, plan)?;
-    let mut workspace = Workspace::open(targets, &needs, ranks.as_deref())?;
-    if !changes.has("cache") {
-        workspace.settle_cache(std::slice::from_mut(plan))?;
-    }
-    if let Some(ranks) = ranks {
-        ranks.span_plan(plan)?;
-        workspace.share(ranks, &needs)?;
-    }
-    Ok(workspace)
-}
-
-fn needs(options: &Run, changes: &Asked, targets: &[PathBuf], plan: &Plan) -> Result<Vec<Need>> {
-    let exact = changes.has("region");
-    iolab_runner::needs(plan, targets, &options.changes.consent.consent(), exact)
-}
-
-/// A model, which needs no consent and no room.
-fn open_model(disk: Disk, changes: &Asked, plan: &Plan) -> Result<Workspace> {
-    if changes.has("region") {
-        disk.check_size(plan.cells())?;
-    }
-    Workspace::for_model(disk)
 }
 
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {

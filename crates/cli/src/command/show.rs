@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolab_peers::fio::job::JobFile;
 use iolab_peers::fio::write_job::job_file;
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
@@ -20,7 +20,7 @@ use crate::output::open;
 pub(crate) fn show(options: &Show) -> Outcome {
     let text = match options.format {
         ShowFormat::Toml => toml(options)?,
-        ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(options)?)?),
+        ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(options)?, &OneProcess)?),
     };
     let mut to = open(None)?;
     write!(to, "{text}")?;

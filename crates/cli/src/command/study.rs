@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::suite::{Suite, share};
 use iolab_report::findings::cross_findings;
 use iolab_report::input::Input;
@@ -19,10 +19,9 @@ use crate::arguments::Study;
 use crate::builtin::Builtin;
 use crate::changes::Asked;
 use crate::command::{read_run, report};
-use crate::dry_run;
 use crate::exit::{Outcome, with_kept};
 use crate::output::{self, Results, note};
-use crate::workspace::{Workspace, make_folder};
+use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -31,33 +30,23 @@ pub(crate) fn study(options: &Study) -> Outcome {
         Builtin::Target.check(target)?;
     }
     Builtin::Suite.check(&options.suite)?;
-    let model = Disk::of_target(&options.target)?;
+    let site = Site {
+        model: Disk::of_target(&options.target)?,
+        targets: vec![options.target.clone()],
+        consent: options.changes.consent.consent(),
+        ranks: None,
+        region: Region::of(asked.has("region")),
+        keeps_cache: asked.has("cache"),
+        // One process carries it out.
+        foresees_ranks: false,
+    };
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
-    let (mut plans, budget) = plan(options, suite, &asked, model.as_ref())?;
-    let consent = options.changes.consent.consent();
-    let need = || iolab_runner::need_of_all(&plans, &consent, asked.has("region"));
+    let (plans, budget) = plan(options, suite, &asked, &site)?;
     if options.changes.dry_run {
-        let needs = model.is_none().then(need).transpose()?;
-        let needs: Vec<_> = needs.into_iter().collect();
-        return dry_run::print(&plans, std::slice::from_ref(&options.target), &needs);
+        return site.dry_run(&plans, &[]);
     }
-    let mut workspace = match model {
-        Some(disk) => {
-            let cells = || plans.iter().map(Plan::cells);
-            if asked.has("region") {
-                cells().try_for_each(|cells| disk.check_size(cells))?;
-            }
-            Workspace::for_model(disk)?
-        }
-        None => Workspace::open(std::slice::from_ref(&options.target), &[need()?], None)?,
-    };
-    if !asked.has("cache") {
-        workspace.settle_cache(&mut plans)?;
-    }
-    for plan in &mut plans {
-        iolab_runner::fit_to(plan, workspace.place())?;
-    }
+    let (opened, plans) = site.open(plans)?;
     make_folder(&options.output)?;
     for plan in &plans {
         iolab_runfile::check_place(NewFile::In {
@@ -66,8 +55,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         })?;
     }
     let seed = options.changes.seed();
-    workspace.fill(seed)?;
-    workspace.check_before_run(&plans);
+    let workspace = opened.prepare(seed, &plans, None)?;
     let mut to = Results::new();
     let each = options.full.then_some(&mut to);
     let measured = measure(plans, seed, budget, &workspace, &options.output, each);
@@ -123,10 +111,11 @@ fn plan(
     options: &Study,
     suite: Suite,
     asked: &Asked,
-    model: Option<&Disk>,
+    site: &Site,
 ) -> Result<(Vec<Plan>, Duration)> {
-    let consent = options.changes.consent.consent();
-    let read_only = consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
+    let model = site.model.as_ref();
+    let read_only =
+        site.consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
     let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
     let mut plans = Vec::new();
     for mut experiment in suite.experiments {
@@ -138,22 +127,23 @@ fn plan(
             model,
         )?;
         experiment.design.budget = share;
-        if model.is_some() {
-            let factors = experiment.factors.len();
-            let text = iolab_runner::adapt(&mut experiment, &|name| asked.has(name))?;
-            // With one level left of what it compares, it has no question left.
-            if experiment.factors.len() < factors {
-                no_question.push(experiment.name);
+        let factors = experiment.factors.len();
+        let (plan, text) = site.plan(experiment, &|name| asked.has(name))?;
+        let name = || plan.experiment().name.clone();
+        // With one level left of what it compares, it has no question left.
+        if model.is_some() && plan.experiment().factors.len() < factors {
+            no_question.push(name());
+            continue;
+        }
+        if let Some(text) = text {
+            note(format_args!("note: {text}"));
+        }
+        if model.is_none() {
+            let need = iolab_runner::need(&plan, site.consent.clone(), false)?;
+            if read_only && need.write {
+                left_out.push(name());
                 continue;
             }
-            if let Some(text) = text {
-                note(format_args!("note: {text}"));
-            }
-        }
-        let plan = Plan::of_new_run(experiment)?;
-        if read_only && iolab_runner::need(&plan, consent.clone(), false)?.write {
-            left_out.push(plan.experiment().name.clone());
-            continue;
         }
         for text in note_of_sizes {
             note(format_args!("note: {text}"));
@@ -190,7 +180,7 @@ fn plan(
 
 /// Runs the experiments one after the other, and writes to `each` what one says when it is done.
 fn measure(
-    plans: Vec<Plan>,
+    plans: Vec<FittedPlan>,
     seed: u64,
     budget: Duration,
     workspace: &Workspace,
@@ -204,7 +194,7 @@ fn measure(
     let mut inputs = Vec::new();
     let mut told = Vec::new();
     let mut spent = Duration::ZERO;
-    for (i, mut plan) in plans.into_iter().enumerate() {
+    for (i, plan) in plans.into_iter().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
         let passed = match workspace.is_virtual() {
             true => spent,
@@ -212,7 +202,8 @@ fn measure(
         };
         let left = budget.saturating_sub(passed);
         let weight = |of: &[Duration]| of.iter().sum::<Duration>().as_secs_f64();
-        plan.set_budget(share(left, weight(&weights[i..=i]), weight(&weights[i..])));
+        let own = share(left, weight(&weights[i..=i]), weight(&weights[i..]));
+        let plan = plan.with_budget(own)?;
         let experiment = plan.experiment().name.clone();
         let place = NewFile::In {
             folder,

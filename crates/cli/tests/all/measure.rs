@@ -194,6 +194,10 @@ fn a_dry_run_touches_nothing() {
     }
     let study = run(folder.path(), &["study", "--dry-run", "--size", "4MiB"]).expect(0);
     assert!(study.stdout.contains("write-stride"), "{}", study.stdout);
+    // A run may be one by several processes that are not there yet; a study is always one process.
+    let ranks = ["--dry-run", "--set", "ranks=2"];
+    run(folder.path(), &[&["run", "read-size"], &ranks[..]].concat()).expect(0);
+    run(folder.path(), &[&["study"], &ranks[..]].concat()).expect(2);
     assert!(entries(folder.path()).is_empty());
 }
 

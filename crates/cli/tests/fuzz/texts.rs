@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iolab_peers::fio::job::JobFile;
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
@@ -79,7 +79,7 @@ fn words() -> Vec<&'static str> {
 
 /// What a dry run shows of an experiment.
 fn foreseen(experiment: &Experiment) {
-    if let Ok(plan) = Plan::of_new_run(experiment.clone()) {
+    if let Ok(plan) = Plan::of_new_run(experiment.clone(), &OneProcess) {
         let _ = Forecast::of(&plan);
         let _ = plan.shortfall();
     }

@@ -256,7 +256,7 @@ fn section(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use iolab_plan::cells::cells;
+    use iolab_plan::cells::{OneProcess, cells};
     use iolab_plan::experiment::Experiment;
     use iolab_workload::settings::CellSpec;
 
@@ -268,7 +268,7 @@ mod tests {
         for set in sets {
             experiment.apply_set(set).expect("valid");
         }
-        Plan::of(experiment).expect("a plan")
+        Plan::of(experiment, &OneProcess).expect("a plan")
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use iolab_host::clock::Clock;
 
 use super::*;
-use crate::{Observer, Setup, SystemUnderTest};
+use crate::{Observer, Setup, SystemUnderTest, fit};
 use iolab_analysis::analysis::analyse;
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
@@ -35,8 +35,8 @@ fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let target = PathBuf::from(format!("model:{model}"));
     let disk = Disk::of_target(&target).expect("a definition");
     let disk = disk.expect("a model");
-    let mut plan = Plan::of_new_run(experiment).expect("cells");
-    crate::fit_to(&mut plan, SystemUnderTest::Model(&disk)).expect("fits");
+    let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
+    let plan = fit::fit_to(plan, SystemUnderTest::Model(&disk)).expect("fits");
     let setup = Setup {
         place: SystemUnderTest::Model(&disk),
         clock: &Clock::calibrate(),
@@ -170,7 +170,7 @@ fn settings_of_the_host_are_left_out_or_refused() {
     for named in ["backend=sync", "descriptors=shared", "layout=private"] {
         assert!(text.contains(named), "{text}");
     }
-    assert_eq!(Plan::of(why).expect("cells").cells().len(), 4);
+    assert_eq!(Plan::of(why, &OneProcess).expect("cells").cells().len(), 4);
     for name in [
         "disk-grid",
         "load-latency",
@@ -213,8 +213,8 @@ fn settings_of_the_host_are_left_out_or_refused() {
 fn what_does_not_fit_a_model_is_refused() {
     let disk = Disk::find("sata-ssd").expect("in the catalogue");
     let fit = |sets: &[&str]| {
-        let mut plan = Plan::of(experiment("read-size", sets)).expect("cells");
-        crate::fit_to(&mut plan, SystemUnderTest::Model(&disk))
+        let plan = Plan::of(experiment("read-size", sets), &OneProcess).expect("cells");
+        fit::fit_to(plan, SystemUnderTest::Model(&disk))
     };
     fit(&["bs=4k", "region=4T"]).expect("cut to the capacity");
     let error = fit(&["bs=6k"]).unwrap_err();

@@ -10,7 +10,7 @@ use iolab_workload::trial::TrialSpec;
 
 use super::super::*;
 use crate::evidence::Origin;
-use iolab_plan::cells::cells;
+use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::{ClockDomain, Run};
 use iolab_workload::settings::CellSpec;
 
@@ -144,8 +144,14 @@ impl Fixture {
         mock: &mut Mock<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Finished> {
+        self.session(observer)?
+            .carry_out(mock, &AtomicBool::new(false))
+    }
+
+    /// A session with a new run file.
+    pub(super) fn session<'a>(&self, observer: &'a mut dyn Observer) -> Result<Session<'a>> {
         let planned = planned(&self.experiment);
-        let rows = fit::records(&planned);
+        let rows = fit::records(planned.cells());
         let run = Run {
             status: RunStatus::Running,
             tool_version: "0".to_owned(),
@@ -162,21 +168,15 @@ impl Fixture {
         };
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
-        let mut plan = Plan::of(self.experiment.clone())?;
-        plan.cells = planned;
-        Session::new(plan, 42, file, ClockDomain::Real, observer)
-            .carry_out(mock, &AtomicBool::new(false))
+        Ok(Session::new(planned, 42, file, ClockDomain::Real, observer))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
         let (file, record) = RunFile::open_resume(&self.path)?;
         // As the file has it: with the sizes that the run has added.
         let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
-        let mut planned = planned(&experiment);
-        restore(&mut planned, &record, &self.path)?;
+        let plan = as_begun(planned(&experiment), &record, &self.path)?;
         let mut observer = Silent;
-        let mut plan = Plan::of(experiment)?;
-        plan.cells = planned;
         let mut session = Session::new(plan, 42, file, ClockDomain::Real, &mut observer);
         session.take_over(&record);
         session.carry_out(mock, &AtomicBool::new(false))
@@ -187,13 +187,14 @@ impl Fixture {
     }
 }
 
-/// The cells as [`fit::resolve`] leaves them, without a target.
-pub(super) fn planned(experiment: &Experiment) -> Vec<PlannedCell> {
-    let mut cells = cells(experiment).expect("valid");
-    for cell in &mut cells {
+/// The plan as the stand-in fits it.
+pub(super) fn planned(experiment: &Experiment) -> FittedPlan {
+    let plan = Plan::of(experiment.clone(), &OneProcess).expect("valid");
+    FittedPlan::of(plan, &|cell| {
         cell.spec.batch_auto &= cell.spec.trial.depth > 1;
-    }
-    cells
+        Ok(())
+    })
+    .expect("fitted")
 }
 
 pub(super) fn steady(_: &TrialSpec, _: u64) -> u64 {

@@ -14,13 +14,36 @@ const SECTOR: u64 = 512;
 /// Most blocks that can be verified: the table of them takes 8 bytes each, 1 GiB.
 pub const VERIFIED_BLOCKS_MAX: u64 = 1 << 27;
 
+fn fail(message: String, hint: &str) -> Result<()> {
+    Err(Error::usage(message).hint(hint))
+}
+
 impl TrialSpec {
     /// Checks everything that can be checked without a target.
     ///
     /// # Errors
     /// Of kind usage, naming the setting and what it may be.
     pub fn check(&self) -> Result<()> {
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        self.check_extent()?;
+        self.check_concurrency()?;
+        self.check_requests()?;
+        self.check_backend()?;
+        self.check_limits()?;
+        self.check_skip()?;
+        self.check_sizes()?;
+        self.check_pauses()?;
+        self.check_trims()?;
+        self.check_flags()?;
+        self.check_data()?;
+        check_verify(self)?;
+        check_sharing(self)?;
+        self.check_ranks()?;
+        self.check_durability()?;
+        check_rate(self)
+    }
+
+    /// The size of a request, and the bytes that requests go to.
+    fn check_extent(&self) -> Result<()> {
         if self.bs == 0 || self.bs > BS_MAX {
             return fail(
                 format!("bs is {} bytes", self.bs),
@@ -42,16 +65,18 @@ impl TrialSpec {
                 "choose a larger bs or a smaller region",
             );
         }
-        if self
-            .offset
-            .checked_add(self.region)
-            .is_none_or(|end| end > i64::MAX as u64)
-        {
+        let end = self.offset.checked_add(self.region);
+        if end.is_none_or(|end| end > i64::MAX as u64) {
             return fail(
                 "offset plus region is beyond what a file can have".to_owned(),
                 "choose a smaller offset or region",
             );
         }
+        Ok(())
+    }
+
+    /// Threads, depth, and blocks enough for all threads. The extent is checked: `bs` is not 0.
+    fn check_concurrency(&self) -> Result<()> {
         if self.threads == 0 || self.threads > THREADS_MAX {
             return fail(
                 format!("threads is {}", self.threads),
@@ -70,17 +95,22 @@ impl TrialSpec {
                 "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio",
             );
         }
-        if self.region / self.bs < u64::from(self.workers()) && self.parts_region() {
+        let blocks = self.region / self.bs;
+        if blocks < u64::from(self.workers()) && self.parts_region() {
             return fail(
                 format!(
-                    "{} threads share {} blocks of {} bytes",
+                    "{} threads share {blocks} blocks of {} bytes",
                     self.workers(),
-                    self.region / self.bs,
                     self.bs
                 ),
                 "each thread needs at least one block: enlarge the region, or use fewer threads or a smaller bs",
             );
         }
+        Ok(())
+    }
+
+    /// What the requests are, and what lies in their buffers.
+    fn check_requests(&self) -> Result<()> {
         if self.read_percent > 100 {
             return fail(
                 format!("read_percent is {}", self.read_percent),
@@ -93,7 +123,13 @@ impl TrialSpec {
                 "an untouched buffer has nothing to write; set another buffer_init",
             );
         }
-        if self.backend == Backend::Mmap && self.cache == CacheState::Direct {
+        Ok(())
+    }
+
+    /// What a backend can do only with some cache states and sync policies.
+    fn check_backend(&self) -> Result<()> {
+        let is_mapped = self.backend == Backend::Mmap;
+        if is_mapped && self.cache == CacheState::Direct {
             return fail(
                 "backend mmap with cache=direct".to_owned(),
                 "a mapping lives in the page cache; set cache=cold or cache=hot",
@@ -105,17 +141,19 @@ impl TrialSpec {
                 "polled completions need cache=direct",
             );
         }
-        if self.backend == Backend::Mmap
-            && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync)
-        {
+        if is_mapped && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync) {
             return fail(
                 format!("backend mmap with sync={}", self.sync),
                 "the flag has no effect on a mapping; set sync=each or sync=end",
             );
         }
-        if self.limit.bytes == Some(0)
-            || self.limit.requests == Some(0)
-            || self.limit.time == Some(Duration::ZERO)
+        Ok(())
+    }
+
+    /// Where a trial begins and what ends it.
+    fn check_limits(&self) -> Result<()> {
+        let limit = &self.limit;
+        if limit.bytes == Some(0) || limit.requests == Some(0) || limit.time == Some(Duration::ZERO)
         {
             return fail(
                 "limits that leave a trial nothing to do".to_owned(),
@@ -128,21 +166,9 @@ impl TrialSpec {
                 "a file that grows begins at its first byte; set first_offset=zero",
             );
         }
-        self.check_skip()?;
-        self.check_sizes()?;
-        self.check_pauses()?;
-        self.check_trims()?;
-        self.check_flags()?;
-        self.check_data()?;
-        check_verify(self)?;
-        check_sharing(self)?;
-        self.check_ranks()?;
-        self.check_durability()?;
-        check_rate(self)
+        Ok(())
     }
-}
 
-impl TrialSpec {
     /// What is visited between two skips.
     fn check_skip(&self) -> Result<()> {
         let Some(every) = self.skip_every else {
@@ -179,26 +205,36 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
     if !spec.verify {
         return Ok(());
     }
-    let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+    check_known_writes(spec)?;
+    check_read_back(spec)
+}
+
+/// Refuses to verify what is not known: which write each block should hold.
+fn check_known_writes(spec: &TrialSpec) -> Result<()> {
     if !spec.writes() {
         return fail(
             "verify in a trial that only reads".to_owned(),
             "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out",
         );
     }
-    let is_ordered = spec.pattern.is_ordered();
-    if spec.others != Others::default() && !(is_ordered && spec.parts_region()) {
+    let are_apart = spec.pattern.is_ordered() && spec.parts_region();
+    if spec.others != Others::default() && !are_apart {
         return fail(
             "verify in a trial of several processes that write the same blocks".to_owned(),
             "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out",
         );
     }
-    if spec.backend == Backend::Mmap && spec.threads > 1 && !(is_ordered && spec.parts_region()) {
+    if spec.backend == Backend::Mmap && spec.threads > 1 && !are_apart {
         return fail(
             "verify with backend mmap and several threads that write the same blocks".to_owned(),
             "two copies into a mapping can mix within a sector, which would look like damage: set threads=1, backend=psync, or pattern=seq with layout=shared or interleaved",
         );
     }
+    Ok(())
+}
+
+/// Refuses to verify blocks that cannot be read back, recognised, or kept in mind.
+fn check_read_back(spec: &TrialSpec) -> Result<()> {
     if spec.backend == Backend::Null {
         return fail(
             "verify with backend null".to_owned(),
@@ -235,7 +271,6 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
 
 /// Checks how the workers share, as far as that can be without a target.
 fn check_sharing(spec: &TrialSpec) -> Result<()> {
-    let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
     if !spec.sharing_applies() {
         return fail(
             "descriptors=shared with layout=private".to_owned(),

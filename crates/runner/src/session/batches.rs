@@ -15,43 +15,42 @@ use super::Session;
 
 impl Session<'_> {
     /// Resolves `batch = auto` by short probes; cells whose strategy is known are left alone.
-    pub(super) fn choose_strategies(
+    pub(super) fn choose_batches(
         &mut self,
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
-            if !self.plan.cells[id].spec.batch_auto || self.plan.cells[id].spec.tool.is_peer() {
-                continue;
-            }
-            let mut spec = self.plan.cells[id].spec.clone();
-            spec.trial.seed = trial_seed(self.seed, id, u32::MAX, 0);
+        let is_open = |cell: &PlannedCell| cell.spec.batch_auto && !cell.spec.tool.is_peer();
+        let mut chosen = Vec::new();
+        for id in self.cells(is_open) {
+            let mut spec = self.record.plan.cells()[id].spec.clone();
+            spec.trial.seed = trial_seed(self.record.seed, id, u32::MAX, 0);
             let began = executor.now();
-            let chosen = batch_probe::choose(executor, &spec, stop)?;
+            let choice = batch_probe::choose(executor, &spec, stop)?;
             let took = executor.now().saturating_sub(began);
-            self.phase.repetition.spend(took);
-            let Some((batch, numbers)) = chosen else {
+            self.record.probe(took);
+            let Some((batch, numbers)) = choice else {
                 // The first trial of the cell meets the same failure, and tells it in full.
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::interrupted());
                 }
                 continue;
             };
-            self.plan.cells[id].spec.trial.batch = batch;
-            self.plan.cells[id].spec.batch_auto = false;
+            chosen.push((id, batch));
             self.file.set_batch(id as i64, batch)?;
             self.keep(EventKind::Choice, Some(id), &numbers)?;
         }
-        self.follow_strategies()
+        self.set_batches(&chosen);
+        self.follow_batches()
     }
 
     /// Gives the cells of peers the strategy of iolab's cell that is like them, or else the one that fio has by itself.
-    fn follow_strategies(&mut self) -> Result<()> {
-        for id in 0..self.plan.cells.len() {
-            let cell = &self.plan.cells[id].spec;
-            if !cell.batch_auto || !cell.tool.is_peer() {
-                continue;
-            }
+    fn follow_batches(&mut self) -> Result<()> {
+        let is_open = |cell: &PlannedCell| cell.spec.batch_auto && cell.spec.tool.is_peer();
+        let mut chosen = Vec::new();
+        for id in self.cells(is_open) {
+            let cells = self.record.plan.cells();
+            let cell = &cells[id].spec;
             let like = |other: &&PlannedCell| {
                 let trial = TrialSpec {
                     batch: other.spec.trial.batch,
@@ -60,12 +59,26 @@ impl Session<'_> {
                 let on_the_same = other.spec.target == cell.target;
                 other.spec.tool == Tool::IOLAB && on_the_same && other.spec.trial == trial
             };
-            let batch = self.plan.cells.iter().find(like);
+            let batch = cells.iter().find(like);
             let batch = batch.map_or(Batch::One, |other| other.spec.trial.batch);
-            self.plan.cells[id].spec.trial.batch = batch;
-            self.plan.cells[id].spec.batch_auto = false;
+            chosen.push((id, batch));
             self.file.set_batch(id as i64, batch)?;
         }
+        self.set_batches(&chosen);
         Ok(())
+    }
+
+    /// The numbers of such cells.
+    fn cells(&self, is_such: impl Fn(&PlannedCell) -> bool) -> Vec<usize> {
+        let cells = self.record.plan.cells().iter().enumerate();
+        let such = cells.filter(|(_, cell)| is_such(cell));
+        such.map(|(id, _)| id).collect()
+    }
+
+    /// Gives these cells their strategies.
+    fn set_batches(&mut self, chosen: &[(usize, Batch)]) {
+        if !chosen.is_empty() {
+            self.record.plan = self.record.plan.clone().with_batches(chosen);
+        }
     }
 }

@@ -1,0 +1,199 @@
+//! The way from experiments to plans that are ready to be carried out, the same for every command that measures: an experiment
+//! becomes a plan, plans and their place are opened and fitted to each other, the place is filled and looked at.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
+use iolab_plan::experiment::Experiment;
+use iolab_runner::ranks::{Foreseen, Ranks};
+use iolab_runner::{Disk, Fitted};
+use iolab_storage::{Consent, Need, Size};
+use iolab_workload::{Error, Result};
+
+use super::Workspace;
+use crate::dry_run;
+use crate::exit::Outcome;
+use crate::output::note;
+
+/// Where plans are carried out, and what the user allows there. Nothing is opened yet.
+pub(crate) struct Site {
+    /// The disk that is computed, in the place of targets.
+    pub(crate) model: Option<Disk>,
+    /// The run's own first.
+    pub(crate) targets: Vec<PathBuf>,
+    /// What the user allows to destroy on them.
+    pub(crate) consent: Consent,
+    /// The other processes of the run.
+    pub(crate) ranks: Option<Rc<Ranks>>,
+    pub(crate) region: Region,
+    /// Whether plans are carried out with the cache state that they name, or refused.
+    pub(crate) keeps_cache: bool,
+    /// Whether the ranks that plans ask for are taken for granted: nothing is carried out, and they are not there.
+    pub(crate) foresees_ranks: bool,
+}
+
+/// The bytes of a target that are used.
+pub(crate) enum Region {
+    /// As many as plans ask for, or as there are.
+    Cut,
+    /// As many as plans ask for: the user has named them.
+    Exact,
+    /// As many as an earlier session had of each target, bytes.
+    Had(Vec<u64>),
+}
+
+impl Region {
+    /// The region of a new run.
+    pub(crate) fn of(is_named: bool) -> Self {
+        match is_named {
+            true => Self::Exact,
+            false => Self::Cut,
+        }
+    }
+
+    fn is_exact(&self) -> bool {
+        !matches!(self, Self::Cut)
+    }
+}
+
+impl Site {
+    /// The plan of a new run here. Levels that have no meaning on a model are left out, which is given in words; `is_chosen` says
+    /// of which settings the user has chosen the levels.
+    ///
+    /// # Errors
+    /// Of kind usage: an experiment that cannot be carried out here.
+    pub(crate) fn plan(
+        &self,
+        mut experiment: Experiment,
+        is_chosen: &dyn Fn(&str) -> bool,
+    ) -> Result<(Plan, Option<String>)> {
+        let left_out = match &self.model {
+            Some(_) => iolab_runner::adapt(&mut experiment, is_chosen)?,
+            None => None,
+        };
+        let plan = Plan::of_new_run(experiment, self.processes())?;
+        Ok((plan, left_out))
+    }
+
+    /// The plan of a run that was begun.
+    ///
+    /// # Errors
+    /// As [`Site::plan`].
+    pub(crate) fn plan_as_begun(&self, experiment: Experiment) -> Result<Plan> {
+        Plan::of(experiment, self.processes())
+    }
+
+    /// What carries trials out.
+    fn processes(&self) -> &dyn Processes {
+        match &self.ranks {
+            _ if self.foresees_ranks => &Foreseen,
+            Some(ranks) => &**ranks,
+            None => &OneProcess,
+        }
+    }
+
+    /// What plans need of each target; nothing of a model, and of directories for the files of programs.
+    fn needs(&self, plans: &[Plan]) -> Result<Vec<Need>> {
+        if self.model.is_some() || runs_programs(plans) {
+            return Ok(Vec::new());
+        }
+        let exact = self.region.is_exact();
+        let mut needs = iolab_runner::needs(plans, &self.targets, &self.consent, exact)?;
+        if let Region::Had(sizes) = &self.region {
+            for (need, bytes) in needs.iter_mut().zip(sizes) {
+                need.size = Size::Exactly(*bytes);
+            }
+        }
+        Ok(needs)
+    }
+
+    /// Prints what the plans would do, and `does`, which says more of that.
+    ///
+    /// # Errors
+    /// What would be refused before anything is opened.
+    pub(crate) fn dry_run(&self, plans: &[Plan], does: &[String]) -> Outcome {
+        dry_run::print(plans, &self.targets, &self.needs(plans)?, does)
+    }
+
+    /// Opens what the plans need, and fits them to it. All that can be refused is refused here, before anything is written.
+    ///
+    /// # Errors
+    /// When a target does not have what is needed, must not be used, or what does not fit it.
+    pub(crate) fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
+        let needs = self.needs(&plans)?;
+        let mut workspace = self.workspace(&plans, &needs)?;
+        let place = workspace.place();
+        let Fitted { plans, note: text } =
+            iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;
+        if let Some(text) = text {
+            note(format_args!("note: {text}"));
+        }
+        if let Some(ranks) = self.ranks {
+            workspace.share(ranks, &needs)?;
+        }
+        Ok((Opened(workspace), plans))
+    }
+
+    /// As [`Site::open`], of one plan.
+    ///
+    /// # Errors
+    /// As [`Site::open`].
+    pub(crate) fn open_one(self, plan: Plan) -> Result<(Opened, FittedPlan)> {
+        let (opened, plans) = self.open(vec![plan])?;
+        match <[FittedPlan; 1]>::try_from(plans) {
+            Ok([plan]) => Ok((opened, plan)),
+            Err(_) => unreachable!("one plan is fitted for each that is given"),
+        }
+    }
+
+    fn workspace(&self, plans: &[Plan], needs: &[Need]) -> Result<Workspace> {
+        if let Some(disk) = &self.model {
+            if self.ranks.is_some() {
+                return Err(Error::usage("a model is computed by one process")
+                    .hint("start iolab without mpirun or srun"));
+            }
+            if self.region.is_exact() {
+                let mut cells = plans.iter().map(Plan::cells);
+                cells.try_for_each(|cells| disk.check_size(cells))?;
+            }
+            return Workspace::for_model(disk.clone());
+        }
+        match plans {
+            [plan] if plan.experiment().runs_programs() => {
+                Workspace::for_programs(&self.targets, plan)
+            }
+            _ => Workspace::open(&self.targets, needs, self.ranks.as_deref()),
+        }
+    }
+}
+
+/// Whether programs are run, on files made for them: never beside other plans.
+fn runs_programs(plans: &[Plan]) -> bool {
+    matches!(plans, [plan] if plan.experiment().runs_programs())
+}
+
+/// What was opened, and still is as it was found.
+pub(crate) struct Opened(Workspace);
+
+impl Opened {
+    /// Fills scratch files, finds the ceilings that `peak` asks for, and looks at target and machine.
+    ///
+    /// # Errors
+    /// When a write fails, what a probe meets, or the user's interrupt.
+    pub(crate) fn prepare(
+        self,
+        seed: u64,
+        plans: &[FittedPlan],
+        peak: Option<&str>,
+    ) -> Result<Workspace> {
+        let Self(mut workspace) = self;
+        workspace.fill(seed)?;
+        if let Some(peak) = peak {
+            let writes = plans.iter().any(|plan| plan.writes());
+            workspace.determine_peaks(peak, writes)?;
+        }
+        workspace.check_before_run(plans);
+        Ok(workspace)
+    }
+}

@@ -1,0 +1,173 @@
+//! A plan as its target, this machine and the processes of the run allow it.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use iolab_workload::Result;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Batch;
+
+use super::{Addition, Plan, PlannedCell, lengthen, meaningless, unchecked};
+use iolab_workload::settings::cell_label;
+
+/// A plan whose cells are cut to what there is, each checked against it. What a run learns on its way gives another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedPlan(Plan);
+
+impl Deref for FittedPlan {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+impl FittedPlan {
+    /// Has `fit` cut and check every cell.
+    ///
+    /// # Errors
+    /// What `fit` refuses, naming the cell.
+    pub fn of(mut plan: Plan, fit: &dyn Fn(&mut PlannedCell) -> Result<()>) -> Result<Self> {
+        let factors = plan.factor_names();
+        for cell in &mut plan.cells {
+            fit(cell).map_err(|error| error.within(cell_label(&factors, &cell.levels)))?;
+        }
+        Ok(Self(plan))
+    }
+
+    /// With another time for all measuring. Where trials are as long as levels need, their length follows from it.
+    ///
+    /// # Errors
+    /// Never, for a plan that was made of a checked experiment.
+    pub fn with_budget(self, budget: Duration) -> Result<Self> {
+        let mut plan = self.0;
+        plan.experiment.design.budget = budget;
+        let experiment = &plan.experiment;
+        // A share of a budget may be too short for levels that the whole would have paid for: that is no reason to end a study.
+        let mut timed = unchecked(experiment, None)?;
+        timed.retain(|cell| meaningless(experiment, cell).is_none());
+        let timed = timed.iter_mut().zip(&mut plan.cells);
+        for (timed, cell) in timed.filter(|(_, cell)| !cell.spec.has_groups()) {
+            lengthen(experiment, timed);
+            cell.spec.trial.limit.time = timed.spec.trial.limit.time;
+        }
+        Ok(Self(plan))
+    }
+
+    /// With the regions and the completion strategies that a run began with, cell by cell.
+    #[must_use]
+    pub fn as_begun<'a>(mut self, begun: impl Iterator<Item = &'a CellSpec>) -> Self {
+        for (PlannedCell { spec, .. }, begun) in self.0.cells.iter_mut().zip(begun) {
+            spec.trial.region = begun.trial.region;
+            for (group, begun) in spec.groups.iter_mut().zip(&begun.groups) {
+                group.spec.trial.region = begun.spec.trial.region;
+            }
+            if !begun.batch_auto {
+                spec.trial.batch = begun.trial.batch;
+                spec.batch_auto = false;
+            }
+        }
+        self
+    }
+
+    /// With the completion strategies of these cells, which were open.
+    #[must_use]
+    pub fn with_batches(mut self, chosen: &[(usize, Batch)]) -> Self {
+        for (cell, batch) in chosen {
+            let spec = &mut self.0.cells[*cell].spec;
+            spec.trial.batch = *batch;
+            spec.batch_auto = false;
+        }
+        self
+    }
+
+    /// With further cells, which `fit` cuts and checks as it did the others.
+    ///
+    /// # Errors
+    /// What `fit` refuses, naming the cell.
+    pub fn grown(
+        mut self,
+        Addition { experiment, cells }: Addition,
+        fit: &dyn Fn(&mut PlannedCell) -> Result<()>,
+    ) -> Result<Self> {
+        let factors = super::factor_names(&experiment);
+        self.0.experiment = experiment;
+        for mut cell in cells {
+            fit(&mut cell).map_err(|error| error.within(cell_label(&factors, &cell.levels)))?;
+            self.0.cells.push(cell);
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OneProcess;
+    use super::*;
+    use crate::experiment::Experiment;
+
+    fn fitted(experiment: &Experiment) -> FittedPlan {
+        let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
+        FittedPlan::of(plan, &|_| Ok(())).expect("fitted")
+    }
+
+    fn times(plan: &FittedPlan) -> Vec<Option<Duration>> {
+        let cells = plan.cells().iter();
+        cells.map(|cell| cell.spec.trial.limit.time).collect()
+    }
+
+    /// An experiment whose trials are as long as the budget allows.
+    fn held(budget: &str) -> Experiment {
+        let mut experiment = Experiment::find("load-latency").expect("built in");
+        for set in ["rate=50,100", "time=100ms", budget] {
+            experiment.apply_set(set).expect(set);
+        }
+        experiment.hold = Some("p99<1ms".parse().expect("a level"));
+        experiment
+    }
+
+    #[test]
+    fn the_length_of_trials_follows_the_budget_whenever_that_is_settled() {
+        let (long, short) = (held("budget=400s"), held("budget=40s"));
+        let (long, short) = (fitted(&long), fitted(&short));
+        assert_ne!(times(&long), times(&short));
+        let cut = long.clone().with_budget(Duration::from_secs(40));
+        assert_eq!(cut.expect("the same experiment"), short);
+        let raised = short.with_budget(Duration::from_secs(400));
+        assert_eq!(raised.expect("the same experiment"), long);
+    }
+
+    #[test]
+    fn what_a_run_adds_is_timed_and_fitted_as_the_rest_is() {
+        let mut experiment = Experiment::find("read-random").expect("built in");
+        for set in [
+            "bs=4k,64k",
+            "refine=2",
+            "rate=50",
+            "time=100ms",
+            "budget=400s",
+        ] {
+            experiment.apply_set(set).expect(set);
+        }
+        experiment.hold = Some("p99<1ms".parse().expect("a level"));
+        let plan = fitted(&experiment);
+        let finer = plan.finer(8, vec!["16KiB".to_owned()]).expect("finer");
+        let fit = |cell: &mut PlannedCell| {
+            cell.spec.trial.region = 1 << 20;
+            Ok(())
+        };
+        let grown = plan.clone().grown(finer, &fit).expect("fitted");
+        assert_eq!(grown.cells().len(), plan.cells().len() + 1);
+        let added = &grown.cells()[plan.cells().len()];
+        assert!(added.refined);
+        assert_eq!(added.spec.trial.region, 1 << 20);
+        assert_eq!(added.spec.trial.limit.time, times(&plan)[0]);
+        assert!(added.spec.trial.limit.time > Some(Duration::from_millis(100)));
+        // A run that is taken up again has the very same plan.
+        let again = Plan::of(grown.experiment().clone(), &OneProcess).expect("a plan");
+        assert_eq!(
+            again.cells()[plan.cells().len()].spec.trial.limit,
+            added.spec.trial.limit
+        );
+    }
+}

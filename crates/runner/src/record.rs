@@ -1,0 +1,236 @@
+//! What a run has measured so far, in all of its sessions: all that a strategy decides by.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::progress_estimate::Costs;
+use super::sample::VisitPosition;
+use iolab_plan::cells::FittedPlan;
+use iolab_record::{Pilot, RunRecord, Sample};
+use iolab_runfile::Latencies;
+use iolab_workload::Result;
+use iolab_workload::outcome::Outcome;
+use iolab_workload::settings::CellSpec;
+
+/// The trials of a run, the plan that they follow, and what both come to.
+pub(super) struct Record {
+    /// The plan, with all cells that the run has added.
+    pub(super) plan: FittedPlan,
+    /// The run's seed.
+    pub(super) seed: u64,
+    /// The run file.
+    pub(super) path: PathBuf,
+    /// By the clock that budgets count.
+    pub(super) now: Duration,
+    /// What the sizes of direct requests have to be multiples of, bytes.
+    pub(super) alignment: u64,
+    trials: Vec<Trial>,
+    /// Cell, block and visit of the trials that succeeded.
+    done: HashSet<(usize, u32, u32)>,
+    /// The last block of these.
+    last_block: Option<u32>,
+    /// Cells that get no further trial.
+    closed: HashSet<usize>,
+    costs: Costs,
+    spent: Duration,
+    probed: Duration,
+    chosen: Vec<Option<Pilot>>,
+    last: Option<Last>,
+}
+
+/// A trial of the run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trial {
+    pub(super) place: VisitPosition,
+    /// What it took, its preparation included.
+    pub(super) wall: Duration,
+    /// The response that was measured; none of a warm-up, and of one that failed.
+    pub(super) value: Option<f64>,
+    /// Whether it succeeded.
+    pub(super) ok: bool,
+}
+
+/// A trial in full.
+pub(super) struct Last {
+    /// What was asked for.
+    pub(super) cell: CellSpec,
+    pub(super) sample: Sample,
+    /// Its series has intervals as fine as they were asked for.
+    pub(super) outcome: Outcome,
+    pub(super) wall: Duration,
+}
+
+impl Record {
+    /// That of a run without any trial.
+    pub(super) fn new(plan: FittedPlan, seed: u64, path: PathBuf) -> Self {
+        Self {
+            plan,
+            seed,
+            path,
+            now: Duration::ZERO,
+            alignment: 1,
+            trials: Vec::new(),
+            done: HashSet::new(),
+            last_block: None,
+            closed: HashSet::new(),
+            costs: Costs::default(),
+            spent: Duration::ZERO,
+            probed: Duration::ZERO,
+            chosen: Vec::new(),
+            last: None,
+        }
+    }
+
+    /// Takes over what earlier sessions have measured. Samples of cells that the plan does not have are left alone.
+    pub(super) fn take_over(&mut self, record: &RunRecord) {
+        let cells = self.plan.cells().len();
+        for sample in &record.samples {
+            let cell = usize::try_from(sample.cell).ok();
+            let Some(cell) = cell.filter(|cell| *cell < cells) else {
+                continue;
+            };
+            let place = VisitPosition {
+                cell,
+                block: sample.block,
+                visit: sample.visit,
+                position: sample.position,
+                warmup: sample.warmup,
+            };
+            let wall = Duration::from_nanos(sample.wall_ns);
+            self.add(place, wall, sample, record.groups_of(sample.id));
+        }
+        self.chosen = record.cells.iter().map(|cell| cell.pilot).collect();
+    }
+
+    /// Adds a trial with its sample, and those of its groups.
+    pub(super) fn add(
+        &mut self,
+        place: VisitPosition,
+        wall: Duration,
+        sample: &Sample,
+        groups: &[Sample],
+    ) {
+        self.costs.add(place.cell, place.warmup, wall);
+        self.spent += wall;
+        let ok = sample.ok && self.done.insert((place.cell, place.block, place.visit));
+        if sample.ok {
+            self.last_block = self.last_block.max(Some(place.block));
+        }
+        let is_measured = ok && !place.warmup;
+        let value = is_measured.then(|| self.response(place.cell, sample, groups));
+        self.trials.push(Trial {
+            place,
+            wall,
+            value,
+            ok,
+        });
+    }
+
+    /// What the experiment asks about of a trial, or of the group that it asks about.
+    fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> f64 {
+        let experiment = self.plan.experiment();
+        let cell = &self.plan.cells()[cell].spec;
+        let value = match cell.number_of(experiment.response_group.as_deref()) {
+            None => sample.value(experiment.response),
+            Some(number) => {
+                let own = groups.iter().find(|group| group.group == number);
+                own.and_then(|group| group.value(experiment.response))
+            }
+        };
+        value.unwrap_or(0.0)
+    }
+
+    /// Keeps the trial that was just made; `None` where the next one begins, which needs the memory.
+    pub(super) fn set_last(&mut self, last: Option<Last>) {
+        self.last = last;
+    }
+
+    /// The trial that was just made, where it succeeded.
+    pub(super) fn last(&self) -> Option<&Last> {
+        self.last.as_ref()
+    }
+
+    /// All trials, in the order of time.
+    pub(super) fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// Trials that succeeded.
+    pub(super) fn trials_done(&self) -> u64 {
+        self.done.len() as u64
+    }
+
+    /// Whether a visit of a block to a cell has succeeded, or will never be made.
+    pub(super) fn has(&self, cell: usize, block: u32, visit: u32) -> bool {
+        self.is_closed(cell) || self.done.contains(&(cell, block, visit))
+    }
+
+    /// The last block that has a trial which succeeded.
+    pub(super) fn last_block(&self) -> Option<u32> {
+        self.last_block
+    }
+
+    /// Whether a cell has any trial.
+    pub(super) fn has_any(&self, cell: usize) -> bool {
+        self.done.iter().any(|(with, ..)| *with == cell)
+    }
+
+    /// Gives a cell no further trial.
+    pub(super) fn close(&mut self, cell: usize) {
+        self.closed.insert(cell);
+    }
+
+    /// Whether a cell gets no further trial.
+    pub(super) fn is_closed(&self, cell: usize) -> bool {
+        self.closed.contains(&cell)
+    }
+
+    /// The cells that get no further trial.
+    pub(super) fn closed(&self) -> impl Iterator<Item = usize> {
+        self.closed.iter().copied()
+    }
+
+    /// Notes time that counts against the budget, and that no trial took.
+    pub(super) fn probe(&mut self, took: Duration) {
+        self.probed += took;
+        self.spent += took;
+    }
+
+    /// Time of this session that counts against the budget, and that no trial took.
+    pub(super) fn probed(&self) -> Duration {
+        self.probed
+    }
+
+    /// All time that counts against the budget.
+    pub(super) fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    /// What the next trial of a cell takes.
+    pub(super) fn cost(&self, cell: usize) -> Duration {
+        self.costs.of(cell)
+    }
+
+    /// How often and for how long each cell is visited, as an earlier session has chosen; `None` where it has not for any.
+    pub(super) fn chosen(&self) -> Option<Vec<Pilot>> {
+        let chosen: Option<Vec<Pilot>> = self.chosen.iter().copied().collect();
+        chosen.filter(|chosen| chosen.len() == self.plan.cells().len())
+    }
+
+    /// All that the run file holds now.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn stored(&self) -> Result<RunRecord> {
+        iolab_runfile::read(&self.path)
+    }
+
+    /// The latencies that the run file holds now.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn stored_latencies(&self) -> Result<Latencies> {
+        iolab_runfile::read_latency(&self.path)
+    }
+}

@@ -1,0 +1,179 @@
+//! One trial of a run: carried out, made a sample, stored, and judged by how it ended.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use iolab_plan::blocks::{group_seed, trial_seed};
+use iolab_record::{RankReport, Sample};
+use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
+use iolab_workload::series::INTERVAL_NS;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::{Error, Kind, Result};
+
+use super::super::executor::Executor;
+use super::super::now_utc;
+use super::super::record::Last;
+use super::super::sample::{self, VisitPosition};
+use super::super::strategy::Visit;
+use super::Session;
+
+/// A trial that came to an end.
+struct Made {
+    place: VisitPosition,
+    cell: CellSpec,
+    outcome: Outcome,
+    started_utc: String,
+    wall: Duration,
+}
+
+/// The samples of a trial.
+struct Samples {
+    whole: Sample,
+    groups: Vec<Sample>,
+}
+
+impl Session<'_> {
+    /// Makes a trial, and gives whether it succeeded: one of another tool that fails is no failure of the run.
+    pub(super) fn trial(
+        &mut self,
+        visit: Visit,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<bool> {
+        self.follow()?;
+        self.record.set_last(None);
+        let Some(made) = self.make(visit, executor, stop)? else {
+            return Ok(false);
+        };
+        let (samples, kept) = self.store(&made, executor);
+        let Made { place, wall, .. } = made;
+        let (whole, groups) = (&samples.whole, &samples.groups);
+        self.record.add(place, wall, whole, groups);
+        self.trials += 1;
+        if let Some(failure) = &made.outcome.failure {
+            return self.fail(&made, failure, kept).map(|()| false);
+        }
+        kept?;
+        self.standing.worked(made.cell.tool);
+        self.record.set_last(Some(Last {
+            cell: made.cell,
+            sample: samples.whole,
+            outcome: made.outcome,
+            wall,
+        }));
+        Ok(true)
+    }
+
+    /// Carries a trial out; `None` where another tool could not begin with it, which is then given up.
+    fn make(
+        &mut self,
+        visit: Visit,
+        executor: &mut dyn Executor,
+        stop: &AtomicBool,
+    ) -> Result<Option<Made>> {
+        let cell = self.cell_of(&visit);
+        let name = self.name_of(&visit.place);
+        self.observer.trial_starts(&name);
+        let (started_utc, began) = (now_utc(), executor.now());
+        let outcome = match executor.run(&cell, stop) {
+            Err(error) if is_of_peer(&cell, &error) => {
+                self.give_up(visit.place.cell, &error, false)?;
+                return Ok(None);
+            }
+            outcome => outcome?,
+        };
+        if outcome.ended == Ended::Interrupted {
+            return Err(Error::interrupted());
+        }
+        Ok(Some(Made {
+            place: visit.place,
+            cell,
+            outcome,
+            started_utc,
+            wall: executor.now().saturating_sub(began),
+        }))
+    }
+
+    /// What a visit asks of the executor: the cell with the seeds of its place, and what differs from the cell.
+    fn cell_of(&self, visit: &Visit) -> CellSpec {
+        let VisitPosition {
+            cell,
+            block,
+            visit: number,
+            ..
+        } = visit.place;
+        let mut spec = self.record.plan.cells()[cell].spec.clone();
+        spec.trial.seed = trial_seed(self.record.seed, cell, block, number);
+        for (number, group) in (1..).zip(&mut spec.groups) {
+            group.spec.trial.seed = group_seed(spec.trial.seed, number);
+        }
+        spec.trial.limit.time = visit.time.or(spec.trial.limit.time);
+        spec.trial.series_ns = visit.series_ns.unwrap_or(spec.trial.series_ns);
+        spec
+    }
+
+    /// The cell of a place in words.
+    fn name_of(&self, place: &VisitPosition) -> String {
+        let plan = &self.record.plan;
+        plan.describe(&plan.cells()[place.cell])
+    }
+
+    /// Makes samples of a trial and stores them; whether that succeeded stands beside them.
+    fn store(&mut self, made: &Made, executor: &mut dyn Executor) -> (Samples, Result<()>) {
+        let Made { cell, outcome, .. } = made;
+        let RankReport {
+            parts,
+            clients,
+            together,
+        } = executor.by_ranks();
+        let mut whole = sample::sample(
+            cell,
+            made.place,
+            outcome,
+            &executor.origin(cell),
+            made.started_utc.clone(),
+            made.wall,
+        );
+        whole.together = together;
+        let groups = sample::of_groups(cell, &whole, outcome);
+        let clients = sample::of_clients(&cell.trial, &whole, clients);
+        let histograms = sample::histograms_by_group(outcome);
+        // All trials of a run file have series of the same intervals.
+        let coarse =
+            (cell.trial.series_ns < INTERVAL_NS).then(|| outcome.series.coarsened(INTERVAL_NS));
+        let series = coarse.as_ref().unwrap_or(&outcome.series);
+        let kept = match parts.is_empty() {
+            true => (self.file).add_sample_of_groups(&whole, &groups, &histograms, series),
+            false => {
+                (self.file).add_sample_in_parts(&whole, (&parts, &clients), &histograms, series)
+            }
+        };
+        (Samples { whole, groups }, kept.map(drop))
+    }
+
+    /// What follows from a trial that failed: it ends the run, unless it is another tool's.
+    fn fail(&mut self, made: &Made, failure: &Failure, kept: Result<()>) -> Result<()> {
+        let error = Error::failed(sample::describe(failure));
+        if made.cell.tool.is_peer() {
+            kept?;
+            return self.give_up(made.place.cell, &error, has_hung(failure));
+        }
+        let name = self.name_of(&made.place);
+        let error = error.within(name).hint(sample::remedy(failure));
+        // The failed request comes first: what has failed it may have hit the run file too.
+        Err(match kept {
+            Ok(()) => error,
+            Err(trouble) => error.also(trouble.message()),
+        })
+    }
+}
+
+/// Whether an error is of another tool, and not the user's interrupt or a refusal.
+fn is_of_peer(cell: &CellSpec, error: &Error) -> bool {
+    cell.tool.is_peer() && !matches!(error.kind(), Kind::Interrupted | Kind::Refused)
+}
+
+/// Whether a tool had to be ended.
+fn has_hung(failure: &Failure) -> bool {
+    matches!(failure, Failure::Program(program) if matches!(program.end, ProgramEnd::Time(_)))
+}

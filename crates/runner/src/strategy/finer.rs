@@ -1,0 +1,139 @@
+//! Finer sizes: where blocks over the grid have shown bends and best sizes, sizes between those are added, and all are measured
+//! together.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::refine::finer_sizes;
+use iolab_plan::cells::PlannedCell;
+use iolab_record::EventKind;
+use iolab_workload::Result;
+use iolab_workload::trial::CacheState;
+use iolab_workload::units::format_size;
+
+use super::super::record::{Record, Trial};
+use super::{Finding, Outlook, Rest, Step, Strategy, of_blocks};
+
+/// Measures the sizes that there are, then these and finer ones.
+pub(super) struct FinerSizes {
+    /// What measures the sizes that there are.
+    blocks: Box<dyn Strategy>,
+    /// What is done before that goes on.
+    steps: VecDeque<Step>,
+    /// Whether finer sizes were looked for in this session.
+    has_looked: bool,
+    is_over: bool,
+}
+
+impl FinerSizes {
+    /// Finer than those that `blocks` measure.
+    pub(super) fn new(blocks: Box<dyn Strategy>) -> Self {
+        Self {
+            blocks,
+            steps: VecDeque::new(),
+            has_looked: false,
+            is_over: false,
+        }
+    }
+
+    /// What follows from the blocks that have come to their end.
+    fn go_on(&mut self, record: &Record) -> Result<()> {
+        let is_refined = record.plan.experiment().refined.is_some();
+        if !is_refined && !std::mem::replace(&mut self.has_looked, true) {
+            return self.look(record);
+        }
+        self.is_over = true;
+        self.steps.extend(exploration_left_out(record));
+        Ok(())
+    }
+
+    /// Adds finer sizes, once, where any lie between those that matter.
+    fn look(&mut self, record: &Record) -> Result<()> {
+        let analysis = analyse(&record.stored()?);
+        let is_direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
+        let unit = match record.plan.cells().iter().any(is_direct) {
+            true => record.alignment,
+            false => 1,
+        };
+        let refine = record.plan.experiment().design.refine;
+        let sizes = finer_sizes(&analysis, refine, unit).into_iter();
+        let levels: Vec<String> = sizes.map(format_size).collect();
+        let tell = |kind, message| Step::Keep(vec![Finding::Told(kind, message)]);
+        if levels.is_empty() {
+            let message = "no finer size lies between those of bs that matter".to_owned();
+            self.steps.push_back(tell(EventKind::Note, message));
+            return Ok(());
+        }
+        let message = format!(
+            "{} finer sizes of bs around the bends and the best sizes, now measured together with the others: {}",
+            levels.len(),
+            levels.join(", ")
+        );
+        let first_block = record.last_block().map_or(0, |last| last + 1);
+        match record.plan.finer(first_block, levels) {
+            Ok(addition) => {
+                self.steps.push_back(tell(EventKind::Choice, message));
+                self.steps.push_back(Step::Add(Box::new(addition)));
+                self.blocks = of_blocks(record, first_block);
+            }
+            // What the grid has shown is worth having all the same.
+            Err(error) => {
+                let message = format!("no finer sizes: {}", error.message());
+                self.steps.push_back(tell(EventKind::Warning, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Strategy for FinerSizes {
+    fn next(&mut self, record: &Record) -> Result<Step> {
+        loop {
+            if let Some(step) = self.steps.pop_front() {
+                return Ok(step);
+            }
+            if self.is_over {
+                return Ok(Step::Done);
+            }
+            match self.blocks.next(record)? {
+                Step::Done => self.go_on(record)?,
+                step => return Ok(step),
+            }
+        }
+    }
+
+    fn outlook(&mut self, record: &Record) -> Outlook {
+        let outlook = self.blocks.outlook(record);
+        if record.plan.experiment().refined.is_some() {
+            return outlook;
+        }
+        // Finer sizes take about as long again as all that was done before them.
+        let rest = match outlook.rest {
+            Rest::Trials(left) => Rest::Trials(record.trials_done() + 2 * left),
+            share @ Rest::Share(_) => share,
+        };
+        let twice = |time: Duration| record.spent() + time.saturating_mul(2);
+        Outlook {
+            rest,
+            time: outlook.time.map(twice),
+            ..outlook
+        }
+    }
+}
+
+/// The trials that have shown where finer sizes are worth it are left out in the end: the machine may have been another one
+/// then, and what is chosen by some trials has to be judged by others.
+fn exploration_left_out(record: &Record) -> Option<Step> {
+    let refined = record.plan.experiment().refined.as_ref()?;
+    let first = Some(refined.block).filter(|first| *first > 0)?;
+    let before = |trial: &&Trial| trial.ok && trial.place.block < first;
+    let before = record.trials().iter().filter(before).count();
+    let message = format!(
+        "the {before} trials before block {first} chose the finer sizes, and are in no summary"
+    );
+    Some(Step::Keep(vec![
+        Finding::LeftOutBefore(first),
+        Finding::Event(EventKind::Note, None, message),
+    ]))
+}

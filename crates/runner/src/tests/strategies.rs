@@ -1,0 +1,149 @@
+//! Strategies that the runner does not know, and what those that it has decide from a record.
+
+use super::super::record::Record;
+use super::super::sample::VisitPosition;
+use super::super::strategy::{Finding, Outlook, Rest, Step, Strategy, Visit};
+use super::*;
+use iolab_record::Sample;
+
+/// Measures the first cell, then adds a finer size and measures that for as long as the first one took.
+struct Chain {
+    taken: u32,
+}
+
+impl Chain {
+    fn visit(&self, cell: usize, time: Option<Duration>) -> Step {
+        Step::Visit(Visit {
+            place: VisitPosition {
+                cell,
+                block: self.taken,
+                visit: 0,
+                position: 0,
+                warmup: self.taken == 0,
+            },
+            time,
+            series_ns: None,
+        })
+    }
+}
+
+impl Strategy for Chain {
+    fn next(&mut self, record: &Record) -> Result<Step> {
+        let step = match self.taken {
+            0 | 1 => self.visit(0, None),
+            2 => Step::Add(Box::new(record.plan.finer(2, vec!["8KiB".to_owned()])?)),
+            3 => self.visit(3, record.trials().last().map(|trial| trial.wall)),
+            4 => {
+                let last = record.last().expect("a trial");
+                let found = format!("{} bytes", last.cell.trial.bs);
+                Step::Keep(vec![
+                    Finding::Told(EventKind::Note, found),
+                    Finding::Ended(3, EndedBy::Precision),
+                ])
+            }
+            _ => Step::Done,
+        };
+        self.taken += 1;
+        Ok(step)
+    }
+
+    fn outlook(&mut self, record: &Record) -> Outlook {
+        Outlook {
+            rest: Rest::Trials(3 - record.trials_done()),
+            time: None,
+            is_bound: false,
+        }
+    }
+}
+
+#[test]
+fn a_strategy_that_the_runner_does_not_know_is_carried_out() {
+    #[derive(Default)]
+    struct Watch(Vec<f64>);
+    impl Observer for Watch {
+        fn trial_done(&mut self, progress: Progress) {
+            self.0.push(progress.share);
+        }
+    }
+    let bench = bench(&[]);
+    let mut watch = Watch::default();
+    let mut session = bench.session(&mut watch).expect("a session");
+    let mut mock = mock(&steady);
+    let mut chain = Chain { taken: 0 };
+    session
+        .follow_strategy(&mut chain, &mut mock, &AtomicBool::new(false))
+        .expect("carried out");
+    drop(session);
+    assert_eq!(watch.0.last(), Some(&1.0));
+    let record = bench.record();
+    let places: Vec<(i64, u32, bool)> = record
+        .samples
+        .iter()
+        .map(|sample| (sample.cell, sample.block, sample.warmup))
+        .collect();
+    assert_eq!(places, [(0, 0, true), (0, 1, false), (3, 3, false)]);
+    assert_eq!(record.cells.len(), 4);
+    assert_eq!(record.cells[3].trial().bs, 8192);
+    assert_eq!(record.cells[3].ended_by, Some(EndedBy::Precision));
+    assert_eq!(record.events.last().expect("told").message, "8192 bytes");
+}
+
+#[test]
+fn a_cell_that_was_given_up_gets_no_trial_among_finer_sizes_either() {
+    let bench = bench(&[&REFINE[..], &["tool=iolab,fio"]].concat());
+    let cells = planned(&bench.experiment).cells().len();
+    // The first trial of fio in the second block, after one that worked.
+    let order = block_order(42, 1, cells);
+    let of_fio = order.iter().position(|cell| cell % 2 == 1);
+    let place = of_fio.expect("a cell of fio");
+    let mut mock = mock(&knee);
+    mock.cut = Some(((cells + place) as u64, Cut::Fail(5)));
+    bench.start(&mut mock).expect("the run goes on");
+    let record = bench.record();
+    assert!(record.cells.len() > cells, "finer sizes were added");
+    let failed = record.samples.iter().find(|sample| !sample.ok);
+    let failed = failed.expect("one failed");
+    assert_eq!((failed.cell as usize, failed.block), (order[place], 1));
+    let its = |sample: &&Sample| sample.cell == failed.cell;
+    assert_eq!(record.samples.iter().filter(its).count(), 2);
+}
+
+#[test]
+fn a_run_with_a_pilot_is_resumed_wherever_it_was_cut() {
+    let sets = [
+        "pilot=true",
+        "trials_max=1000",
+        "precision=0.03",
+        "budget=20s",
+    ];
+    // One cell varies by far more than the others.
+    let uneven = |spec: &TrialSpec, number: u64| match spec.bs {
+        4096 => 1_000_000 * (20 + number * 7 % 13),
+        _ => 5_000_000 + number * 7919 % 13 * 10_000,
+    };
+    let whole = bench(&sets);
+    whole.start(&mut mock(&uneven)).expect("done");
+    let expected = trials(&whole.record());
+    let of_pilot = 6 * 3;
+    let chosen: Vec<_> = whole.record().cells.iter().map(|c| c.pilot).collect();
+    assert!(chosen.iter().flatten().any(|pilot| pilot.visits > 1));
+    assert!(expected.len() > of_pilot + 10);
+    // In the pilot, at its end, at the first trial behind it, in the first block of several visits, and in the last.
+    for at in [7, 17, 18, 19, 22, expected.len() as u64 - 1] {
+        let bench = bench(&sets);
+        let mut cut = Mock {
+            cut: Some((at, Cut::Interrupt)),
+            ..mock(&uneven)
+        };
+        bench.start(&mut cut).expect_err("cut");
+        assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
+        let mut rest = Mock {
+            trials: at,
+            ..mock(&uneven)
+        };
+        bench.take_up(&mut rest).expect("done");
+        assert_eq!(trials(&bench.record()), expected, "cut at {at}");
+        let again: Vec<_> = bench.record().cells.iter().map(|c| c.pilot).collect();
+        assert_eq!(again, chosen, "cut at {at}");
+    }
+}
