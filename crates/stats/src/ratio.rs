@@ -25,6 +25,8 @@ pub struct Ratio {
 /// medians", J. Statist. Comput. Simul. 72 (2002); rank `c` as in Bonett and Price,
 /// "Confidence intervals for ratios of means and medians", J. Educ. Behav. Stat. 45 (2020).
 ///
+/// Between two groups of values it fails: it covers 50 to 75 % (docs/METHODS.md, "Which interval for a ratio").
+///
 /// There is an interval from six values in each sample. Simulated coverage of the nominal 95 %
 /// (100,000 pairs of samples of equal size; tests/all/coverage_ratio.py):
 ///

@@ -1,7 +1,9 @@
 //! Interpolated intervals of the median, and intervals of ratios made of exact ones; reference_intervals.py beside this file
 //! made the numbers.
 
-use iolab_stats::{median_interval, median_interval_interpolated, ratio_of_medians_recovered};
+use iolab_stats::{
+    median_interval, median_interval_interpolated, ratio_of_medians_recovered, signed_rank,
+};
 
 use crate::simulated::Draws;
 
@@ -113,4 +115,25 @@ fn intervals_of_ratios_are_recovered_from_exact_ones() {
     assert_eq!(few.interval, None);
     assert_eq!(ratio_of_medians_recovered(&[0.0; 6], &base, 0.95), None);
     assert_eq!(ratio_of_medians_recovered(&base, &new, 0.0), None);
+}
+
+/// Differences of two samples of one shape are symmetric: here between -1, 0 and 1, with little around each.
+#[test]
+fn signed_ranks_hold_the_centre_of_differences_between_two_groups() {
+    let mut draws = Draws::new(11);
+    let mut side = || f64::from(u8::from(draws.uniform() < 0.5)) + 0.01 * draws.normal();
+    let (samples, confidence) = (8000, 1.0 - 0.05 / 4.0);
+    let held = (0..samples)
+        .filter(|_| {
+            let x: Vec<f64> = (0..8).map(|_| side() - side()).collect();
+            let interval = signed_rank(&x, confidence).unwrap().interval.unwrap();
+            interval.low <= 0.0 && 0.0 <= interval.high
+        })
+        .count();
+    // The least and the greatest mean of eight: 1 - 2 / 256.
+    let away = held as f64 - (1.0 - 1.0 / 128.0) * f64::from(samples);
+    assert!(
+        away.abs() < 4.0 * (f64::from(samples) / 129.0).sqrt(),
+        "{held}"
+    );
 }
