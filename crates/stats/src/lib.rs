@@ -28,6 +28,7 @@ mod rank;
 mod rank_sum;
 mod ratio;
 mod runs;
+mod signed_rank;
 mod steady;
 mod summary;
 mod t_distribution;
@@ -44,7 +45,9 @@ pub use dependent_series::{
 };
 pub use describe::{mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
-pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
+pub use interval::{
+    Interval, mean_interval, median_interval, median_interval_interpolated, median_interval_reach,
+};
 pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, two_modes};
@@ -53,8 +56,9 @@ pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use power::{power_of_t_test, trials_for_difference, trials_for_equivalence};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
-pub use ratio::{Ratio, ratio_of_means, ratio_of_medians};
+pub use ratio::{Ratio, ratio_of_means, ratio_of_medians, ratio_of_medians_recovered};
 pub use runs::{RunsTest, runs_test};
+pub use signed_rank::{SignedRank, signed_rank, signed_rank_within};
 pub use steady::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, steady_state};
 pub use summary::{CONFIDENCE, Summary, summary};
 pub use t_test::{TTest, student, welch};

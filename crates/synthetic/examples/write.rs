@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use iolab_runfile::RunFile;
 use iolab_synthetic::{
-    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Scenario, WarmUp,
+    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, OverTime, Scenario, WarmUp,
 };
 use iolab_workload::settings::Setting;
 use iolab_workload::units::parse_size;
@@ -33,7 +33,7 @@ struct Arguments {
     /// Multiply the throughput of the cells with these levels: bs=4k,threads=2:RATIO (repeatable)
     #[arg(long, value_name = "LEVELS:RATIO")]
     effect: Vec<String>,
-    /// Scatter of each cell: none, normal:CV, lognormal:SIGMA, exponential, groups:RATIO:SIGMA or stalls:SHARE:RATIO:SIGMA
+    /// Scatter of each cell: none, normal:CV, lognormal:SIGMA, exponential, groups:UPPER:RATIO:SIGMA or stalls:SHARE:RATIO:SIGMA
     #[arg(long, default_value = "lognormal:0.03")]
     noise: String,
     /// Standard deviation of the logarithm that each block shares
@@ -51,6 +51,9 @@ struct Arguments {
     /// Change the level of all cells after this share of the measured blocks
     #[arg(long, value_name = "SHARE:RATIO")]
     change: Vec<String>,
+    /// Record the course of each trial, with scatter SIGMA from interval to interval and a change after a share of its time
+    #[arg(long, value_name = "SIGMA:SHARE:RATIO")]
+    over_time: Option<String>,
     /// Disturb a share of the trials: traffic, cpu or page-cache, then shown, uncounted or hidden (repeatable)
     #[arg(long, value_name = "KIND:SHARE:RATIO:EVIDENCE")]
     disturb: Vec<String>,
@@ -110,7 +113,8 @@ fn noise(text: &str) -> Result<Noise> {
             sigma: number(sigma)?,
         },
         ["exponential"] => Noise::Exponential,
-        ["groups", ratio, sigma] => Noise::TwoGroups {
+        ["groups", upper, ratio, sigma] => Noise::TwoGroups {
+            upper: number(upper)?,
             ratio: number(ratio)?,
             sigma: number(sigma)?,
         },
@@ -120,6 +124,16 @@ fn noise(text: &str) -> Result<Noise> {
             sigma: number(sigma)?,
         },
         _ => return Err(Error::usage(format!("'{text}' is no noise"))),
+    })
+}
+
+fn over_time(text: &str) -> Result<OverTime> {
+    let [sigma, after, ratio] = parts(text)?;
+    Ok(OverTime {
+        sigma: number(sigma)?,
+        at: At::all(),
+        after: number(after)?,
+        ratio: number(ratio)?,
     })
 }
 
@@ -186,6 +200,7 @@ fn scenario(arguments: &Arguments) -> Result<Scenario> {
             ratio: number(ratio)?,
         },
         changes: arguments.change.iter().map(change).collect::<Result<_>>()?,
+        over_time: arguments.over_time.as_deref().map(over_time).transpose()?,
         disturbances: arguments
             .disturb
             .iter()
@@ -203,7 +218,9 @@ fn main() -> Result<()> {
     let (run, cells) = (&record.run, &record.cells);
     let mut file = RunFile::create(path, run, &record.environment, &record.experiment, cells)?;
     for sample in &record.samples {
-        file.add_sample(sample, &[], &Default::default())?;
+        let own = record.series.iter().find(|own| own.sample == sample.id);
+        let series = own.map(|own| own.series.clone()).unwrap_or_default();
+        file.add_sample(sample, &[], &series)?;
     }
     for cell in cells {
         if let Some(ended) = cell.ended_by {

@@ -9,6 +9,7 @@ mod disturbance;
 mod grade;
 mod made_up;
 mod noise;
+mod over_time;
 mod scenario;
 mod truth;
 
@@ -20,5 +21,6 @@ pub use made_up::{
     add_cell, add_trial, around, by_ranks, rate_report, record, serve, size_curve, trial,
 };
 pub use noise::{Draws, Noise};
+pub use over_time::OverTime;
 pub use scenario::{Change, Common, Scenario, WarmUp};
 pub use truth::{TrueCell, TrueChange, Truth};

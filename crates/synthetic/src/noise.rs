@@ -23,8 +23,11 @@ pub enum Noise {
     },
     /// Exponential.
     Exponential,
-    /// Every other trial, at random, is of a second group. The median lies midway between the two, where there are no values.
+    /// Each trial is of one of two groups, at random. With equal shares the median lies midway between the two, where there are
+    /// no values, else at the inner edge of the larger group.
     TwoGroups {
+        /// Share of the upper group.
+        upper: f64,
         /// Upper group over lower group.
         ratio: f64,
         /// Standard deviation of the logarithm within each group.
@@ -50,9 +53,13 @@ impl Noise {
             Noise::Normal { cv } => normal(x.exp() - 1.0, cv),
             Noise::Lognormal { sigma } => normal(x, sigma),
             Noise::Exponential => 1.0 - (-LN_2 * x.exp()).exp(),
-            Noise::TwoGroups { ratio, sigma } => {
+            Noise::TwoGroups {
+                upper,
+                ratio,
+                sigma,
+            } => {
                 let half = ratio.ln() / 2.0;
-                f64::midpoint(normal(x - half, sigma), normal(x + half, sigma))
+                upper * normal(x - half, sigma) + (1.0 - upper) * normal(x + half, sigma)
             }
             Noise::Stalls {
                 share,
@@ -62,7 +69,7 @@ impl Noise {
         }
     }
 
-    /// Where the median of the raw logarithm lies: 0 but for stalls, which are all on one side.
+    /// Where the median of the raw logarithm lies.
     fn centre(&self) -> f64 {
         match *self {
             Noise::Stalls { sigma, .. } => {
@@ -71,6 +78,10 @@ impl Noise {
                     self.raw_share_below(x) - 0.5
                 })
             }
+            Noise::TwoGroups { upper, ratio, .. } if upper != 0.5 => {
+                let reach = ratio.ln().abs();
+                root(-reach, reach, |x| self.raw_share_below(x) - 0.5)
+            }
             _ => 0.0,
         }
     }
@@ -78,7 +89,8 @@ impl Noise {
     /// The logarithm of the median of this scatter times independent lognormal scatter with this standard deviation of the
     /// logarithm; 0 where one of the two is none or the shape is symmetric.
     pub fn log_median_with(&self, sigma: f64) -> f64 {
-        if sigma == 0.0 {
+        // Lognormal scatter of both, or of one alone, has its median at 1.
+        if sigma == 0.0 || matches!(self, Noise::None | Noise::Lognormal { .. }) {
             return 0.0;
         }
         let centre = self.centre();
@@ -94,10 +106,9 @@ impl Noise {
             }
             sum / weights
         };
-        match self {
-            Noise::None | Noise::Lognormal { .. } | Noise::TwoGroups { .. } => 0.0,
-            _ => root(-6.0 * sigma, 6.0 * sigma, |x| share_below(x) - 0.5),
-        }
+        // No shape here has its middle farther from its median than this.
+        let reach = 6.0 * sigma + 1.0;
+        root(-reach, reach, |x| share_below(x) - 0.5)
     }
 
     /// Trials of this scatter that the seed alone decides.
@@ -140,8 +151,12 @@ impl Draws {
             Noise::Normal { cv } => (1.0 + cv * random.normal()).max(cv / 100.0).ln(),
             Noise::Lognormal { sigma } => sigma * random.normal(),
             Noise::Exponential => (random.exponential() / LN_2).ln(),
-            Noise::TwoGroups { ratio, sigma } => {
-                let side = if random.happens(0.5) { 0.5 } else { -0.5 };
+            Noise::TwoGroups {
+                upper,
+                ratio,
+                sigma,
+            } => {
+                let side = if random.happens(upper) { 0.5 } else { -0.5 };
                 side * ratio.ln() + sigma * random.normal()
             }
             Noise::Stalls {
@@ -189,12 +204,18 @@ impl Random {
 mod tests {
     use super::*;
 
-    const ALL: [Noise; 6] = [
+    const ALL: [Noise; 7] = [
         Noise::None,
         Noise::Normal { cv: 0.1 },
         Noise::Lognormal { sigma: 0.5 },
         Noise::Exponential,
         Noise::TwoGroups {
+            upper: 0.5,
+            ratio: 1.2,
+            sigma: 0.005,
+        },
+        Noise::TwoGroups {
+            upper: 0.48,
             ratio: 1.2,
             sigma: 0.005,
         },

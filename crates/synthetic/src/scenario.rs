@@ -14,6 +14,7 @@ use crate::curve::Curve;
 use crate::disturbance::Disturbance;
 use crate::made_up::{record, trial};
 use crate::noise::{Noise, Random};
+use crate::over_time::OverTime;
 use crate::truth::{TrueCell, TrueChange, Truth};
 
 /// What all cells have in common over time. All are logarithms of factors on the throughput.
@@ -79,6 +80,8 @@ pub struct Scenario {
     pub warm_up: WarmUp,
     /// Changes for good.
     pub changes: Vec<Change>,
+    /// The course of each trial; `None` where it is not recorded.
+    pub over_time: Option<OverTime>,
     /// What comes from outside.
     pub disturbances: Vec<Disturbance>,
     /// Measured trials of each cell.
@@ -112,6 +115,7 @@ impl Scenario {
                 ratio: 0.7,
             },
             changes: Vec::new(),
+            over_time: None,
             disturbances: Vec::new(),
             trials: 10,
         }
@@ -136,7 +140,7 @@ impl Scenario {
     /// The run with this seed, and what is true of it.
     ///
     /// # Panics
-    /// Where the experiment has no cells, or no trial is asked for.
+    /// Where the experiment has no cells.
     pub fn run(&self, seed: u64) -> (RunRecord, Truth) {
         let mut record = self.plan(seed);
         let levels: Vec<f64> = record.cells.iter().map(|cell| self.level(cell)).collect();
@@ -146,6 +150,7 @@ impl Scenario {
             .collect();
         let mut common = CommonCourse::new(self, seed, cells);
         let mut chance = Random::new(trial_seed(seed, cells, u32::MAX, 1));
+        let mut within = Random::new(trial_seed(seed, cells, u32::MAX, 3));
         let mut disturbed = vec![0; cells];
         let mut now = Duration::from_secs(self.started);
         for block in 0..=self.trials {
@@ -173,6 +178,9 @@ impl Scenario {
                 marks.iter().for_each(|mark| mark.mark(&mut sample));
                 disturbed[at] += usize::from(block > 0 && !marks.is_empty());
                 now += Duration::from_nanos(sample.wall_ns);
+                let course = self.over_time.as_ref();
+                let series = course.map(|course| course.series(cell, &sample, &mut within));
+                record.series.extend(series);
                 record.samples.push(sample);
             }
         }
@@ -262,6 +270,10 @@ impl Scenario {
                 mb_s: *mb_s,
                 median_mb_s: steady.then_some(mb_s * shift),
                 changes,
+                within_trials: self
+                    .over_time
+                    .as_ref()
+                    .map_or(1.0, |own| own.ratio_in(cell)),
                 disturbed: *disturbed,
                 trials: self.trials as usize,
                 warming: warming as usize,
@@ -300,9 +312,11 @@ impl CommonCourse {
     }
 
     fn next_block(&mut self, block: u32) {
-        // Measured blocks are counted from 1; the warm-up is like the first.
-        let steps = f64::from(self.blocks.max(2) - 1);
-        let place = f64::from(block.max(1) - 1) / steps - 0.5;
+        // Measured blocks are counted from 1; the warm-up is like the first, and a single one is the middle.
+        let place = match self.blocks {
+            0 | 1 => 0.0,
+            blocks => f64::from(block.max(1) - 1) / f64::from(blocks - 1) - 0.5,
+        };
         self.block = self.common.block_sigma * self.random.normal() + self.common.trend * place;
     }
 

@@ -25,6 +25,8 @@ pub struct TrueCell {
     pub median_mb_s: Option<f64>,
     /// Where the level changes over the measured blocks.
     pub changes: Vec<TrueChange>,
+    /// Throughput in the last part of each trial over that in its first; 1 where it does not change.
+    pub within_trials: f64,
     /// Measured trials that were disturbed.
     pub disturbed: usize,
     /// Measured trials.

@@ -5,6 +5,7 @@ mod changepoints;
 mod curves;
 mod diagnostics;
 mod diagnostics_properties;
+mod intervals;
 mod lasting;
 mod modality;
 mod properties;

@@ -3,6 +3,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
+use iolab_stats::{ratio_of_medians_recovered, signed_rank};
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
 /// What `compare --by bs` says of a run with two sizes.
@@ -55,6 +56,7 @@ fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
     let shapes = [
         Noise::Lognormal { sigma: 0.08 },
         Noise::TwoGroups {
+            upper: 0.5,
             ratio: 1.2,
             sigma: 0.005,
         },
@@ -76,4 +78,64 @@ fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
             assert!(score.is_false_at_most(0.05), "{noise:?} {ratio} {score}");
         }
     }
+}
+
+/// The confidence of one comparison of a family of four.
+const CONFIDENCE: f64 = 1.0 - 0.05 / 4.0;
+
+const GROUPS: Noise = Noise::TwoGroups {
+    upper: 0.48,
+    ratio: 1.2,
+    sigma: 0.005,
+};
+
+fn values(record: &RunRecord, cell: usize) -> Vec<f64> {
+    let run = AnalysedRun::of(record.clone());
+    run.analysis().cells[cell].values.clone()
+}
+
+/// Whether the truth lies where an interval says that it does not.
+fn outcome(low: f64, high: f64, truth: f64) -> Outcome {
+    match low <= truth && truth <= high {
+        true => Outcome::True,
+        false => Outcome::False,
+    }
+}
+
+#[test]
+fn signed_ranks_within_blocks_hold_the_truth_between_two_groups_too() {
+    let scenario = two_sizes(GROUPS, 1.3);
+    let judge = |(record, truth): (RunRecord, Truth)| {
+        let (base, new) = (values(&record, 0), values(&record, 1));
+        let logs: Vec<f64> = base.iter().zip(&new).map(|(b, n)| (n / b).ln()).collect();
+        let interval = signed_rank(&logs, CONFIDENCE).and_then(|test| test.interval);
+        let interval = interval.expect("ten blocks");
+        outcome(interval.low, interval.high, truth.ratio(0, 1).ln())
+    };
+    let score = grade("signed ranks", 400, |seed| scenario.run(seed), judge);
+    assert_eq!(score.claimed, 400);
+    assert!(score.is_false_at_most(1.0 - CONFIDENCE), "{score}");
+}
+
+#[test]
+fn recovered_intervals_of_separate_runs_hold_the_truth_between_two_groups_too() {
+    let base = Scenario {
+        noise: GROUPS,
+        ..Scenario::of("read-size", &["bs=4k,1M"])
+    };
+    let new = Scenario {
+        effects: vec![(At::all(), 0.8)],
+        ..base.later()
+    };
+    let make = |seed| (base.run(2 * seed), new.run(2 * seed + 1));
+    let judge = |(base, new): ((RunRecord, Truth), (RunRecord, Truth))| {
+        Outcome::of_all((0..2).map(|cell| {
+            let (a, b) = (values(&base.0, cell), values(&new.0, cell));
+            let ratio = ratio_of_medians_recovered(&a, &b, CONFIDENCE);
+            let interval = ratio.and_then(|ratio| ratio.interval).expect("ten trials");
+            outcome(interval.low, interval.high, base.1.ratio_to(&new.1, cell))
+        }))
+    };
+    let score = grade("recovered", 200, make, judge);
+    assert!(score.is_false_at_most(2.0 * (1.0 - CONFIDENCE)), "{score}");
 }

@@ -1,11 +1,11 @@
 //! What a scenario asks for is in the record.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::timeline::over_run;
+use iolab_analysis::timeline::{over_run, within_trials};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_stats::median;
 use iolab_synthetic::{
-    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Scenario, WarmUp,
+    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, OverTime, Scenario, WarmUp,
 };
 
 /// The throughput of all measured trials of a cell, MB/s, in the order of time.
@@ -195,6 +195,37 @@ fn levels_change_where_the_truth_says() {
         found.iter().any(|shift| near(shift.factor, 0.3)),
         "{found:?}"
     );
+}
+
+#[test]
+fn the_course_of_trials_changes_where_the_truth_says() {
+    let scenario = Scenario {
+        over_time: Some(OverTime {
+            sigma: 0.03,
+            at: At::levels("bs=1M"),
+            after: 0.4,
+            ratio: 0.25,
+        }),
+        ..Scenario::of("write-size", &["bs=64k,1M", "time=20s", "bytes=none"])
+    };
+    let (record, truth) = scenario.run(8);
+    assert_eq!(
+        truth
+            .cells
+            .iter()
+            .map(|c| c.within_trials)
+            .collect::<Vec<_>>(),
+        [1.0, 0.25]
+    );
+    for (sample, own) in record.samples.iter().zip(&record.series) {
+        assert_eq!(own.series.total(), sample.operations.moved());
+    }
+    let [shift] = &within_trials(&record)[..] else {
+        panic!("one cell");
+    };
+    assert_eq!(shift.cell, 1);
+    assert!((shift.factor() / 0.25).ln().abs() < 0.1, "{shift:?}");
+    assert!((shift.after_ns as f64 / 8e9).ln().abs() < 0.1, "{shift:?}");
 }
 
 #[test]

@@ -1,0 +1,306 @@
+//! How often intervals of a ratio hold what is true, all of a family at once, and how wide they are: for two cells measured in
+//! the same blocks, and for separate runs. Prints the tables of docs/METHODS.md, "Which interval for a ratio".
+//!
+//! `cargo run --release -p iolab-synthetic --example intervals [SAMPLES]`
+
+#![allow(clippy::print_stdout, reason = "it prints tables")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use iolab_stats::{
+    Interval, mean_interval, median, median_interval, median_interval_interpolated,
+    ratio_of_medians, ratio_of_medians_recovered, signed_rank, trimmed_test_dependent, welch,
+};
+use iolab_synthetic::Noise;
+
+/// Comparisons that are claimed together; each interval has the level 0.05 over their number.
+const FAMILIES: [usize; 4] = [1, 4, 12, 40];
+/// Trials of each of the two samples.
+const TRIALS: [usize; 10] = [5, 6, 8, 9, 10, 11, 12, 15, 20, 30];
+/// Samples of which the width is measured.
+const MEASURED: usize = 2000;
+
+struct Method {
+    name: &'static str,
+    /// From the logarithms of both samples, at a confidence.
+    interval: fn(&[f64], &[f64], f64) -> Option<Interval>,
+}
+
+/// Within blocks, then separate runs; widths are over the first of each.
+const METHODS: [[Method; 5]; 2] = [
+    [
+        Method {
+            name: "blocks: t",
+            interval: |a, b, c| mean_interval(&differences(a, b), c),
+        },
+        Method {
+            name: "blocks: t, a fifth trimmed",
+            interval: |a, b, c| Some(trimmed_test_dependent(&differences(a, b), c)?.interval),
+        },
+        Method {
+            name: "blocks: signed ranks",
+            interval: |a, b, c| signed_rank(&differences(a, b), c)?.interval,
+        },
+        Method {
+            name: "blocks: median, exact",
+            interval: |a, b, c| median_interval(&differences(a, b), c),
+        },
+        Method {
+            name: "blocks: median, interpolated",
+            interval: |a, b, c| median_interval_interpolated(&differences(a, b), c),
+        },
+    ],
+    [
+        Method {
+            name: "separate: MOVER, exact",
+            interval: |a, b, c| {
+                logs(ratio_of_medians_recovered(&ratios(a), &ratios(b), c)?.interval)
+            },
+        },
+        Method {
+            name: "separate: MOVER, interpolated",
+            interval: interpolated,
+        },
+        Method {
+            name: "separate: Price and Bonett",
+            interval: |a, b, c| logs(ratio_of_medians(&ratios(a), &ratios(b), c)?.interval),
+        },
+        Method {
+            name: "separate: Welch on logarithms",
+            interval: |a, b, c| Some(welch(a, b, c)?.interval),
+        },
+        Method {
+            name: "separate: ends of the exact ones",
+            interval: |a, b, c| {
+                let (one, two) = median_interval(a, c).zip(median_interval(b, c))?;
+                between(two.low - one.high, two.high - one.low)
+            },
+        },
+    ],
+];
+
+fn between(low: f64, high: f64) -> Option<Interval> {
+    Some(Interval {
+        low,
+        high,
+        confidence: f64::NAN,
+        ranks: None,
+    })
+}
+
+fn logs(interval: Option<Interval>) -> Option<Interval> {
+    between(interval?.low.ln(), interval?.high.ln())
+}
+
+fn ratios(logs: &[f64]) -> Vec<f64> {
+    logs.iter().map(|x| x.exp()).collect()
+}
+
+fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| b - a).collect()
+}
+
+/// As `ratio_of_medians_recovered`, from interpolated intervals.
+fn interpolated(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
+    let of = |x: &[f64]| Some((median(x)?, median_interval_interpolated(x, confidence)?));
+    let ((m1, one), (m2, two)) = (of(a)?, of(b)?);
+    let down = (m2 - two.low).hypot(one.high - m1);
+    let up = (two.high - m2).hypot(m1 - one.low);
+    between(m2 - m1 - down, m2 - m1 + up)
+}
+
+/// The scatter of both samples.
+struct Shape {
+    name: &'static str,
+    base: Noise,
+    new: Noise,
+}
+
+const NARROW: Noise = Noise::Lognormal { sigma: 0.05 };
+const STALLS: Noise = Noise::Stalls {
+    share: 0.1,
+    ratio: 0.4,
+    sigma: 0.05,
+};
+
+/// Two groups a fifth apart, of which the upper has this share.
+const fn groups(upper: f64) -> Noise {
+    Noise::TwoGroups {
+        upper,
+        ratio: 1.2,
+        sigma: 0.005,
+    }
+}
+
+const fn alike(name: &'static str, noise: Noise) -> Shape {
+    Shape {
+        name,
+        base: noise,
+        new: noise,
+    }
+}
+
+/// Shapes that both samples have, their spreads apart.
+const SHARED: [Shape; 7] = [
+    alike("normal", Noise::Normal { cv: 0.1 }),
+    alike("lognormal", Noise::Lognormal { sigma: 0.5 }),
+    Shape {
+        name: "unequal spread",
+        base: Noise::Lognormal { sigma: 0.1 },
+        new: Noise::Lognormal { sigma: 0.5 },
+    },
+    alike("exponential", Noise::Exponential),
+    alike("two groups", groups(0.5)),
+    alike("two groups, 48:52", groups(0.48)),
+    alike("stalls", STALLS),
+];
+
+/// Shapes that one sample has and the other has not.
+const ONE_SIDED: [Shape; 3] = [
+    Shape {
+        name: "two groups in one",
+        base: NARROW,
+        new: groups(0.5),
+    },
+    Shape {
+        name: "two groups, 48:52, in one",
+        base: NARROW,
+        new: groups(0.48),
+    },
+    Shape {
+        name: "stalls in one",
+        base: NARROW,
+        new: STALLS,
+    },
+];
+
+/// One method at one shape and number of trials, by family.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    missed: [usize; FAMILIES.len()],
+    /// The median; infinite where most samples have no interval.
+    width: [f64; FAMILIES.len()],
+}
+
+fn simulate(shape: &Shape, n: usize, samples: usize) -> [[Found; 5]; 2] {
+    let seed = n as u64 * 2;
+    let (mut base, mut new) = (shape.base.draws(seed), shape.new.draws(seed + 1));
+    let mut found = [[Found::default(); 5]; 2];
+    let mut widths: Vec<Vec<f64>> = vec![Vec::new(); 2 * 5 * FAMILIES.len()];
+    for sample in 0..samples {
+        let a: Vec<f64> = (0..n).map(|_| base.next_log()).collect();
+        let b: Vec<f64> = (0..n).map(|_| new.next_log()).collect();
+        for (place, method) in METHODS.iter().flatten().enumerate() {
+            for (family, size) in FAMILIES.iter().enumerate() {
+                let interval = (method.interval)(&a, &b, 1.0 - 0.05 / *size as f64);
+                if sample < MEASURED {
+                    let width = interval.map_or(f64::INFINITY, |i| i.high - i.low);
+                    widths[place * FAMILIES.len() + family].push(width);
+                }
+                let holds = interval.is_none_or(|i| i.low <= 0.0 && 0.0 <= i.high);
+                if !holds {
+                    found[place / 5][place % 5].missed[family] += 1;
+                } else if sample >= MEASURED {
+                    // The wider intervals of larger families hold it too.
+                    break;
+                }
+            }
+        }
+    }
+    for (place, own) in widths.iter_mut().enumerate() {
+        own.sort_unstable_by(f64::total_cmp);
+        let (method, family) = (place / FAMILIES.len(), place % FAMILIES.len());
+        found[method / 5][method % 5].width[family] = own[own.len() / 2];
+    }
+    found
+}
+
+fn main() {
+    let samples = std::env::args().nth(1);
+    let samples: usize = samples.map_or(100_000, |n| n.parse().expect("a number of samples"));
+    let shapes: Vec<&Shape> = SHARED.iter().chain(&ONE_SIDED).collect();
+    let jobs = shapes.len() * TRIALS.len();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut own = Vec::new();
+        loop {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            if job >= jobs {
+                return own;
+            }
+            let (shape, n) = (shapes[job / TRIALS.len()], TRIALS[job % TRIALS.len()]);
+            own.push((job, simulate(shape, n, samples)));
+        }
+    };
+    let mut all: Vec<_> = std::thread::scope(|scope| {
+        let workers = [scope.spawn(work), scope.spawn(work)];
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("no panic"))
+            .collect()
+    });
+    all.sort_by_key(|(job, _)| *job);
+    let of = |shape: usize, n: usize| &all[shape * TRIALS.len() + n].1;
+
+    for (family, size) in FAMILIES.iter().enumerate() {
+        println!("\nFamily of {size}:\n");
+        let trials: Vec<String> = TRIALS.iter().map(usize::to_string).collect();
+        println!(
+            "| | {} |\n|---|{}",
+            trials.join(" | "),
+            "---|".repeat(TRIALS.len())
+        );
+        for (place, method) in METHODS.iter().flatten().enumerate() {
+            let row = (0..TRIALS.len()).map(|n| {
+                let found = |shape: usize| of(shape, n)[place / 5][place % 5];
+                if found(0).width[family].is_infinite() {
+                    return "none".to_owned();
+                }
+                // Independent of each other: the chance that all of a family hold.
+                let least = |shapes: std::ops::Range<usize>| {
+                    let missed = shapes.map(|shape| found(shape).missed[family]).max();
+                    let share = 1.0 - missed.unwrap_or(0) as f64 / samples as f64;
+                    100.0 * share.powi(*size as i32)
+                };
+                let shared = least(0..SHARED.len());
+                let one_sided = least(SHARED.len()..shapes.len());
+                format!("{shared:.1} / {one_sided:.1}")
+            });
+            println!(
+                "| {} | {} |",
+                method.name,
+                row.collect::<Vec<_>>().join(" | ")
+            );
+        }
+    }
+
+    let family = 2;
+    println!(
+        "\nWidths at 10 / 20 trials, over t and over MOVER, family of {}:\n",
+        FAMILIES[family]
+    );
+    let names: Vec<&str> = shapes.iter().map(|shape| shape.name).collect();
+    println!(
+        "| | {} |\n|---|{}",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
+    for (place, method) in METHODS.iter().flatten().enumerate() {
+        let row = (0..shapes.len()).map(|shape| {
+            let ratio = |trials: usize| {
+                let n = TRIALS
+                    .iter()
+                    .position(|n| *n == trials)
+                    .expect("among them");
+                let width = |place: usize| of(shape, n)[place / 5][place % 5].width[family];
+                width(place) / width(place / 5 * 5)
+            };
+            format!("{:.2} / {:.2}", ratio(10), ratio(20))
+        });
+        println!(
+            "| {} | {} |",
+            method.name,
+            row.collect::<Vec<_>>().join(" | ")
+        );
+    }
+}
