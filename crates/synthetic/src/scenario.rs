@@ -192,7 +192,8 @@ impl Scenario {
 
     /// The record before the first trial.
     fn plan(&self, seed: u64) -> RunRecord {
-        let plan = Plan::of_new_run(self.experiment.clone(), &OneProcess).expect("a plan with cells");
+        let plan =
+            Plan::of_new_run(self.experiment.clone(), &OneProcess).expect("a plan with cells");
         let experiment = plan.experiment();
         let mut record = record(&experiment.name, &[]);
         record.run.seed = seed;

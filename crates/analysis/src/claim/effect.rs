@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_record::ServedBy;
-use iolab_stats::{mean, mean_interval, median, welch};
+use iolab_stats::{mean, mean_interval, median, median_interval, signed_rank};
 use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
@@ -13,6 +13,8 @@ use crate::imbalance::Disturber;
 pub const MARGIN: f64 = 0.05;
 /// Share of runs in which a kind of claim may be false.
 const ALPHA: f64 = 0.05;
+/// How far beyond the least and the greatest of a few values their interval reaches, as a share of their range.
+const BEYOND_FEW: f64 = 0.2;
 /// A worker that is preempted waits for about one time slice of the others (`base_slice_ns` of the kernel's scheduler).
 const SLICE_S: f64 = 3e-3;
 
@@ -108,17 +110,31 @@ pub(super) fn within_run(
     if logs.len() < TRIALS_MIN {
         return across_runs(base, other, confidence);
     }
-    // Too few blocks for ranks: a t interval that holds the ratio of every block, too, so that one odd block decides nothing.
-    let test = mean_interval(&logs, confidence)?;
-    let (low, high) = hull((test.low, test.high), logs.iter().copied());
+    let ranks = signed_rank(&logs, confidence)?;
+    let ((low, high), ratio) = match ranks.interval {
+        Some(interval) => ((interval.low, interval.high), ranks.centre),
+        None => (few(&logs, confidence)?, mean(&logs)?),
+    };
     Some(Estimate {
-        ratio: mean(&logs)?.exp(),
+        ratio: ratio.exp(),
         interval: Some((low.exp(), high.exp())),
         blocks: Some(logs.len()),
     })
 }
 
-/// The same for two cells that share no blocks.
+/// The interval of values that are too few for ranks at this confidence: the t interval, widened to a fifth of their range beyond
+/// all of them, so that no odd value decides.
+fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let test = mean_interval(logs, confidence)?;
+    let (least, greatest) = ends(logs);
+    let beyond = BEYOND_FEW * (greatest - least);
+    Some((
+        test.low.min(least - beyond),
+        test.high.max(greatest + beyond),
+    ))
+}
+
+/// The same for two cells that share no blocks: from the ends of the intervals of both medians.
 pub(super) fn across_runs(
     base: &CellAnalysis,
     other: &CellAnalysis,
@@ -130,27 +146,26 @@ pub(super) fn across_runs(
     };
     let (base, other) = (logs(base), logs(other));
     let ratio = median(&other)? - median(&base)?;
-    let interval = (base.len().min(other.len()) >= TRIALS_MIN)
-        .then(|| welch(&base, &other, confidence))
-        .flatten()
-        .map(|test| {
-            let ends =
-                |logs: &[f64]| hull((f64::INFINITY, f64::NEG_INFINITY), logs.iter().copied());
-            let ((base_low, base_high), (low, high)) = (ends(&base), ends(&other));
-            let ratios = [low - base_high, high - base_low];
-            hull((test.interval.low, test.interval.high), ratios.into_iter())
-        });
+    let of = |logs: &[f64]| match median_interval(logs, confidence) {
+        Some(interval) => Some((interval.low, interval.high)),
+        None if logs.len() >= TRIALS_MIN => few(logs, confidence),
+        None => None,
+    };
+    let interval = of(&base).zip(of(&other));
     Some(Estimate {
         ratio: ratio.exp(),
-        interval: interval.map(|(low, high)| (low.exp(), high.exp())),
+        interval: interval.map(|((base_low, base_high), (low, high))| {
+            ((low - base_high).exp(), (high - base_low).exp())
+        }),
         blocks: None,
     })
 }
 
-/// The least interval that holds another one and all of these values.
-fn hull((low, high): (f64, f64), values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((low, high), |(low, high), value| {
-        (low.min(value), high.max(value))
+/// The least and the greatest of some values.
+fn ends(values: &[f64]) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    values.iter().fold(none, |(low, high), value| {
+        (low.min(*value), high.max(*value))
     })
 }
 

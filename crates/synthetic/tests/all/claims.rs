@@ -7,7 +7,8 @@ use std::fmt;
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{
-    Best, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Standing, claims,
+    Best, CellId, Claim, Comparison, Contrast, Difference, Effect, MARGIN, Standing, claims,
+    headlines,
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{
@@ -49,6 +50,7 @@ fn shapes() -> Vec<(&'static str, Noise)> {
         (
             "two groups 1.2",
             Noise::TwoGroups {
+                upper: 0.5,
                 ratio: 1.2,
                 sigma: 0.005,
             },
@@ -73,7 +75,7 @@ fn drifting() -> Common {
     }
 }
 
-fn place(id: iolab_analysis::claim::CellId, truth: &Truth) -> usize {
+fn place(id: CellId, truth: &Truth) -> usize {
     let cells = truth.cells.iter();
     let mut places = cells.map(|cell| cell.cell.id);
     places.position(|cell| cell == id.cell).expect("a cell")
@@ -82,7 +84,12 @@ fn place(id: iolab_analysis::claim::CellId, truth: &Truth) -> usize {
 /// Whether an effect is true, where it is claimed.
 fn of_effect(effect: &Effect, truth: &Truth) -> Outcome {
     let ratio = truth.ratio(place(effect.base, truth), place(effect.other, truth));
-    outcome(match effect.difference {
+    judged(effect.difference, ratio)
+}
+
+/// Whether a difference is true where the true ratio is this.
+fn judged(difference: Difference, ratio: f64) -> Outcome {
+    outcome(match difference {
         Difference::Higher => ratio > 1.0,
         Difference::Lower => ratio < 1.0,
         Difference::Equivalent => {
@@ -151,7 +158,7 @@ fn hold(
     score
 }
 
-const TRIALS: [u32; 3] = [6, 9, 20];
+const TRIALS: [u32; 2] = [6, 16];
 
 #[test]
 fn comparisons_without_a_difference_are_rarely_false() {
@@ -161,7 +168,10 @@ fn comparisons_without_a_difference_are_rarely_false() {
                 noise,
                 common: drifting(),
                 trials,
-                ..Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"])
+                ..Scenario::of(
+                    "disk-grid",
+                    &["workload=RS,RR", "bs=4k,64k", "threads=1,2,8"],
+                )
             };
             let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
             hold("scaling, none", &grid, name, |run| compared(run, is));
@@ -179,7 +189,7 @@ fn large_differences_of_either_sign_are_said() {
                 effects: vec![(At::levels("threads=8"), ratio)],
                 common: drifting(),
                 trials,
-                ..Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"])
+                ..Scenario::of("disk-grid", &["workload=RS", "bs=4k,64k", "threads=1,2,8"])
             };
             let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });
             let name = format!("lognormal 3 %, ratio {ratio}");
@@ -193,6 +203,7 @@ fn large_differences_of_either_sign_are_said() {
 fn two_groups_without_a_difference_are_no_cost_of_a_policy() {
     let log = Scenario {
         noise: Noise::TwoGroups {
+            upper: 0.5,
             ratio: 1.5,
             sigma: 0.005,
         },
@@ -234,7 +245,7 @@ fn the_best_size_is_never_ruled_out_and_what_is_near_is() {
                     noise,
                     common: drifting(),
                     trials,
-                    ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M,4M"])
+                    ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M"])
                 };
                 hold("best size", &sizes, &format!("{name}, {shape}"), bests);
             }
@@ -262,5 +273,107 @@ fn what_only_a_disturbance_makes_is_not_claimed() {
             &format!("{by:?}"),
             |run| compared(run, is),
         );
+    }
+}
+
+/// The experiments of a study, each a run of its own on one target.
+fn study(noise: Noise, seed: u64) -> (Vec<RunRecord>, Vec<Truth>) {
+    let runs = ["read-size", "read-random", "write-size", "write-random"];
+    let of = |(place, name): (usize, &&str)| {
+        let one = Scenario {
+            curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
+            noise,
+            common: drifting(),
+            trials: 8,
+            ..Scenario::of(name, &["bs=4k,64k,1M,4M"])
+        };
+        one.run(seed * 10 + place as u64)
+    };
+    runs.iter().enumerate().map(of).unzip()
+}
+
+#[test]
+fn a_study_rarely_begins_with_anything_false() {
+    for (name, noise) in shapes() {
+        let made = |seed| study(noise, seed);
+        let any = |(records, truths): (Vec<RunRecord>, Vec<Truth>)| {
+            let analyses: Vec<_> = records.iter().map(analyse).collect();
+            let analyses: Vec<_> = analyses.iter().collect();
+            let all = claims(&analyses);
+            let level = |id: CellId| truths[id.run].cells[place(id, &truths[id.run])].mb_s;
+            Outcome::of_all(headlines(&all).into_iter().map(|claim| match claim {
+                Claim::Comparison(comparison) => {
+                    Outcome::of_all(comparison.effects.iter().map(|effect| {
+                        judged(effect.difference, level(effect.other) / level(effect.base))
+                    }))
+                }
+                Claim::Best(curves) => Outcome::of_all(curves.iter().map(|best| {
+                    let run = best.candidates[0].cell.run;
+                    of_best(best, &truths[run])
+                })),
+                Claim::LongTail(_) => Outcome::NotClaimed,
+            }))
+        };
+        let kind = Kind {
+            claim: "study, any headline",
+            scenario: format!("{name}, n = 8"),
+        };
+        let score = grade(kind, runs(), made, any);
+        println!("{score}");
+        assert!(score.is_false_at_most(2.0 * FALSE_MAX), "{score}");
+    }
+}
+
+/// What a run claims, without what depends on how it is written down.
+fn said(record: &RunRecord) -> Vec<String> {
+    let analysis = analyse(record);
+    let mut all: Vec<String> = claims(&[&analysis])
+        .iter()
+        .flat_map(|claim| match claim {
+            Claim::Comparison(comparison) => {
+                let effects = comparison.effects.iter();
+                effects
+                    .map(|one| {
+                        let ratio = one.estimate.ratio;
+                        format!(
+                            "{:?} {:?} {:?} {ratio:.6}",
+                            one.held, one.levels, one.difference
+                        )
+                    })
+                    .collect()
+            }
+            Claim::Best(curves) => {
+                let all = curves.iter().flat_map(|best| &best.candidates);
+                all.map(|one| format!("{} {:?}", one.bs, one.standing))
+                    .collect()
+            }
+            Claim::LongTail(_) => Vec::new(),
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn the_order_of_cells_and_the_unit_of_time_change_no_claim() {
+    for seed in 1..=20 {
+        let grid = Scenario {
+            effects: vec![(At::levels("threads=8"), 1.3)],
+            noise: Noise::Lognormal { sigma: 0.1 },
+            ..Scenario::of("disk-grid", &["workload=RS", "bs=4k,64k", "threads=1,2,8"])
+        };
+        let (record, _) = grid.run(seed);
+        let own = said(&record);
+        let mut reversed = record.clone();
+        reversed.cells.reverse();
+        assert_eq!(said(&reversed), own, "seed {seed}");
+        let mut slow = record.clone();
+        for sample in &mut slow.samples {
+            sample.elapsed_ns *= 16;
+        }
+        assert_eq!(said(&slow), own, "seed {seed}");
+        let mut renamed = record;
+        "another".clone_into(&mut renamed.experiment.name);
+        assert_eq!(said(&renamed), own, "seed {seed}");
     }
 }
