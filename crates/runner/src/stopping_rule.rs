@@ -124,13 +124,19 @@ impl Repetition {
 
     /// Whether the cell's median is known well enough: half the width of its exact 95 % interval over the median is
     /// within the goal, with its last trial and without it. Ending at the first interval that is narrow enough would
-    /// pick the intervals that are narrow by chance, and fewer than 93 % of them would hold the median.
+    /// pick the intervals that are narrow by chance, and fewer than 93 % of them would hold the median. Values with a gap may be two
+    /// groups, of which an interval may lie within one by chance: they are held to the 99 % interval.
     pub(super) fn is_precise(&self, cell: usize) -> bool {
         let Some(values) = &self.values[cell] else {
             return true;
         };
         let narrow = |values: &[f64]| {
-            let interval = iolab_stats::median_interval(values, 0.95);
+            let confidence = if iolab_stats::has_gap(values) {
+                0.99
+            } else {
+                0.95
+            };
+            let interval = iolab_stats::median_interval(values, confidence);
             let median = iolab_stats::median(values);
             median
                 .zip(interval)

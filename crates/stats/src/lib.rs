@@ -50,7 +50,7 @@ pub use interval::{
 };
 pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
-pub use modality::{Modality, two_modes};
+pub use modality::{Modality, has_gap, two_modes};
 pub use multiple_tests::{holm, holm_weighted};
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};

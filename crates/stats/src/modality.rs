@@ -166,6 +166,16 @@ fn moments<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<Moments> {
     all
 }
 
+/// Whether the widest gap between neighbouring values, in ascending order, is more than half of their range: they may be of two groups,
+/// however few they are. Never for a single value or equal ones.
+pub fn has_gap(data: &[f64]) -> bool {
+    let Some(x) = sorted(data) else {
+        return false;
+    };
+    let gaps = x.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.fold(0.0, f64::max) > (x[x.len() - 1] - x[0]) / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,9 @@
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
-use iolab_stats::{Interval, median, median_interval, median_interval_interpolated, two_modes};
+use iolab_stats::{
+    Interval, has_gap, median, median_interval, median_interval_interpolated, two_modes,
+};
 use iolab_synthetic::Noise;
 
 /// Half of the interval over the median at which a cell is precise.
@@ -45,14 +47,6 @@ fn unflagged(x: &[f64]) -> Option<Interval> {
         Some(_) => exact(x),
         None => interpolated(x),
     }
-}
-
-/// Whether the widest gap between neighbouring values is more than half of their range: they may be of two groups.
-fn has_gap(x: &[f64]) -> bool {
-    let mut sorted = x.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let gaps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
-    gaps.fold(0.0, f64::max) > (sorted[sorted.len() - 1] - sorted[0]) / 2.0
 }
 
 fn exact_with_a_gap(x: &[f64], otherwise: fn(&[f64]) -> Option<Interval>) -> Option<Interval> {

@@ -72,6 +72,11 @@ pub enum Doubt {
     Suspended,
     /// A side was not served by what it asks for.
     ServedBy(ServedBy),
+    /// The trials of one side alone form two groups, whose medians have this ratio: its median describes neither.
+    TwoGroups {
+        /// Upper over lower group.
+        ratio: f64,
+    },
 }
 
 /// Two cells that differ in what is asked about, and in nothing else.
@@ -238,6 +243,11 @@ fn turning(
     };
     let mut doubts: Vec<Doubt> = Vec::new();
     doubts.extend(foreign(base, other));
+    doubts.extend(
+        two_groups(base, other)
+            .into_iter()
+            .filter(|doubt| doubt.explains() >= size),
+    );
     for side in worse {
         let all = disturbances(side).into_iter();
         doubts.extend(all.filter(|doubt| doubt.explains() >= size));
@@ -262,6 +272,14 @@ fn foreign(base: &CellAnalysis, other: &CellAnalysis) -> Vec<Doubt> {
     not_as_asked
         .chain(slept.then_some(Doubt::Suspended))
         .collect()
+}
+
+/// Two groups of trials on one side alone.
+fn two_groups(base: &CellAnalysis, other: &CellAnalysis) -> Option<Doubt> {
+    let (base, other) = (base.series_tests.modes, other.series_tests.modes);
+    let one_side = base.xor(other)?;
+    let ratio = one_side.high_median / one_side.low_median;
+    ratio.is_finite().then_some(Doubt::TwoGroups { ratio })
 }
 
 /// What others did during the trials of a cell, where it is more than nothing.
@@ -296,6 +314,7 @@ impl Doubt {
             Self::Disturbed { value, .. } => of_share(value),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
             Self::Suspended | Self::ServedBy(_) => f64::INFINITY,
+            Self::TwoGroups { ratio } => ratio,
         }
     }
 }

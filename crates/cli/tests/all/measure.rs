@@ -18,7 +18,8 @@ fn run_measures_and_reports() {
         "served by",
         "4KiB",
         "64KiB",
-        "Highest throughput",
+        "read-size on ",
+        "which I/O size throughput is highest",
     ] {
         assert!(
             done.stdout.contains(part),
@@ -170,8 +171,8 @@ fn study_in_full_prints_every_run() {
     for part in [
         "All together",
         "Run files:",
-        "Highest throughput",
-        "Random against sequential read",
+        "read-size on ",
+        "read-random on ",
     ] {
         assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// What looks at run files: none of it may reach what does I/O.
-const READERS: [&str; 4] = ["analysis", "figure", "findings", "report"];
+const READERS: [&str; 3] = ["analysis", "figure", "report"];
 /// What does I/O or starts programs.
 const DOERS: [&str; 7] = [
     "doctor", "engine", "host", "peers", "runner", "serve", "storage",

@@ -321,6 +321,10 @@ fn doubt(doubt: &Doubt) -> String {
             "the source of the bytes of one side is unknown".to_owned()
         }
         Doubt::ServedBy(other) => format!("one side was served by: {other}"),
+        Doubt::TwoGroups { ratio } => format!(
+            "the trials of one side form two groups, {} times apart",
+            significant(*ratio)
+        ),
     }
 }
 
