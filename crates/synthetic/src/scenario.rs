@@ -74,6 +74,10 @@ pub struct Scenario {
     pub effects: Vec<(At, f64)>,
     /// How the trials of a cell scatter by themselves.
     pub noise: Noise,
+    /// How those of some cells do instead; the last that concerns a cell counts.
+    pub noises: Vec<(At, Noise)>,
+    /// Factors on the 99th percentile of the latency over its median, which is 3 otherwise and scatters by 5 %.
+    pub tails: Vec<(At, f64)>,
     /// What varies for all of them.
     pub common: Common,
     /// What the first trials differ by.
@@ -109,6 +113,8 @@ impl Scenario {
             curves: Vec::new(),
             effects: Vec::new(),
             noise: Noise::Lognormal { sigma: 0.03 },
+            noises: Vec::new(),
+            tails: Vec::new(),
             common: Common::default(),
             warm_up: WarmUp {
                 blocks: 1,
@@ -146,8 +152,12 @@ impl Scenario {
         let levels: Vec<f64> = record.cells.iter().map(|cell| self.level(cell)).collect();
         let cells = levels.len();
         let mut draws: Vec<_> = (0..cells)
-            .map(|cell| self.noise.draws(trial_seed(seed, cell, u32::MAX, 0)))
+            .map(|cell| {
+                let noise = self.noise_of(&record.cells[cell]);
+                noise.draws(trial_seed(seed, cell, u32::MAX, 0))
+            })
             .collect();
+        let mut tails = Random::new(trial_seed(seed, cells, u32::MAX, 4));
         let mut common = CommonCourse::new(self, seed, cells);
         let mut chance = Random::new(trial_seed(seed, cells, u32::MAX, 1));
         let mut within = Random::new(trial_seed(seed, cells, u32::MAX, 3));
@@ -175,6 +185,8 @@ impl Scenario {
                     seed: trial_seed(seed, at, block, 0),
                     ..trial(cell, requests(cell.trial(), log.exp()), log.exp())
                 };
+                let tail = self.tail(cell) * (TAIL_SIGMA * tails.normal()).exp();
+                stretch(&mut sample, tail);
                 marks.iter().for_each(|mark| mark.mark(&mut sample));
                 disturbed[at] += usize::from(block > 0 && !marks.is_empty());
                 now += Duration::from_nanos(sample.wall_ns);
@@ -235,6 +247,17 @@ impl Scenario {
             * effects.map(|(_, ratio)| ratio).product::<f64>()
     }
 
+    fn noise_of(&self, cell: &Cell) -> Noise {
+        let own = self.noises.iter().rfind(|(at, _)| at.holds(cell));
+        own.map_or(self.noise, |(_, noise)| *noise)
+    }
+
+    /// The true 99th percentile of a cell's latency over its median.
+    fn tail(&self, cell: &Cell) -> f64 {
+        let own = self.tails.iter().filter(|(at, _)| at.holds(cell));
+        TAIL * own.map(|(_, factor)| factor).product::<f64>()
+    }
+
     /// The factor of what happens to a cell for certain in a block.
     fn course(&self, cell: &Cell, block: u32) -> f64 {
         let warm_up = match block < self.warm_up.blocks {
@@ -252,7 +275,6 @@ impl Scenario {
     }
 
     fn truth(&self, record: &RunRecord, levels: &[f64], disturbed: &[usize]) -> Truth {
-        let shift = self.noise.log_median_with(self.common.sigma()).exp();
         let cells = record.cells.iter().zip(levels).zip(disturbed);
         let warming = (self.warm_up.blocks.max(1) - 1).min(self.trials);
         let cells = cells.map(|((cell, mb_s), disturbed)| {
@@ -265,11 +287,12 @@ impl Scenario {
                     ratio: change.ratio,
                 })
                 .collect();
-            let steady = changes.is_empty() && *disturbed == 0 && warming == 0;
             TrueCell {
                 cell: cell.clone(),
                 mb_s: *mb_s,
-                median_mb_s: steady.then_some(mb_s * shift),
+                noise: self.noise_of(cell),
+                common_sigma: self.common.sigma(),
+                p99_over_p50: self.tail(cell),
                 changes,
                 within_trials: self
                     .over_time
@@ -282,7 +305,24 @@ impl Scenario {
         });
         Truth {
             cells: cells.collect(),
-            noise: self.noise,
+        }
+    }
+}
+
+/// The 99th percentile of latency over the median, where nothing else is asked for.
+const TAIL: f64 = 3.0;
+/// Standard deviation of its logarithm from trial to trial.
+const TAIL_SIGMA: f64 = 0.05;
+
+/// Gives the latencies of a trial this 99th percentile over the median, and the higher ones above it.
+fn stretch(sample: &mut Sample, tail: f64) {
+    for done in sample.operations.as_mut().into_values() {
+        if let Some(latency) = &mut done.latency {
+            let times = |factor: f64| (latency.p50_ns as f64 * factor) as u64;
+            latency.p90_ns = times(tail.sqrt());
+            latency.p99_ns = times(tail);
+            latency.p999_ns = times(tail * 1.5);
+            latency.max_ns = times(tail * 2.0);
         }
     }
 }

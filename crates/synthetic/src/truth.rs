@@ -1,6 +1,7 @@
 //! What is true of a run that was made up.
 
 use iolab_record::Cell;
+use iolab_workload::response::Response;
 
 use crate::noise::Noise;
 
@@ -9,8 +10,6 @@ use crate::noise::Noise;
 pub struct Truth {
     /// Each cell.
     pub cells: Vec<TrueCell>,
-    /// The shape of the scatter that each cell has of its own.
-    pub noise: Noise,
 }
 
 /// What is true of one cell.
@@ -20,9 +19,12 @@ pub struct TrueCell {
     pub cell: Cell,
     /// Median of the throughput of undisturbed trials before any change, MB/s: the truth that ratios are of.
     pub mb_s: f64,
-    /// Median of the throughput over all that varies in this run at random (its own scatter, blocks, wandering), MB/s; `None`
-    /// where the level changes in the course of the run, or a disturbance concerns some trials.
-    pub median_mb_s: Option<f64>,
+    /// How its trials scatter by themselves.
+    pub noise: Noise,
+    /// Standard deviation of the logarithm of what varies for all cells at random: blocks, wandering.
+    pub common_sigma: f64,
+    /// The 99th percentile of latency over its median.
+    pub p99_over_p50: f64,
     /// Where the level changes over the measured blocks.
     pub changes: Vec<TrueChange>,
     /// Throughput in the last part of each trial over that in its first; 1 where it does not change.
@@ -42,6 +44,32 @@ pub struct TrueChange {
     pub block: u32,
     /// Throughput after it over throughput before it.
     pub ratio: f64,
+}
+
+impl TrueCell {
+    /// Median of the throughput over all that varies in this run at random (its own scatter, blocks, wandering), MB/s; `None`
+    /// where the level changes in the course of the run, or a disturbance or a warm-up concerns some trials.
+    pub fn median_mb_s(&self) -> Option<f64> {
+        let is_steady = self.changes.is_empty() && self.disturbed == 0 && self.warming == 0;
+        is_steady.then(|| self.mb_s * self.noise.log_median_with(self.common_sigma).exp())
+    }
+
+    /// What `mb_s` is in the unit of a response; `None` for those that follow from other things too.
+    pub fn value(&self, response: Response) -> Option<f64> {
+        let trial = self.cell.trial();
+        let iops = self.mb_s * 1e6 / trial.bs as f64;
+        // Little's law, in the closed loop.
+        let p50_ns = trial.in_flight() as f64 * 1e9 / iops;
+        match response {
+            Response::Throughput => Some(self.mb_s),
+            Response::Iops => Some(iops),
+            Response::Latency => Some(p50_ns),
+            Response::P99 => Some(p50_ns * self.p99_over_p50),
+            Response::Elapsed | Response::P90 | Response::P999 | Response::Max | Response::Cpu => {
+                None
+            }
+        }
+    }
 }
 
 impl Truth {

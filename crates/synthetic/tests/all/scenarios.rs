@@ -3,10 +3,11 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::timeline::{over_run, within_trials};
 use iolab_record::{RunRecord, ServedBy};
-use iolab_stats::median;
+use iolab_stats::{median, two_modes};
 use iolab_synthetic::{
     At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, OverTime, Scenario, WarmUp,
 };
+use iolab_workload::response::Response;
 
 /// The throughput of all measured trials of a cell, MB/s, in the order of time.
 fn values(record: &RunRecord, cell: usize) -> Vec<f64> {
@@ -186,7 +187,7 @@ fn levels_change_where_the_truth_says() {
     let (record, truth) = scenario.run(4);
     let change = truth.cells[0].changes[0];
     assert_eq!((change.block, change.ratio), (11, 0.3));
-    assert_eq!(truth.cells[0].median_mb_s, None);
+    assert_eq!(truth.cells[0].median_mb_s(), None);
     let values = values(&record, 0);
     let near = |value: f64, wanted: f64| (value / wanted).ln().abs() < 0.15;
     assert!(near(values[9], 100.0) && near(values[10], 30.0));
@@ -195,6 +196,63 @@ fn levels_change_where_the_truth_says() {
         found.iter().any(|shift| near(shift.factor, 0.3)),
         "{found:?}"
     );
+}
+
+#[test]
+fn every_response_has_its_truth() {
+    let scenario = Scenario {
+        tails: vec![(At::levels("depth=8"), 4.0)],
+        ..quiet(
+            "read-random",
+            &["bs=4k", "backend=io_uring", "depth=1,8", "time=2s"],
+        )
+    };
+    let (record, truth) = scenario.run(6);
+    for ((_, trials), cell) in record.measured().zip(&truth.cells) {
+        for response in [Response::Throughput, Response::Iops, Response::Latency] {
+            let wanted = cell.value(response).expect("a truth");
+            let found = trials[0].value(response).expect("a value");
+            assert!(
+                (found / wanted - 1.0).abs() < 1e-3,
+                "{response:?} {found} {wanted}"
+            );
+        }
+        let p99: Vec<f64> = trials
+            .iter()
+            .filter_map(|s| s.value(Response::P99))
+            .collect();
+        let ratio = median(&p99).expect("ten") / cell.value(Response::P99).expect("a truth");
+        assert!((ratio - 1.0).abs() < 0.08, "{ratio}");
+    }
+    assert_eq!(
+        truth
+            .cells
+            .iter()
+            .map(|c| c.p99_over_p50)
+            .collect::<Vec<_>>(),
+        [3.0, 12.0]
+    );
+}
+
+#[test]
+fn cells_can_scatter_in_their_own_way() {
+    let groups = Noise::TwoGroups {
+        upper: 0.5,
+        ratio: 1.5,
+        sigma: 0.01,
+    };
+    let scenario = Scenario {
+        noises: vec![(At::levels("bs=1M"), groups)],
+        trials: 40,
+        ..quiet("read-size", &["bs=4k,1M"])
+    };
+    let (record, truth) = scenario.run(2);
+    assert_eq!(
+        [truth.cells[0].noise, truth.cells[1].noise],
+        [Noise::None, groups]
+    );
+    let found = [0, 1].map(|cell| two_modes(&values(&record, cell)).is_some());
+    assert_eq!(found, [false, true]);
 }
 
 #[test]
@@ -239,7 +297,7 @@ fn warm_ups_reach_as_far_as_asked() {
     };
     let (record, truth) = scenario.run(4);
     assert_eq!(
-        (truth.cells[0].warming, truth.cells[0].median_mb_s),
+        (truth.cells[0].warming, truth.cells[0].median_mb_s()),
         (2, None)
     );
     let shares: Vec<f64> = values(&record, 0)
@@ -303,4 +361,25 @@ fn disturbances_are_seen_as_far_as_their_evidence_goes() {
         let unknown = Some(ServedBy::Unknown);
         assert_eq!(disturbed(by, Evidence::NotCounted), (false, false, unknown));
     }
+}
+
+#[test]
+fn the_median_of_a_run_takes_in_what_all_cells_share() {
+    let scenario = Scenario {
+        common: Common {
+            block_sigma: 0.5,
+            ..Common::default()
+        },
+        noise: Noise::Exponential,
+        trials: 1,
+        ..Scenario::of("read-size", &["bs=4k,1M"])
+    };
+    let truth = scenario.run(0).1.cells[0]
+        .median_mb_s()
+        .expect("a steady cell");
+    let below = (0..4000).filter(|seed| values(&scenario.run(*seed).0, 0)[0] < truth);
+    // Four standard deviations of the binomial.
+    let below = below.count() as f64;
+    assert!((below - 2000.0).abs() < 127.0, "{below}");
+    assert!(truth != 100.0);
 }
