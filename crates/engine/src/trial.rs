@@ -152,7 +152,7 @@ impl<'a> Side<'a> {
             clock,
             stop: self.stop,
             identity: self.identity,
-            side: Beside::None,
+            side: GroupRole::None,
             flow: None,
         }
     }
@@ -209,14 +209,14 @@ struct Job<'a> {
     stop: &'a AtomicBool,
     /// What verifiable blocks know the trial by.
     identity: u64,
-    side: Beside,
+    side: GroupRole,
     /// The groups that keep a proportion, and which of them this one is.
     flow: Option<(&'a Arc<Flow>, usize)>,
 }
 
 /// What other groups a group of workers has beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beside {
+enum GroupRole {
     /// None: all workers of the trial are its own.
     None,
     /// Some, and it ends by itself.
@@ -367,7 +367,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         clock,
         stop: &stop,
         identity: 0,
-        side: Beside::None,
+        side: GroupRole::None,
         flow: None,
     };
     let mut times = [0; FLOOR_TRIALS].map(|_| {
@@ -493,8 +493,8 @@ fn set_up<'scope, 'env>(
 /// Waits until all workers are done, and raises `halt` for those that end with others.
 fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, stop: &AtomicBool, halt: &AtomicBool) {
     let all = threads(jobs, |_| true);
-    let leading = threads(jobs, |job| job.side != Beside::Follows);
-    if jobs.iter().any(|job| job.side == Beside::Ends) {
+    let leading = threads(jobs, |job| job.side != GroupRole::Follows);
+    if jobs.iter().any(|job| job.side == GroupRole::Ends) {
         // Workers of such a trial look at one flag alone, so that the other is passed on here.
         while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
         halt.store(true, Ordering::Relaxed);

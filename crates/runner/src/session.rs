@@ -9,10 +9,10 @@ use std::time::Duration;
 use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
-use super::progress_estimate::Advance;
+use super::progress_estimate::ProgressEstimate;
 use super::record::Record;
 use super::strategy::{self, Finding, Outlook, Rest, Step, Strategy};
-use super::tool_failures::Standing;
+use super::tool_failures::ToolFailures;
 use super::{Finished, Observer, Progress, experiment_record, fit, now_utc, precondition};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
@@ -28,8 +28,8 @@ pub(super) struct Session<'a> {
     file: RunFile,
     clock: ClockDomain,
     observer: &'a mut dyn Observer,
-    standing: Standing,
-    advance: Advance,
+    tool_failures: ToolFailures,
+    advance: ProgressEstimate,
     /// Trials of this session.
     trials: u64,
 }
@@ -47,8 +47,8 @@ impl<'a> Session<'a> {
             file,
             clock,
             observer,
-            standing: Standing::default(),
-            advance: Advance::default(),
+            tool_failures: ToolFailures::default(),
+            advance: ProgressEstimate::default(),
             trials: 0,
         }
     }
@@ -58,7 +58,7 @@ impl<'a> Session<'a> {
         self.record.take_over(record);
         for trial in self.record.trials().iter().filter(|trial| trial.ok) {
             let cell = &self.record.plan.cells()[trial.place.cell];
-            self.standing.worked(cell.spec.tool);
+            self.tool_failures.worked(cell.spec.tool);
         }
     }
 
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
     ) -> Result<Finished> {
         let result = self
             .measure(executor, stop)
-            .and_then(|()| self.standing.check());
+            .and_then(|()| self.tool_failures.check());
         let status = match &result {
             Ok(_) => RunStatus::Done,
             Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
@@ -264,7 +264,7 @@ impl<'a> Session<'a> {
     /// none at all: it would hang again, each time for as long.
     fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
         let tool = self.record.plan.cells()[id].spec.tool;
-        self.standing.failed(tool, why);
+        self.tool_failures.failed(tool, why);
         let name = self.record.plan.describe(&self.record.plan.cells()[id]);
         let message = format!("{name} gets no further trial: {why}");
         self.observer.note(&message);

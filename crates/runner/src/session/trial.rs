@@ -54,7 +54,7 @@ impl Session<'_> {
             return self.fail(&made, failure, kept).map(|()| false);
         }
         kept?;
-        self.standing.worked(made.cell.tool);
+        self.tool_failures.worked(made.cell.tool);
         self.record.set_last(Some(Last {
             cell: made.cell,
             sample: samples.whole,
