@@ -24,9 +24,9 @@ pub mod link;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod outcome;
+pub mod participants;
 pub mod read_shift;
 pub mod root_order;
-pub mod roster;
 pub mod shared_counters;
 pub mod timeouts;
 pub mod tree;

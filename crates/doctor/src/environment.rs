@@ -9,9 +9,9 @@ use iolab_storage::meminfo;
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
-use iolab_host::kernel_text::{number_of, text_of};
 use iolab_host::machine::{firmware_text, io_uring_disabled, is_virtual, processor_field};
 use iolab_host::memory::{memory_available_bytes, memory_bytes, transparent_huge_pages};
+use iolab_host::pseudo_files::{number_of, text_of};
 use iolab_host::{cgroup, processor, tlb};
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::device::Device;
-use crate::kernel_text::text_of;
+use crate::pseudo_files::text_of;
 use iolab_storage::procfs::{ControlGroup, Hierarchy};
 use iolab_workload::counters::Traffic;
 

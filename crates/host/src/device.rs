@@ -9,7 +9,7 @@ use iolab_storage::{device_under, lies_in_memory};
 use iolab_workload::counters::FlushCounter;
 
 use crate::device_link::{self, DeviceLink};
-use crate::kernel_text::{chosen, text_of};
+use crate::pseudo_files::{chosen, text_of};
 use crate::transport::Transport;
 
 /// Deeper stacks than this do not occur; a circle would.

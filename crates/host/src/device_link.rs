@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::kernel_text::text_of;
+use crate::pseudo_files::text_of;
 use crate::transport::Transport;
 
 /// A connection, now and at its best.

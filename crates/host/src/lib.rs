@@ -15,7 +15,6 @@ pub mod device;
 pub mod device_link;
 #[cfg(test)]
 mod fake_sysfs;
-pub mod kernel_text;
 pub mod load;
 pub mod machine;
 pub mod memory;
@@ -24,5 +23,6 @@ pub mod page_cache;
 pub mod perf;
 pub mod processor;
 pub mod program;
+pub mod pseudo_files;
 pub mod tlb;
 pub mod transport;

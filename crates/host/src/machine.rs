@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::kernel_text::{number_of, text_of};
+use crate::pseudo_files::{number_of, text_of};
 
 /// The value of the first line `name : value` of `/proc/cpuinfo`.
 pub fn processor_field(name: &str) -> Option<String> {

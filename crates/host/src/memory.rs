@@ -6,7 +6,7 @@ use std::path::Path;
 use iolab_storage::meminfo;
 
 use crate::cgroup;
-use crate::kernel_text::{chosen, text_of};
+use crate::pseudo_files::{chosen, text_of};
 
 /// All memory of the machine, bytes.
 pub fn memory_bytes() -> Option<u64> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::kernel_text::text_of;
+use crate::pseudo_files::text_of;
 
 /// What is known of the processors; what the system does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]

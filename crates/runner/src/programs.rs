@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
 use iolab_host::program::{self, Arguments, Program};
-use iolab_storage::{Folder, Target};
+use iolab_storage::{ProgramFiles, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -24,7 +24,7 @@ use iolab_workload::settings::CellSpec;
 #[derive(Debug)]
 pub struct Programs {
     /// Each with its path; the run's own first.
-    folders: Vec<(PathBuf, Folder)>,
+    folders: Vec<(PathBuf, ProgramFiles)>,
     probes: Option<Probes>,
     commands: Vec<(Template, PathBuf)>,
 }
@@ -56,7 +56,7 @@ impl Programs {
         let folders = folders.map(|((directory, named), mut sizes)| {
             sizes.sort_unstable();
             sizes.dedup();
-            Ok((named, Folder::open(directory, &sizes)?))
+            Ok((named, ProgramFiles::open(directory, &sizes)?))
         });
         let folders = folders.collect::<Result<_>>()?;
         let mut linkages: Vec<Linkage> = Vec::new();

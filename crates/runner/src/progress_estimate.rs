@@ -6,12 +6,12 @@ use std::time::Duration;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Advance {
+pub(super) struct ProgressEstimate {
     share: Option<f64>,
     left: Option<Duration>,
 }
 
-impl Advance {
+impl ProgressEstimate {
     /// Notes a trial: `done` trials are done with it, `left` are left as far as can be foreseen. Gives the share that is done,
     /// which is 1 only where none is left.
     pub(super) fn trial(&mut self, done: u64, left: u64) -> f64 {
@@ -69,7 +69,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_never_goes_back(lefts in prop::collection::vec(0u64..10_000, 1..200), before in 0u64..1000) {
-            let mut advance = Advance::default();
+            let mut advance = ProgressEstimate::default();
             let mut last = 0.0;
             for (trial, left) in lefts.iter().enumerate() {
                 let share = advance.trial(before + trial as u64 + 1, *left);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_time_left_never_grows() {
-        let mut advance = Advance::default();
+        let mut advance = ProgressEstimate::default();
         let seconds = [60, 40, 55, 30, 31, 0].map(Duration::from_secs);
         let told = seconds.map(|estimate| advance.time(estimate).as_secs());
         assert_eq!(told, [60, 40, 40, 30, 30, 0]);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn steady_estimates_give_equal_steps() {
-        let mut advance = Advance::default();
+        let mut advance = ProgressEstimate::default();
         for done in 1..=10 {
             let share = advance.trial(done, 10 - done);
             assert!((share - done as f64 / 10.0).abs() < 1e-12);

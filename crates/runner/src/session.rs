@@ -16,10 +16,10 @@ use iolab_workload::{Error, Kind, Result};
 use super::executor::Executor;
 use super::phase::Phase;
 use super::pilot::length::{FINE_NS, Profile, can_be_shorter};
-use super::progress_estimate::{Advance, Costs};
+use super::progress_estimate::{Costs, ProgressEstimate};
 use super::sample::{self, VisitPosition};
 use super::stopping_rule::Ended;
-use super::tool_failures::Standing;
+use super::tool_failures::ToolFailures;
 use super::{Finished, Observer, now_utc, precondition};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::{Answer, Times, counted};
@@ -39,8 +39,8 @@ pub(super) struct Session<'a> {
     clock: ClockDomain,
     observer: &'a mut dyn Observer,
     phase: Phase,
-    standing: Standing,
-    advance: Advance,
+    tool_failures: ToolFailures,
+    advance: ProgressEstimate,
     costs: Costs,
     /// Trials of earlier phases.
     trials_before: u64,
@@ -63,8 +63,8 @@ impl<'a> Session<'a> {
     ) -> Self {
         Self {
             phase: Phase::of(plan.experiment(), plan.cells().len()),
-            standing: Standing::default(),
-            advance: Advance::default(),
+            tool_failures: ToolFailures::default(),
+            advance: ProgressEstimate::default(),
             costs: Costs::default(),
             plan,
             seed,
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
                 continue;
             };
             if sample.ok {
-                self.standing.worked(self.plan.cells[cell].spec.tool);
+                self.tool_failures.worked(self.plan.cells[cell].spec.tool);
             }
             self.costs
                 .add(cell, sample.warmup, Duration::from_nanos(sample.wall_ns));
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
     ) -> Result<Finished> {
         let result = self
             .phases(executor, stop)
-            .and_then(|()| self.standing.check());
+            .and_then(|()| self.tool_failures.check());
         let status = match &result {
             Ok(_) => RunStatus::Done,
             Err(error) if error.kind() == Kind::Interrupted => RunStatus::Interrupted,
@@ -274,7 +274,7 @@ impl<'a> Session<'a> {
     /// none at all: it would hang again, each time for as long.
     fn give_up(&mut self, id: usize, why: &Error, hung: bool) -> Result<()> {
         let tool = self.plan.cells[id].spec.tool;
-        self.standing.failed(tool, why);
+        self.tool_failures.failed(tool, why);
         let name = self.plan.describe(&self.plan.cells[id]);
         let message = format!("{name} gets no further trial: {why}");
         self.observer.note(&message);
@@ -430,7 +430,7 @@ impl<'a> Session<'a> {
             });
         }
         kept?;
-        self.standing.worked(spec.tool);
+        self.tool_failures.worked(spec.tool);
         self.phase.add(place.cell, place.block, place.visit);
         if !sample.warmup {
             self.measured(place.cell, &sample, &groups);

@@ -6,13 +6,13 @@ use iolab_workload::tool::Tool;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Standing {
+pub(super) struct ToolFailures {
     worked: Vec<Tool>,
     /// Each tool that has failed, with how it did first.
     failed: Vec<(Tool, String)>,
 }
 
-impl Standing {
+impl ToolFailures {
     /// Notes a trial that succeeded.
     pub(super) fn worked(&mut self, tool: Tool) {
         if tool.is_peer() && !self.worked.contains(&tool) {

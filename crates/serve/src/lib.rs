@@ -1,7 +1,7 @@
 //! Modelled disks as files in real time, through FUSE, so that any tool can be graded on a disk whose truth is known.
 //!
 //! A request is computed in the model's virtual time when it arrives, and answered when the clock reaches the time of its
-//! completion. [`Playback`] is that computation, without a clock; a timer thread carries it out. [`Tally`] says how late
+//! completion. [`Playback`] is that computation, without a clock; a timer thread carries it out. [`ServeStatistics`] says how late
 //! the answers were.
 //!
 //! Files to begin with: `timer.rs` answers on time, `disk.rs` takes requests, `one_file.rs` the file system.
@@ -12,16 +12,16 @@ mod mount_folder;
 pub mod one_file;
 mod playback;
 mod request_log;
+mod serve_statistics;
 mod serving;
 mod speed;
-mod tally;
 mod timer;
 mod wake;
 
 pub use content::{Content, PAGE};
 pub use mount_folder::MountFolder;
 pub use playback::{Due, Playback};
+pub use serve_statistics::{OpTally, Punctuality, ServeStatistics};
 pub use serving::{Options, ServeReport, Serving};
 pub use speed::Speed;
-pub use tally::{OpTally, Punctuality, Tally};
 pub use wake::Wake;

@@ -19,8 +19,8 @@ use crate::mount_folder::{MountFolder, Mounted};
 use crate::one_file::OneFile;
 use crate::playback::{Due, Playback};
 use crate::request_log::{LoggedRequest, RequestLog};
+use crate::serve_statistics::ServeStatistics;
 use crate::speed::Speed;
-use crate::tally::Tally;
 use crate::timer::Timer;
 use crate::wake::Wake;
 
@@ -56,7 +56,7 @@ pub struct Serving {
 
 /// What the timer thread has seen.
 struct TimerStatistics {
-    tally: Tally,
+    tally: ServeStatistics,
     most: usize,
     ledger: Option<RequestLog>,
 }
@@ -72,7 +72,7 @@ pub struct ServeReport {
     /// answered at once.
     pub path_ns: Ns,
     /// Requests and how late they were answered.
-    pub tally: Tally,
+    pub tally: ServeStatistics,
     /// Most requests at a time.
     pub most: usize,
     /// Bytes of writes that found no memory.
@@ -187,7 +187,7 @@ impl Drop for Guard {
 
 /// Answers requests until the timer is stopped.
 fn serve(timer: &Timer<Answer>, ledger: Option<RequestLog>) -> TimerStatistics {
-    let mut tally = Tally::default();
+    let mut tally = ServeStatistics::default();
     let most = timer.run(|one: Due<Answer>| {
         one.answer.give();
         // The answer is with the kernel only now.

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use iolab_workload::{Error, Result};
 
-use super::lookup::open_same;
+use super::path_lookup::open_same;
 use super::{DirectAlignment, TargetKind, errno};
 
 /// What files get by default: the page size of nearly every machine, and no smaller than

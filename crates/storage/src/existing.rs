@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use iolab_workload::{Error, Result};
 
 use super::device::{Number, number_of};
-use super::lookup::NamedObject;
+use super::path_lookup::NamedObject;
 use super::size::check_process_limit;
 use super::space_sources::Sources;
 use super::users::{self, Users};

@@ -10,7 +10,7 @@ use rustix::process::DumpableBehavior;
 
 use iolab_workload::{Error, Result};
 
-use super::lookup::same_inode;
+use super::path_lookup::same_inode;
 use super::{Target, errno};
 
 /// A file as another program opens it, and as people know it.

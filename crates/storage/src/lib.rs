@@ -25,18 +25,17 @@ mod existing;
 mod extra_files;
 pub mod fiemap;
 mod fill;
-mod folder;
 mod lent_file;
-mod lookup;
 pub mod meminfo;
 pub mod memory_limits;
 mod mounts;
-mod need;
 mod open;
 mod open_mode;
 mod overlay;
+mod path_lookup;
 mod private_folder;
 pub mod procfs;
+mod program_files;
 mod scratch;
 mod signature;
 mod size;
@@ -44,22 +43,23 @@ mod space;
 mod space_sources;
 pub mod sysfs;
 mod system_tools;
+mod target_need;
 mod users;
 
 pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use extra_files::{ExtraFiles, PrivateFiles};
-pub use folder::Folder;
 pub use lent_file::Lent;
-use lookup::NamedObject;
 use mounts::Mount;
 pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
-pub use need::{Consent, Need, Share, Size};
 pub use open_mode::OpenMode;
 pub use overlay::{Layering, Layers, is_overlaid};
+use path_lookup::NamedObject;
+pub use program_files::ProgramFiles;
 use scratch::Scratch;
 pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
+pub use target_need::{Consent, Need, Share, Size};
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Target {
     /// Of kind refused when the file is no scratch file of this size; of kind usage when it is out of reach.
     pub fn join(path: &Path, share: &Share) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("/"));
-        let found = lookup::find(dir)?;
+        let found = path_lookup::find(dir)?;
         check_stores(&found)?;
         users::check_directory(&found)?;
         scratch::check_writable(&found.handle, dir)?;
@@ -374,7 +374,7 @@ impl Target {
     pub fn reopen(&self, mode: OpenMode) -> Result<File> {
         self.check_rights(mode.write)?;
         // No O_EXCL: on a block device the claim is held by the main descriptor.
-        lookup::open_same(&self.file, &self.path, mode.flags())
+        path_lookup::open_same(&self.file, &self.path, mode.flags())
             .map_err(|errno| mode.refused(&self.path, errno))
     }
 

@@ -7,7 +7,7 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
-use super::lookup::{self, NamedObject};
+use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
@@ -30,7 +30,7 @@ impl Prepared {
         if need.lends {
             lent_file::check()?;
         }
-        let found = lookup::find(path)?;
+        let found = path_lookup::find(path)?;
         let mut notes = Vec::new();
         if let Some(link) = &found.link {
             notes.push(format!(
@@ -111,7 +111,7 @@ impl Target {
     /// # Errors
     /// As [`Target::open`], where PATH may not be used.
     pub fn clean(path: &Path, live: &[String]) -> Result<()> {
-        let found = lookup::find(path)?;
+        let found = path_lookup::find(path)?;
         if found.file_type() == FileType::Directory {
             check_stores(&found)?;
             users::check_directory(&found)?;

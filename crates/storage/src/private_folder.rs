@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use iolab_workload::{Error, Result};
 
 use super::errno;
-use super::lookup::same_inode;
+use super::path_lookup::same_inode;
 use super::scratch::{Listed, ListedFile};
 
 /// What follows the name of the scratch file.

@@ -26,7 +26,7 @@ use crate::memory_limits;
 use iolab_workload::{Error, Result};
 
 use super::errno;
-use super::lookup::same_inode;
+use super::path_lookup::same_inode;
 use super::private_folder::Private;
 use super::size::check_process_limit;
 

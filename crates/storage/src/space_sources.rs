@@ -14,10 +14,10 @@ use iolab_workload::{Error, Result};
 use super::fiemap::{
     DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
 };
-use super::lookup::{self, NamedObject};
-use super::need::Need;
 use super::overlay::{self, Ground};
+use super::path_lookup::{self, NamedObject};
 use super::space::{self, Demand};
+use super::target_need::Need;
 use super::users::{self, Image};
 use super::{device, errno, mounts};
 
@@ -194,7 +194,7 @@ impl Source {
             is_moved,
         } = image;
         let all = range.end - range.start;
-        let opened = is_reached.then(|| lookup::open_same(&handle, Path::new(""), READING));
+        let opened = is_reached.then(|| path_lookup::open_same(&handle, Path::new(""), READING));
         let missing = opened
             .and_then(std::result::Result::ok)
             .map_or(all, |file| missing(&file, range));
@@ -215,7 +215,7 @@ impl Source {
 /// # Errors
 /// When PATH is out of reach, or the system does not tell what it stands on.
 pub fn taken(path: &Path, need: &Need) -> Result<Vec<Demand>> {
-    let found = lookup::find(path)?;
+    let found = path_lookup::find(path)?;
     let written = need.bytes_of(&found);
     match need.write && found.file_type() != FileType::Directory {
         true => Sources::of_existing(&found, written)?.demands(written, written),
@@ -229,7 +229,7 @@ pub fn taken(path: &Path, need: &Need) -> Result<Vec<Demand>> {
 /// # Errors
 /// When the directory cannot be opened or asked.
 pub fn free(dir: &Path) -> Result<Option<u64>> {
-    let found = lookup::find(dir)?;
+    let found = path_lookup::find(dir)?;
     let sources = Sources::of_directory(&found.handle, dir)?;
     Ok(sources.room()?.map(|(bytes, _)| bytes))
 }

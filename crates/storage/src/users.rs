@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 
 use super::device::Number;
 use super::errno::{self, reason};
-use super::lookup::NamedObject;
+use super::path_lookup::NamedObject;
 use super::signature::{self, Site};
 use super::size::human;
 
@@ -547,7 +547,7 @@ fn in_layer(what: &str, overlay: &Path) -> Refusal {
 
 /// Opens what a handle without access stands for.
 fn opened(handle: impl AsFd, flags: OFlags) -> std::result::Result<File, Errno> {
-    super::lookup::open_same(handle, Path::new(""), flags)
+    super::path_lookup::open_same(handle, Path::new(""), flags)
 }
 
 fn refused(found: &NamedObject, refusal: Refusal) -> Error {

@@ -13,7 +13,7 @@ use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
-use iolab_truth::rivals::{Figures, fio_figures, iozone_mb_s};
+use iolab_truth::reference_tools::{Figures, fio_figures, iozone_mb_s};
 use iolab_truth::served::Served;
 use iolab_truth::system::{Made, warn};
 use iolab_truth::workload::Workload;

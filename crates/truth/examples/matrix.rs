@@ -9,7 +9,7 @@ use iolab_truth::iolab::{Seen, measure};
 use iolab_truth::scenarios::{ALL, MACHINE};
 use iolab_truth::system::warn;
 use iolab_truth::workload::Workload;
-use iolab_truth::{Scenario, Scene, rivals};
+use iolab_truth::{Scenario, Scene, reference_tools};
 
 fn main() {
     println!("| scenario | the truth | fio | IOzone | iolab |");
@@ -45,8 +45,8 @@ fn cells(scenario: &Scenario) -> [String; 3] {
         })
     };
     [
-        rival(rivals::fio),
-        rival(rivals::iozone),
+        rival(reference_tools::fio),
+        rival(reference_tools::iozone),
         of(&|scene| said(scenario, &measure(scene, &scenario.workload))),
     ]
 }
@@ -55,8 +55,10 @@ fn cells(scenario: &Scenario) -> [String; 3] {
 fn said(scenario: &Scenario, seen: &Seen) -> String {
     let mut parts = Vec::new();
     if seen.code == Some(0) {
-        parts.push(rivals::throughput(seen.number("throughput_mb_s_median")));
-        parts.push(rivals::latency(
+        parts.push(reference_tools::throughput(
+            seen.number("throughput_mb_s_median"),
+        ));
+        parts.push(reference_tools::latency(
             seen.number("latency_p50_ns_median"),
             seen.number("latency_p99_ns_median"),
         ));

@@ -10,8 +10,8 @@ use std::time::Duration;
 use fuser::{BackgroundSession, MountOption, Session};
 use iolab_serve::one_file::OneFile;
 
+use crate::cleanup::Cleanup;
 use crate::files::fill_with_noise;
-use crate::keeper::Keeper;
 use crate::system::{Made, missing, warn};
 
 /// Where in the course of things a request stands.
@@ -232,7 +232,7 @@ impl Mounted {
     ///
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
-    pub fn new(keeper: &Keeper, at: &Path, behaviour: Behaviour) -> Made<Self> {
+    pub fn new(keeper: &Cleanup, at: &Path, behaviour: Behaviour) -> Made<Self> {
         let mut visible = vec![0; behaviour.bytes as usize];
         fill_with_noise(&mut visible, &mut 0x2545_f491_4f6c_dd1d);
         let durable = behaviour.volatile.then(|| visible.clone());
@@ -254,7 +254,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    fn mount(&mut self, keeper: &Keeper) -> Made<()> {
+    fn mount(&mut self, keeper: &Cleanup) -> Made<()> {
         if !Path::new("/dev/fuse").exists() {
             return Err(crate::Missing("no /dev/fuse".to_owned()));
         }

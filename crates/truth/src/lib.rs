@@ -5,18 +5,18 @@
 //! the same targets beside it.
 //!
 //! All that is made is private: files, mounts and devices belong to a scene and are taken down with it, also when a
-//! test panics, is interrupted or killed (see [`keeper`]). Nothing that existed before is touched.
+//! test panics, is interrupted or killed (see [`cleanup`]). Nothing that existed before is touched.
 
 pub mod binary;
+pub mod cleanup;
 pub mod device;
 pub mod files;
 pub mod fuse;
 pub mod iolab;
-pub mod keeper;
-pub mod others;
+pub mod neighbours;
 pub mod overlay;
 pub mod ranks;
-pub mod rivals;
+pub mod reference_tools;
 pub mod scenarios;
 pub mod scene;
 pub mod served;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::binary::binary;
+use crate::cleanup::Cleanup;
 use crate::files::is_memory;
 use crate::fuse::{Behaviour, Mounted};
-use crate::keeper::Keeper;
-use crate::others::{Limit, Neighbour};
+use crate::neighbours::{CgroupLimit, Neighbour};
 use crate::system::{Made, Missing, missing};
 
 /// A user who owns nothing.
@@ -25,9 +25,9 @@ pub struct Scene {
     /// What changes in mid-run.
     pub turn: Option<Turn>,
     /// Which limit iolab runs under.
-    pub limit: Option<Limit>,
+    pub limit: Option<CgroupLimit>,
     /// Takes down everything else that was made.
-    pub keeper: Keeper,
+    pub keeper: Cleanup,
     /// The file system in user space that the target lies on.
     pub fuse: Option<Mounted>,
     is_nobodys: bool,
@@ -68,7 +68,7 @@ impl Scene {
     pub fn new() -> Made<Self> {
         let at =
             std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
-        let keeper = Keeper::new()?;
+        let keeper = Cleanup::new()?;
         let folder = private_folder(&keeper, &at)?;
         if is_memory(&folder) {
             return Err(Missing(format!(
@@ -204,7 +204,7 @@ impl Scene {
 }
 
 /// A new folder that the keeper removes.
-fn private_folder(keeper: &Keeper, at: &Path) -> Made<PathBuf> {
+fn private_folder(keeper: &Cleanup, at: &Path) -> Made<PathBuf> {
     let folder = tempfile::Builder::new()
         .prefix("iolab-truth-")
         .tempdir_in(at)

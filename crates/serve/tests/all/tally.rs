@@ -1,13 +1,13 @@
 //! Whether the answers came in time.
 
 use iolab_diskmodel::Op;
-use iolab_serve::Tally;
+use iolab_serve::ServeStatistics;
 
 const US: u64 = 1000;
 
 /// A hundred reads that take `service` us, of which two are `late` us late.
-fn tally(service: u64, late: u64) -> Tally {
-    let mut tally = Tally::default();
+fn tally(service: u64, late: u64) -> ServeStatistics {
+    let mut tally = ServeStatistics::default();
     for n in 0..100 {
         let due = service * US;
         let done = due + if n < 2 { late * US } else { 0 };
@@ -28,7 +28,7 @@ fn lateness_is_held_against_the_service_time() {
         let punctuality = tally(service, late).punctuality().unwrap();
         assert_eq!(punctuality.kept(), kept, "{punctuality:?}");
     }
-    assert_eq!(Tally::default().punctuality(), None);
+    assert_eq!(ServeStatistics::default().punctuality(), None);
 }
 
 #[test]

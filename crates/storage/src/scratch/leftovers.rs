@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
-use super::super::lookup::same_inode;
+use super::super::path_lookup::same_inode;
 use super::super::private_folder::{self, Left};
 use super::super::size::human;
 use super::footer::{self, ListedFile};

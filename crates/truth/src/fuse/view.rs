@@ -18,7 +18,7 @@ use fuser::{
 use iolab_serve::one_file::{self, BLOCK};
 
 use super::UNMOUNT;
-use crate::keeper::Keeper;
+use crate::cleanup::Cleanup;
 use crate::system::{Made, missing};
 
 /// What the kernel knows is right at once and not for longer: another client may change it.
@@ -53,7 +53,7 @@ impl View {
     ///
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
-    pub fn new(keeper: &Keeper, at: &Path, store: &Store) -> Made<Self> {
+    pub fn new(keeper: &Cleanup, at: &Path, store: &Store) -> Made<Self> {
         let fetched = Arc::new(AtomicU64::new(0));
         let client = Client {
             store: store.clone(),

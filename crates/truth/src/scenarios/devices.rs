@@ -3,7 +3,7 @@
 use super::{Expect, Scenario};
 use crate::device::{loop_over, mounted, zram};
 use crate::files::{MIB, noise, text, warm};
-use crate::others::{Limit, Neighbour};
+use crate::neighbours::{CgroupLimit, Neighbour};
 use crate::scene::{Scene, Turn};
 use crate::system::{Made, needs_root};
 use crate::workload::Workload;
@@ -169,7 +169,7 @@ pub const THROTTLED: Scenario = Scenario {
     truth: "20 MB/s",
     build: || {
         let mut scene = quick()?;
-        scene.limit = Some(Limit::new(&scene.keeper, &scene.target, LIMIT)?);
+        scene.limit = Some(CgroupLimit::new(&scene.keeper, &scene.target, LIMIT)?);
         Ok(scene)
     },
     workload: Workload {
@@ -187,7 +187,7 @@ pub const NEIGHBOUR: Scenario = Scenario {
     build: || {
         let mut scene = quick()?;
         // So that iolab waits for the device and not for a CPU.
-        scene.limit = Some(Limit::new(&scene.keeper, &scene.target, 10 * LIMIT)?);
+        scene.limit = Some(CgroupLimit::new(&scene.keeper, &scene.target, 10 * LIMIT)?);
         scene.turn = Some(Turn::Noise(Neighbour::new(&scene.target)?));
         Ok(scene)
     },

@@ -7,7 +7,7 @@ use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::fuse::{Behaviour, Ledger, Mounted};
 use iolab_truth::iolab::{Answered, fit};
-use iolab_truth::others::Limit;
+use iolab_truth::neighbours::CgroupLimit;
 use iolab_truth::system::warn;
 use iolab_truth::{Made, Scene};
 
@@ -239,7 +239,7 @@ fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
     let made = Scene::new().and_then(|mut scene| {
         let backing = hole(scene.folder_in_memory()?.join("backing"), 200 * MIB)?;
         let device = loop_over(&scene, &backing, true)?;
-        scene.limit = Some(Limit::writes(&scene.keeper, &device, 60)?);
+        scene.limit = Some(CgroupLimit::writes(&scene.keeper, &device, 60)?);
         let folder = mounted(&scene, &device, &["mkfs.ext4", "-qF"], "noatime")?;
         Ok((folder, scene))
     });

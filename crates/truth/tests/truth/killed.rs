@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iolab_truth::device::{loop_over, small_memory};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::fuse::{Behaviour, Mounted};
-use iolab_truth::others::Limit;
+use iolab_truth::neighbours::CgroupLimit;
 use iolab_truth::system::warn;
 use iolab_truth::{Made, Scene};
 
@@ -24,7 +24,7 @@ fn everything() -> Made<(Scene, [String; 4])> {
     scene.fuse = Some(Mounted::new(&scene.keeper, &fuse, Behaviour::default())?);
     let backing = hole(small_memory(&scene, "8m")?.join("backing"), 8 * MIB)?;
     let device = loop_over(&scene, &backing, false)?;
-    let limit = Limit::new(&scene.keeper, &device, 1 << 20)?;
+    let limit = CgroupLimit::new(&scene.keeper, &device, 1 << 20)?;
     let name = |path: &Path| path.display().to_string();
     let device = name(&device).replace("/dev/", "/sys/block/");
     let made = [

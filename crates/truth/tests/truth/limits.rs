@@ -7,7 +7,7 @@ use iolab_truth::binary::binary;
 use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::iolab::wait_for;
-use iolab_truth::others::Limit;
+use iolab_truth::neighbours::CgroupLimit;
 use iolab_truth::system::{run, warn};
 use iolab_truth::{Made, Scene};
 
@@ -38,7 +38,7 @@ fn iolab(scene: &Scene, arguments: &[&str]) -> Done {
 fn little_memory() -> Made<Scene> {
     let mut scene = Scene::new()?;
     let data = scene.subfolder("data")?;
-    scene.limit = Some(Limit::memory(&scene.keeper, MEMORY)?);
+    scene.limit = Some(CgroupLimit::memory(&scene.keeper, MEMORY)?);
     Ok(scene.on(data))
 }
 

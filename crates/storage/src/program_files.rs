@@ -11,25 +11,25 @@ use super::lent_file::{self, Lent};
 use super::private_folder::Private;
 use super::scratch::{self, FOOTER_LEN, Scratch};
 use super::space_sources::{Sources, bounded};
-use super::{Size, Target, check_stores, lookup, users};
+use super::{Size, Target, check_stores, path_lookup, users};
 
 /// Scratch files of exact sizes. Dropping it removes them.
 #[derive(Debug)]
-pub struct Folder {
+pub struct ProgramFiles {
     // Dropped in this order: as long as the marker is there, the next run knows what a killed one left.
     files: Vec<Target>,
     private: Private,
     marker: Target,
 }
 
-impl Folder {
-    /// Makes a file for each size in the directory PATH; they are empty until [`Folder::fill`] has filled them.
+impl ProgramFiles {
+    /// Makes a file for each size in the directory PATH; they are empty until [`ProgramFiles::fill`] has filled them.
     ///
     /// # Errors
     /// Of kind usage when PATH is no directory, or a size is 0 or more than a file can have; of kind refused when all files
     /// together would crowd the file system, or programs cannot be given them.
     pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
-        let found = lookup::find(path)?;
+        let found = path_lookup::find(path)?;
         if found.file_type() != FileType::Directory {
             return Err(Error::usage(format!(
                 "{} is not a directory: iolab makes the files there that programs read",
@@ -165,7 +165,7 @@ mod tests {
     fn files_have_exactly_the_size_asked_for() {
         let dir = tempfile::tempdir().expect("a folder");
         let sizes = [1, 4095, 4096, 1 << 20];
-        let folder = Folder::open(dir.path(), &sizes).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &sizes).expect("made");
         let mut last = 0;
         folder
             .fill(3, &AtomicBool::new(false), &mut |done| last = done)
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn dropping_leaves_nothing_and_a_stop_ends_the_filling() {
         let dir = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(dir.path(), &[100, 200]).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &[100, 200]).expect("made");
         let error = folder.fill(3, &AtomicBool::new(true), &mut |_| {});
         assert_eq!(error.expect_err("stopped").kind(), Kind::Interrupted);
         drop(folder);
@@ -224,7 +224,7 @@ mod tests {
         if !knows_births(dir.path()) {
             return;
         }
-        let folder = Folder::open(dir.path(), &[100, 200]).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &[100, 200]).expect("made");
         let name = folder.place().path().to_owned();
         let listed = folder.file(100).expect("there").path().to_owned();
         let private = listed.parent().expect("a folder").to_owned();
@@ -268,9 +268,9 @@ mod tests {
         // What is in it from elsewhere keeps it, and the next run tries again.
         fs::create_dir(private.join("full")).expect("made");
         fs::write(private.join("full/file"), "of others").expect("written");
-        let folder = Folder::open(dir.path(), &[300]).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
         assert!(name.exists() && private.exists() && !other_main.exists());
-        let is_told = |folder: &Folder, part: &str| {
+        let is_told = |folder: &ProgramFiles, part: &str| {
             let notes = folder.place().notes();
             assert!(
                 notes.iter().any(|note| note.contains(part)),
@@ -280,7 +280,7 @@ mod tests {
         is_told(&folder, "holds what iolab has not made");
         drop(folder);
         fs::remove_dir_all(private.join("full")).expect("removed");
-        let folder = Folder::open(dir.path(), &[300]).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
         assert!(!name.exists() && !private.exists());
         let others = foreign.iter().chain([&empty, &under_it]);
         assert!(others.clone().all(|path| path.exists()));
@@ -297,7 +297,7 @@ mod tests {
         }
         let older = dir.path().join("older");
         fs::write(&older, "of others").expect("written");
-        let folder = Folder::open(dir.path(), &[100]).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");
         let file = folder.file(100).expect("there").path().to_owned();
         output(&file.with_extension("zst"));
         let moved = file.with_file_name("moved");
@@ -315,7 +315,7 @@ mod tests {
     fn a_program_is_given_a_regular_file_whatever_the_folder_is_called_by_then() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(dir.path(), &[100]).expect("made");
+        let folder = ProgramFiles::open(dir.path(), &[100]).expect("made");
         folder
             .fill(1, &AtomicBool::new(false), &mut |_| {})
             .expect("filled");
@@ -343,7 +343,7 @@ mod tests {
         let file = dir.path().join("file");
         fs::write(&file, "mine").expect("written");
         for path in [file.as_path(), Path::new("/dev/null")] {
-            let error = Folder::open(path, &[1]).expect_err("not a directory");
+            let error = ProgramFiles::open(path, &[1]).expect_err("not a directory");
             assert_eq!(error.kind(), Kind::Usage);
             assert!(error.message().contains("is not a directory"), "{error}");
         }
@@ -359,7 +359,7 @@ mod tests {
             (&[huge, huge], Kind::Usage),
             (&[1 << 50, 1], Kind::Refused),
         ] {
-            let error = Folder::open(dir.path(), sizes).expect_err("too much");
+            let error = ProgramFiles::open(dir.path(), sizes).expect_err("too much");
             assert_eq!(error.kind(), kind, "{error}");
         }
         assert_eq!(entries(dir.path()), 0);

@@ -59,12 +59,12 @@ impl Punctuality {
 
 /// All requests, together and by kind.
 #[derive(Debug, Clone)]
-pub struct Tally {
+pub struct ServeStatistics {
     all: OpTally,
     kinds: [(Op, OpTally); 4],
 }
 
-impl Default for Tally {
+impl Default for ServeStatistics {
     fn default() -> Self {
         let kind = |op| (op, OpTally::new());
         Self {
@@ -74,7 +74,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl ServeStatistics {
     /// Counts a request that arrived, was due and was answered at these times.
     pub fn add(&mut self, op: Op, bytes: u64, arrived: Ns, due: Ns, done: Ns) {
         let (service, lateness) = (due.saturating_sub(arrived), done.saturating_sub(due));

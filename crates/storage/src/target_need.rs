@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 
 use crate::ExtraFiles;
-use crate::lookup::NamedObject;
+use crate::path_lookup::NamedObject;
 
 /// How much of a target is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,11 +39,11 @@ eval "$orders"
 
 /// The process, and the way to it; dropping it has the orders carried out, and waits for that.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Cleanup {
     shell: Child,
 }
 
-impl Keeper {
+impl Cleanup {
     /// A keeper without orders.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Cleanup {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
         if let Err(error) = self.shell.wait() {
@@ -113,11 +113,11 @@ mod tests {
     fn orders_are_carried_out_last_first() {
         let folder = tempfile::tempdir().expect("a folder");
         let list = folder.path().join("it's a list");
-        let note = |keeper: &Keeper, word: &str| {
+        let note = |keeper: &Cleanup, word: &str| {
             let list = list.display().to_string();
             keeper.finally(&["sh", "-c", "echo \"$0\" >> \"$1\"", word, &list]);
         };
-        let keeper = Keeper::new().expect("sh");
+        let keeper = Cleanup::new().expect("sh");
         note(&keeper, "first");
         note(&keeper, "withdrawn");
         keeper.forget();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_runs_on_is_ended() {
-        let keeper = Keeper::new().expect("sh");
+        let keeper = Cleanup::new().expect("sh");
         let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
         keeper.end(&child);
         drop(keeper);

@@ -10,21 +10,21 @@ use std::thread::JoinHandle;
 
 use rustix::fs::OFlags;
 
-use crate::keeper::Keeper;
+use crate::cleanup::Cleanup;
 use crate::system::{Made, Missing, missing, needs_root};
 
 /// A cgroup, removed by the keeper, that limits how fast its processes use a device, or their memory.
 #[derive(Debug)]
-pub struct Limit {
+pub struct CgroupLimit {
     folder: PathBuf,
 }
 
-impl Limit {
+impl CgroupLimit {
     /// Limits reads from and writes to a device, bytes per second.
     ///
     /// # Errors
     /// Where the kernel or the rights do not allow it.
-    pub fn new(keeper: &Keeper, device: &Path, bytes_per_s: u64) -> Made<Self> {
+    pub fn new(keeper: &Cleanup, device: &Path, bytes_per_s: u64) -> Made<Self> {
         needs_root()?;
         let number = number_of(device)?;
         let line = |rest: String| format!("{number} {rest}");
@@ -56,7 +56,7 @@ impl Limit {
     ///
     /// # Errors
     /// Where the kernel or the rights do not allow it.
-    pub fn writes(keeper: &Keeper, device: &Path, per_s: u64) -> Made<Self> {
+    pub fn writes(keeper: &Cleanup, device: &Path, per_s: u64) -> Made<Self> {
         needs_root()?;
         let number = number_of(device)?;
         let (root, file, line) = match Hierarchy::find("io", "blkio")? {
@@ -76,7 +76,7 @@ impl Limit {
     ///
     /// # Errors
     /// Where the kernel or the rights do not allow it.
-    pub fn memory(keeper: &Keeper, bytes: u64) -> Made<Self> {
+    pub fn memory(keeper: &Cleanup, bytes: u64) -> Made<Self> {
         needs_root()?;
         let (root, file) = match Hierarchy::find("memory", "memory")? {
             Hierarchy::One(root) => (root, "memory.limit_in_bytes"),
@@ -87,7 +87,7 @@ impl Limit {
         Ok(limit)
     }
 
-    fn at(keeper: &Keeper, root: &Path) -> Made<Self> {
+    fn at(keeper: &Cleanup, root: &Path) -> Made<Self> {
         let folder = root.join(format!("iolab-truth-{}", std::process::id()));
         std::fs::create_dir(&folder).map_err(missing(folder.display()))?;
         keeper.finally(&["rmdir", &folder.display().to_string()]);
