@@ -28,7 +28,7 @@ const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
 const CAVEAT_LINES: usize = 5;
 
-/// See the module.
+/// An overview, ready to be written as text or as a picture.
 #[derive(Debug)]
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,

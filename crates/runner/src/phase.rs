@@ -9,7 +9,7 @@ use super::stopping_rule::Repetition;
 use iolab_plan::experiment::Experiment;
 use iolab_record::Pilot;
 
-/// See the module.
+/// The state of one such series of blocks: which trials are done, and which cells get no more.
 pub(super) struct Phase {
     /// Its first block, the warm-up.
     pub(super) first_block: u32,

@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         self.phase.repetition.measured(cell, value.unwrap_or(0.0));
     }
 
-    /// Runs to the end, and leaves the file in the state that the end deserves.
+    /// Carries out all blocks, and records in the run file how the run ended: done, interrupted or failed.
     pub(super) fn carry_out(
         mut self,
         executor: &mut dyn Executor,
