@@ -152,7 +152,7 @@ impl<'a> Side<'a> {
             clock,
             stop: self.stop,
             identity: self.identity,
-            side: Beside::None,
+            side: GroupRole::None,
             flow: None,
         }
     }
@@ -209,14 +209,14 @@ struct Job<'a> {
     stop: &'a AtomicBool,
     /// What verifiable blocks know the trial by.
     identity: u64,
-    side: Beside,
+    side: GroupRole,
     /// The groups that keep a proportion, and which of them this one is.
     flow: Option<(&'a Arc<Flow>, usize)>,
 }
 
 /// What other groups a group of workers has beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beside {
+enum GroupRole {
     /// None: all workers of the trial are its own.
     None,
     /// Some, and it ends by itself.
@@ -367,7 +367,7 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         clock,
         stop: &stop,
         identity: 0,
-        side: Beside::None,
+        side: GroupRole::None,
         flow: None,
     };
     let mut times = [0; FLOOR_TRIALS].map(|_| {
@@ -402,7 +402,7 @@ fn carry_out(
     };
     let threads = |jobs: &mut dyn Iterator<Item = &Job<'_>>| jobs.map(|job| job.spec.threads).sum();
     let all: u32 = threads(&mut jobs.iter());
-    let leading: u32 = threads(&mut jobs.iter().filter(|job| job.side != Beside::Follows));
+    let leading: u32 = threads(&mut jobs.iter().filter(|job| job.side != GroupRole::Follows));
     memory_limits::check(all)?;
     let barrier = StartBarrier::new();
     let arenas: Vec<Option<Arc<Arena>>> = jobs
@@ -461,7 +461,7 @@ fn carry_out(
             return Err(error);
         }
         barrier.open();
-        if jobs.iter().any(|job| job.side == Beside::Ends) {
+        if jobs.iter().any(|job| job.side == GroupRole::Ends) {
             // Workers of such a trial look at one flag alone, so that the other is passed on here.
             while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
             halt.store(true, Ordering::Relaxed);

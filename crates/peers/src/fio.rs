@@ -16,7 +16,7 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::trial::TrialSpec;
 
-use super::{Line, Need, Peer, Results};
+use super::{CommandLine, Need, Peer, Results};
 use iolab_workload::tool::Tool;
 use report::{Direction, FioReport};
 
@@ -52,7 +52,7 @@ impl Peer for Fio {
         true
     }
 
-    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
         command::arguments(spec, files)
     }
 

@@ -14,7 +14,7 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::trial::{Pattern, TrialSpec};
 
-use super::{Line, Need, Peer, Results};
+use super::{CommandLine, Need, Peer, Results};
 use iolab_workload::tool::Tool;
 use report::{IozoneReport, IozoneResult, IozoneTest};
 
@@ -50,7 +50,7 @@ impl Peer for Iozone {
         false
     }
 
-    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line {
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
         command::arguments(spec, files)
     }
 

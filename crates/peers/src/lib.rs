@@ -39,7 +39,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 
 /// The arguments of a command line, or why there are none.
-pub type Line = std::result::Result<Vec<OsString>, String>;
+pub type CommandLine = std::result::Result<Vec<OsString>, String>;
 
 /// Every peer, in the order of help.
 pub static PEERS: &[&dyn Peer] = &[&fio::Fio, &iozone::Iozone];
@@ -68,7 +68,7 @@ pub trait Peer: Sync {
     ///
     /// # Errors
     /// Why there are none that mean the same.
-    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> Line;
+    fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine;
 
     /// What settings must be so that it can carry these trials out, where they are not so: bounds, layout, data. Every peer's
     /// files, descriptors and buffers are seen to.

@@ -14,7 +14,7 @@ use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
 use iolab_truth::reference_tools::{Figures, fio_figures, iozone_mb_s};
-use iolab_truth::served::Served;
+use iolab_truth::served::ServedModel;
 use iolab_truth::system::{Made, warn};
 use iolab_truth::workload::Workload;
 use iolab_truth::{Missing, Scene};
@@ -128,7 +128,7 @@ fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<Str
         "--format",
         "json",
     ];
-    let disk = Served::begin(&scene, &served, &at, &more)?;
+    let disk = ServedModel::begin(&scene, &served, &at, &more)?;
     scene.target = disk.file();
     let reported = tool.report(&scene, workload);
     disk.signal(Signal::INT);

@@ -11,7 +11,7 @@ use crate::scene::Scene;
 use crate::system::{Made, Missing};
 
 /// A model that is being served.
-pub struct Served {
+pub struct ServedModel {
     child: Child,
     stderr: BufReader<ChildStderr>,
     /// What it said until it was there.
@@ -19,7 +19,7 @@ pub struct Served {
     at: PathBuf,
 }
 
-impl Served {
+impl ServedModel {
     /// Serves a model in a folder of the scene, and waits until it is there.
     ///
     /// # Errors

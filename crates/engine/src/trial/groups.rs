@@ -7,7 +7,7 @@ use crate::worker::group_weights::Flow;
 
 use super::merge::graver;
 use super::rank_barrier::Alone;
-use super::{Beside, Side, carry_out, merge, signed, sum};
+use super::{GroupRole, Side, carry_out, merge, signed, sum};
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
 use iolab_workload::group::GroupTrial;
@@ -61,9 +61,9 @@ pub fn run_groups(
         .map(|(side, group)| {
             let mut job = side.job(clock);
             job.side = match (group.ends, group.follows) {
-                (true, _) => Beside::Ends,
-                (false, true) => Beside::Follows,
-                (false, false) => Beside::Leads,
+                (true, _) => GroupRole::Ends,
+                (false, true) => GroupRole::Follows,
+                (false, false) => GroupRole::Leads,
             };
             job.flow = group
                 .trial

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::thread::UnshareFlags;
 
-use super::{Beside, Job};
+use super::{GroupRole, Job};
 use crate::arena::{Arena, Pieces};
 use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
@@ -118,7 +118,7 @@ impl Drive for Stage<'_> {
                 if spec.pauses() || spec.flow.is_some() {
                     sleep_exactly();
                 }
-                let stays = self.job.side == Beside::Ends;
+                let stays = self.job.side == GroupRole::Ends;
                 let part = |(flow, member): (&Arc<Flow>, usize)| {
                     let late = !spec.start_delay.is_zero();
                     FlowPart::new(Arc::clone(flow), member, late, stays)
@@ -203,11 +203,11 @@ impl Stage<'_> {
             spec, clock, side, ..
         } = self.job;
         let hardware = spec.hardware_counters.then(EventGroup::hardware);
-        let before = (side != Beside::None).then(counters::of_this_thread);
+        let before = (side != GroupRole::None).then(counters::of_this_thread);
         self.ready.send(Ok(())).ok()?;
         let running = self
             .barrier
-            .wait_for_start(side != Beside::Follows, side == Beside::Ends)?;
+            .wait_for_start(side != GroupRole::Follows, side == GroupRole::Ends)?;
         if !spec.start_delay.is_zero() {
             wait_out(spec.start_delay, clock, self.job.stop);
         }

@@ -14,7 +14,7 @@ use iolab_workload::trial::{
 
 use iolab_storage::meminfo;
 
-use crate::Line;
+use crate::CommandLine;
 
 /// The backends that are engines of fio, by the same names.
 const ENGINES: [Backend; 7] = [
@@ -35,7 +35,7 @@ const MAP_BLOCKS_MAX: u64 = 1 << 25;
 ///
 /// # Errors
 /// What fio has no words for.
-pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
+pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     check(spec)?;
     let mut words: Vec<OsString> = Vec::new();
     if !spec.writes() {

@@ -9,7 +9,7 @@ use iolab_workload::trial::{
     SyncPolicy, TrialSpec,
 };
 
-use crate::Line;
+use crate::CommandLine;
 
 /// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
 const THREADS_MAX: u32 = 256;
@@ -20,7 +20,7 @@ const RECORD_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 /// What IOzone cannot do, or would do otherwise.
-pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> Line {
+pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     check(spec)?;
     let sequential = spec.pattern == Pattern::Seq;
     let given = [

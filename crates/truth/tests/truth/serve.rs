@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::iolab::measure;
-use iolab_truth::served::{Served, is_mounted};
+use iolab_truth::served::{ServedModel, is_mounted};
 use iolab_truth::system::{run, warn};
 use iolab_truth::workload::Workload;
 use iolab_truth::{Made, Scene};
@@ -27,7 +27,7 @@ const OFF: f64 = 0.1;
 const LATE: f64 = 0.05;
 
 /// Ends it; the report, or `None` and a word why where it was too late to say anything.
-fn report(model: Served, scene: &Scene) -> Option<Value> {
+fn report(model: ServedModel, scene: &Scene) -> Option<Value> {
     let at = model.place().to_owned();
     model.signal(Signal::INT);
     let (code, out, words) = model.ended(scene);
@@ -89,10 +89,10 @@ fn scene(definition: &str) -> Made<(Scene, PathBuf)> {
 }
 
 /// Serves a definition; `None`, and a word why, where that cannot be done here.
-fn served(definition: &str, more: &[&str]) -> Option<(Scene, Served)> {
+fn served(definition: &str, more: &[&str]) -> Option<(Scene, ServedModel)> {
     let made = scene(definition).and_then(|(scene, at)| {
         let more = [&["--format", "json"], more].concat();
-        let served = Served::begin(&scene, "model.toml", &at, &more)?;
+        let served = ServedModel::begin(&scene, "model.toml", &at, &more)?;
         Ok((scene, served))
     });
     made.map_err(|why| warn(&format!("skipped: {why}"))).ok()
@@ -217,7 +217,7 @@ fn no_mount_is_left_behind() {
     let Ok((scene, at)) = scene(FIXED).map_err(|why| warn(&format!("skipped: {why}"))) else {
         return;
     };
-    let begin = || Served::begin(&scene, "model.toml", &at, &[]);
+    let begin = || ServedModel::begin(&scene, "model.toml", &at, &[]);
     let model = match begin() {
         Ok(model) => model,
         Err(why) => return warn(&format!("skipped: {why}")),
