@@ -1,4 +1,4 @@
-//! What a run answers to its question: a function of its run file, for whoever wants to know.
+//! The answer of a run to its question: a pure function of its run file.
 
 use iolab_record::question::Asked;
 use iolab_record::{RunRecord, RunStatus, SampleLatency};

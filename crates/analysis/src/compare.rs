@@ -34,7 +34,7 @@ pub enum Better {
     Higher,
     /// The smaller: times.
     Lower,
-    /// Nobody said.
+    /// The user has not said which.
     Unstated,
 }
 

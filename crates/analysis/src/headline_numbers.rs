@@ -1,5 +1,5 @@
-//! The few numbers that a decision needs: sequential access in large blocks and random access in small ones, reads and
-//! writes, from whichever runs measured them.
+//! The numbers that are compared most: sequential access in large blocks and random access in small ones, reads and writes,
+//! taken from all runs given.
 
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};

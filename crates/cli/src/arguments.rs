@@ -1,4 +1,4 @@
-//! The command line's words. Nothing here does work.
+//! The arguments and options of all commands, as clap parses them. Nothing here does work.
 
 mod comparing;
 mod measuring;

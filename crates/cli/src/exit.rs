@@ -1,4 +1,4 @@
-//! How a command ends: its exit code and its last words.
+//! How a command ends: its exit code and its last message.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use iolab_workload::{Error, Kind};
 use crate::harmless::harmless;
 use crate::output::listed;
 
-/// Why a command did not come to its end.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Something that the user must know.
@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     CannotTell,
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
-    /// Whoever read our output wants no more of it; that is no failure of ours.
+    /// The reader of the output closed it (EPIPE): not a failure.
     BrokenPipe,
 }
 
@@ -58,7 +58,7 @@ impl Failure {
     }
 }
 
-/// Says the last words and gives the exit code that `iolab --help` documents.
+/// Prints the last message, and returns the exit code that `iolab --help` documents.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! The one way of text to stdout, stderr and files: what could steer a terminal is made visible on it, whoever wrote it.
+//! All text to stdout, stderr and files passes here: characters that could control a terminal are escaped, whatever their source.
 //!
 //! Texts of run files, experiments and job files reach many lines, and one that is forgotten is enough. So nothing relies on
 //! what makes a line: the reports make such characters visible where they know a text to be foreign, and here all of them are.

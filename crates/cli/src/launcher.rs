@@ -35,7 +35,7 @@ pub(crate) fn is_silent() -> bool {
     launch().is_some_and(|launch| launch.is_silent())
 }
 
-/// Whether a launcher started this process, be it alone.
+/// Whether a launcher (mpirun, srun) started this process; also true for a single process.
 fn is_launched() -> bool {
     Launch::is_there(|name| std::env::var(name).ok())
 }
@@ -125,7 +125,7 @@ fn tell_late(wait: Wait) {
     let _ = exit::code_of(Err(error.into()));
 }
 
-/// Carries out what rank 0 says. What went wrong is told there, unless it is rank 0 that is lost.
+/// Carries out the orders of rank 0. Rank 0 reports failures, unless it is rank 0 that is lost.
 pub(crate) fn follow(ranks: &Ranks) -> Outcome {
     let stop = crate::stop::on_signals()?;
     match ranks.follow(&stop) {

@@ -25,7 +25,7 @@ const ENDING: [c_int; 14] = [
 const ENDING_ON_LINUX: [c_int; 2] = [16, 30];
 /// The real-time signals. The C library keeps the first for itself, and they cannot be caught.
 const REAL_TIME: RangeInclusive<c_int> = 32..=64;
-/// A shell that starts a command in the background makes it ignore these; whoever sends one to it means it all the same.
+/// A shell that starts a command in the background makes it ignore these; one that is sent to it is meant nevertheless.
 const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
 
 /// A flag that every signal raises that would end the process. A second signal finds it raised and changes

@@ -77,7 +77,7 @@ impl Launch {
         })
     }
 
-    /// Whether a launcher started this process, be it alone.
+    /// Whether a launcher (mpirun, srun) started this process; also true for a single process.
     pub fn is_there(variable: impl Fn(&str) -> Option<String>) -> bool {
         let is_number =
             |name: &str| variable(name).is_some_and(|n| n.trim().parse::<u32>().is_ok());

@@ -4,8 +4,8 @@
 //! those that use it there, or it would count several times.
 
 use iolab_workload::counters::{
-    Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,
-    ResourceUse, SharedAccounts,
+    Bottom, CounterSet, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware,
+    Pressure, ProcessIo, ResourceUse, SharedAccounts,
 };
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
@@ -374,15 +374,7 @@ wired! {
     TimeInterval { earliest, latest }
     FailedRank { place, message, remedy }
     Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
-    NfsIo { read_bytes, write_bytes }
-    ProcessIo { rchar, wchar, syscr, syscw, read_bytes, write_bytes }
-    ResourceUse { user_ns, system_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
-    DeviceStat {
-        read_ios, read_merges, read_bytes, write_ios, write_merges, write_bytes, flush_ios, busy_ms, queue_ms,
-    }
     Bottom { stat, in_file }
-    HardwareEvents { cycles, instructions, llc_misses, dtlb_misses }
-    Pressure { cpu_stall_ns, io_stall_ns, memory_stall_ns, steal_ns, suspended_ns, throttled_ns, cpu_khz }
     Region { before, after, extents, owed_sync_ns, evidence_ns }
     Residency { looked_bytes, resident_bytes, dirty_bytes, writeback_bytes }
     Extents { looked_bytes, hole_bytes, unwritten_bytes }
@@ -392,6 +384,30 @@ wired! {
     Moved { requests, bytes }
     Faults { blocks, first_offset }
 }
+
+/// Counters: each number, or that it is not known.
+macro_rules! wired_counters {
+    ($($set:ident),*) => {$(
+        impl Wire for $set {
+            fn write(&self, to: &mut Writer) {
+                self.numbers().for_each(|number| number.write(to));
+            }
+
+            fn read(from: &mut Reader<'_>) -> Option<Self> {
+                Self::from_numbers(|| Wire::read(from))
+            }
+        }
+    )*};
+}
+
+wired_counters!(
+    NfsIo,
+    ProcessIo,
+    ResourceUse,
+    DeviceStat,
+    HardwareEvents,
+    Pressure
+);
 
 /// Values of all operations in the order of [`iolab_workload::operation::Operation::ALL`].
 impl<T: Wire> Wire for PerOperation<T> {

@@ -1,4 +1,4 @@
-//! What a run should know before its first trial: a short look, and of what it finds that which colours this experiment.
+//! A short examination before the first trial, and those of its findings that affect this experiment.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +21,7 @@ pub struct Preflight {
     facts: Facts,
 }
 
-/// Something that was found, and whether it deserves the user's attention now.
+/// A finding, and whether the user should see it before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
     /// What was found; never that something is fine.

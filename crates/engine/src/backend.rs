@@ -36,7 +36,7 @@ pub(crate) struct WorkerFiles<'a> {
     pub(crate) stripe: Option<Stripe>,
     /// The bytes of the file that are the worker's.
     pub(crate) range: Range<u64>,
-    /// Held across `lseek` and the call that follows it, where the position of the file is everybody's.
+    /// Held across `lseek` and the call that follows it, where several workers share the position of the file.
     pub(crate) position: &'a Mutex<()>,
 }
 

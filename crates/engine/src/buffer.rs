@@ -97,7 +97,7 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Buffers {
     arena: Arc<Arena>,
-    /// A box that is freed together with the mapping: whoever holds a slot looks into it.
+    /// A box that is freed together with the mapping: every slot points into it.
     places: NonNull<[BufferAddress]>,
     /// The slots that are not in use; the last is taken next.
     home: Vec<Slot>,
@@ -291,7 +291,7 @@ mod tests {
         slot.address(0, 0).addr().get()
     }
 
-    /// Whether a page is mapped, whoever has mapped it.
+    /// Whether a page is mapped, by this or another thread.
     fn is_mapped(address: usize) -> bool {
         let mut resident = [0u8; 1];
         // SAFETY: mincore reads nothing at the address, and writes one byte for one page.

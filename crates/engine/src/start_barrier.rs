@@ -1,5 +1,5 @@
-//! The one barrier of a trial: workers wait until all are ready, and linger until the counters are
-//! read. Unlike a plain barrier it knows how to give up when a worker could not be set up.
+//! The one barrier of a trial: workers wait until all are ready, and again until the counters are
+//! read. Unlike a plain barrier it can be abandoned when a worker could not be set up.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ enum Phase {
     Released,
 }
 
-/// See the module.
+/// The barrier; workers and coordinator share it by reference.
 #[derive(Debug)]
 pub(crate) struct StartBarrier {
     state: Mutex<State>,

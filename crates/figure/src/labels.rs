@@ -1,4 +1,4 @@
-//! Factors, levels and ticks in the words of a figure.
+//! Labels of a figure: how factors, levels, responses and ticks are written.
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::group::split_group;

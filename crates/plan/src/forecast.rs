@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cells::{Plan, PlannedCell};
 
-/// See the module.
+/// What one experiment will do: numbers of cells and trials, time, bytes written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
     /// Name of the experiment.

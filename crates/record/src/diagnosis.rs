@@ -61,7 +61,7 @@ impl fmt::Display for Topic {
 pub enum Severity {
     /// As it should be.
     Fine,
-    /// It colours results; whoever reads them should know.
+    /// It affects results; a reader should know.
     WorthKnowing,
     /// Results would be wrong, or be called something that they are not.
     MustFix,

@@ -78,7 +78,7 @@ impl Peaks {
         list
     }
 
-    /// From the environment of a run file, which may be a stranger's.
+    /// From the environment of a run file, which may come from elsewhere.
     pub fn kept(environment: &Environment, source: PeakSource) -> Self {
         Self::kept_of(environment, 0, source)
     }

@@ -1,9 +1,9 @@
-//! The words of a record: what a run, a cell, a trial or an event can be.
+//! The states and kinds that a run file stores by name: of a run, a target, a cell, a trial, an event.
 
 use iolab_workload::named;
 
 named! {
-    /// How a run stands.
+    /// The state of a run.
     #[derive(Default)]
     pub enum RunStatus: "status" {
         /// Being measured, or cut off by a crash.

@@ -1,4 +1,4 @@
-//! A new file comes into being under its name whole, or not at all: whoever is killed meanwhile leaves nothing.
+//! Creates a run file under its name completely or not at all: a process that is killed meanwhile leaves nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

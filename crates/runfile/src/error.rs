@@ -54,7 +54,7 @@ pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
     .hint("take an undamaged copy; sqlite3's .recover command may save the rest")
 }
 
-/// A file that was whole when it was opened and is not while it is written: its storage has failed, and not whoever gave it.
+/// The error for a file that was intact when it was opened and is not while it is written: its storage has failed.
 pub(super) fn while_writing(error: Error) -> Error {
     match error.kind() {
         Kind::Usage => Error::failed(format!("the run file failed: {}", error.message()))

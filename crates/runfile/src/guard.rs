@@ -1,4 +1,4 @@
-//! A run file may be a stranger's: nothing in it is executed, and no more of it is taken in than memory bears. All of that holds
+//! A run file may come from elsewhere: nothing in it is executed, and no more of it is taken in than memory bears. All of that holds
 //! at run time, whatever parts the SQLite has that iolab was built with: three checks stand behind each other.
 //!
 //! 1. [`restrain`]: neither triggers nor views run, and a definition may not call functions with effects.

@@ -4,7 +4,7 @@
 //! whatever the reason, everything is brought into the one plain file. A process that is killed
 //! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
 //!
-//! Files to begin with: `lib.rs`, `create.rs` a new file is there whole or not at all, `guard.rs` a stranger's file
+//! Files to begin with: `lib.rs`, `create.rs` a new file is there whole or not at all, `guard.rs` a file from elsewhere
 //! runs nothing, `read.rs`, `upgrade.rs`, `numbers.rs` text files with one number per line.
 
 mod create;

@@ -64,7 +64,7 @@ fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// The question that rows stand for. They may be a stranger's.
+/// The question that rows stand for. They may come from elsewhere, and are checked.
 pub(super) fn of_rows(
     path: &Path,
     mut questions: Vec<QuestionRow>,

@@ -1,4 +1,4 @@
-//! From rows to plain values. The file may be a stranger's: every value is checked.
+//! From rows to plain values. The file may come from elsewhere: every value is checked.
 
 use std::path::Path;
 

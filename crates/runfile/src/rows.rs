@@ -1,4 +1,4 @@
-//! Rows of a table, written and read by its columns. The file may be a stranger's: every value is checked.
+//! Rows of a table, written and read by its columns. The file may come from elsewhere: every value is checked.
 
 use std::borrow::Cow;
 use std::path::Path;

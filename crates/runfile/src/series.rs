@@ -1,4 +1,4 @@
-//! Trials over time: the rows of table `series`. A stranger's file may hold any number of them.
+//! Trials over time: the rows of table `series`. A file from elsewhere may hold any number of them.
 
 use std::path::Path;
 

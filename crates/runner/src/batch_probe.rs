@@ -1,4 +1,4 @@
-//! `batch = auto`: the completion strategy is chosen by measurement, per cell.
+//! `batch = auto`: short probes choose the completion strategy of each cell.
 //!
 //! How many completions to wait for before submitting again changes IOPS by up to 1.8 times, in either direction:
 //! it depends on who completes the requests and on which CPU. No fixed default is right, so short probes decide.

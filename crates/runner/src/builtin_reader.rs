@@ -338,7 +338,7 @@ mod tests {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             (output.status.code(), text)
         };
-        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/builtin_reader.rs");
+        let this = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         let this = this.to_str().expect("UTF-8");
         assert_eq!(run(&[this]), (Some(0), String::new()));
         assert_eq!(run(&[this, "7"]), (Some(0), String::new()));

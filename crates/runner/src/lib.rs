@@ -123,7 +123,7 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// What whoever reads the results should know of target and machine.
+    /// What a reader of the results should know about target and machine.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
         let names: Vec<&Path> = self.place.names().collect();
         let mut all: Vec<Remark> = Vec::new();

@@ -1,5 +1,5 @@
-//! A run from its run file to its first trial: several are begun at once where one answer needs them all, so that each can be
-//! resumed, whichever was interrupted.
+//! A run that has its run file and no trial yet. Where one answer needs several runs, all are prepared first, so that each can
+//! be resumed, whichever was interrupted.
 
 use std::path::Path;
 
@@ -97,7 +97,7 @@ impl<'a> PreparedRun<'a> {
         session.carry_out(&mut *self.executor, self.setup.stop)
     }
 
-    /// Leaves it to be resumed.
+    /// Records it as interrupted, so that it can be resumed.
     ///
     /// # Errors
     /// When the run file cannot be written.

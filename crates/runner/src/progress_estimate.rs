@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// See the module.
+/// The share that is done (0 to 1) and the time left, as last shown.
 #[derive(Debug, Default)]
 pub(super) struct ProgressEstimate {
     share: Option<f64>,

@@ -1,7 +1,7 @@
 //! One run by several processes (ranks). The root has the others carry out their part of each trial.
 //!
 //! Files to begin with: `ranks.rs` what the root orders and the others do, `handshake.rs` who the ranks are, `trial.rs` a
-//! rank's part in a trial, `hosts.rs` which ranks share a kernel, `errors.rs` what keeps ranks from going on, in words.
+//! rank's part in a trial, `hosts.rs` which ranks share a kernel, `errors.rs` their errors.
 
 mod errors;
 mod handshake;

@@ -1,4 +1,4 @@
-//! What a run measures: files and devices, programs, or a disk that is computed. Only what each of them has is asked of it.
+//! What a run measures: files and devices, programs, or a modelled disk.
 
 use std::path::Path;
 use std::time::Instant;

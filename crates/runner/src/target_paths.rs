@@ -1,4 +1,4 @@
-//! The target's path as the user named it, byte for byte: the text of the run file cannot hold every one.
+//! Paths of targets byte for byte: a run file stores text, and a path need not be UTF-8.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

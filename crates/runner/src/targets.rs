@@ -19,7 +19,7 @@ use iolab_record::FurtherTarget;
 /// What stands between the targets that a trial is striped over.
 const BETWEEN: &str = ":";
 
-/// See the module. The first one is the run's own: cells that name none work on it.
+/// The open targets, each with the path that the user gave. The first is the run's own: cells that name no target use it.
 #[derive(Debug)]
 pub struct Targets(Vec<(PathBuf, Target)>);
 

@@ -1,10 +1,10 @@
-//! Which of the other tools have worked in a run.
+//! Which peers (fio, IOzone) have failed in every trial of a run.
 
 use iolab_workload::{Error, Result};
 
 use iolab_workload::tool::Tool;
 
-/// See the module.
+/// For each peer, whether a trial succeeded, and the first failure.
 #[derive(Default)]
 pub(super) struct ToolFailures {
     worked: Vec<Tool>,
@@ -27,7 +27,7 @@ impl ToolFailures {
         }
     }
 
-    /// Looks whether every tool that was tried has worked at all.
+    /// Checks that each peer that was tried succeeded at least once.
     ///
     /// # Errors
     /// Of kind failed: the first that has not, and how it failed first.

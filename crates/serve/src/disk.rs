@@ -44,7 +44,7 @@ impl Answer {
     }
 }
 
-/// What the file system shares with whoever mounted it.
+/// What the file system shares with the thread that mounted it.
 pub(crate) struct Shared {
     pub(crate) timer: Timer<Answer>,
     /// What was written; `None` when nothing of it is kept.

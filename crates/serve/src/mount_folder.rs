@@ -102,7 +102,7 @@ impl Mounted {
         &self.path
     }
 
-    /// Unmounts, also while files are open: whoever uses them gets errors.
+    /// Unmounts, also while files are open: programs that use them get errors.
     ///
     /// # Errors
     /// When it is still mounted afterwards.

@@ -17,7 +17,7 @@ pub struct PrivateFiles {
     pub ranks: u32,
 }
 
-/// What is needed beside the scratch file itself.
+/// Files that a run needs beside the scratch file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExtraFiles {
     /// Trials with a file per worker. They use the same files, each as large as the largest of its shares.
@@ -32,7 +32,7 @@ impl ExtraFiles {
         self.private.is_empty() && !self.fresh
     }
 
-    /// What two need together.
+    /// The files that serve both needs.
     pub fn and(mut self, other: Self) -> Self {
         self.private.extend(other.private);
         self.fresh |= other.fresh;

@@ -120,7 +120,7 @@ struct Sharer {
 }
 
 impl Users {
-    /// Takes stock.
+    /// Reads what the kernel says of devices and mounts ([`Inventory`]).
     ///
     /// # Errors
     /// Of kind refused when `/proc` or `/sys` do not tell.

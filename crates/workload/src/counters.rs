@@ -4,6 +4,91 @@
 use crate::named::named;
 use crate::quantity::significant;
 
+/// A number of a [`CounterSet`]: one that is always there, or one that the system may not offer.
+trait Number: Copy {
+    fn known(self) -> Option<u64>;
+    fn of(known: Option<u64>) -> Option<Self>;
+}
+
+impl Number for u64 {
+    fn known(self) -> Option<u64> {
+        Some(self)
+    }
+
+    fn of(known: Option<u64>) -> Option<Self> {
+        known
+    }
+}
+
+impl Number for Option<u64> {
+    fn known(self) -> Option<u64> {
+        self
+    }
+
+    fn of(known: Option<u64>) -> Option<Self> {
+        Some(known)
+    }
+}
+
+/// Numbers that are counted together, in the order of their fields.
+pub trait CounterSet: Sized {
+    /// Each of them; `None` where the system does not offer it.
+    fn numbers(&self) -> impl Iterator<Item = Option<u64>>;
+
+    /// The set of these numbers; `None` where `next` has no more of them, or one is missing that is always there.
+    fn from_numbers(next: impl FnMut() -> Option<Option<u64>>) -> Option<Self>;
+}
+
+/// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a counter that is
+/// added there is in all of them.
+macro_rules! counter_set {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* pub $field:ident: $number:ty,)*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $number,)*
+        }
+
+        impl $name {
+            /// Each number joined with the other's. Where `join` has none for a number that is always there, it becomes 0.
+            #[must_use]
+            pub fn with(self, other: Self, join: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+                Self {
+                    $($field: <$number>::of(join(self.$field.known(), other.$field.known())).unwrap_or_default(),)*
+                }
+            }
+        }
+
+        impl CounterSet for $name {
+            fn numbers(&self) -> impl Iterator<Item = Option<u64>> {
+                [$(self.$field.known()),*].into_iter()
+            }
+
+            fn from_numbers(mut next: impl FnMut() -> Option<Option<u64>>) -> Option<Self> {
+                Some(Self { $($field: <$number>::of(next()?)?,)* })
+            }
+        }
+    };
+}
+
+/// Joins two numbers where both are known; else the result is not known either.
+fn known(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
+    move |a, b| a.zip(b).map(|(a, b)| join(a, b))
+}
+
+/// Joins two numbers where both are known; else the result is the one that is.
+fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
+    move |a, b| match (a, b) {
+        (Some(a), Some(b)) => Some(join(a, b)),
+        (one, none) => one.or(none),
+    }
+}
+
 /// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -47,30 +132,32 @@ fn both<T>(now: Option<T>, earlier: Option<T>, since: impl Fn(T, T) -> T) -> Opt
     now.zip(earlier).map(|(now, earlier)| since(now, earlier))
 }
 
-/// `/proc/self/io`: bytes and calls of the whole process, all threads together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ProcessIo {
-    /// Bytes that read calls returned, from wherever they came.
-    pub rchar: u64,
-    /// Bytes handed to write calls.
-    pub wchar: u64,
-    /// Read system calls.
-    pub syscr: u64,
-    /// Write system calls.
-    pub syscw: u64,
-    /// Bytes fetched from storage.
-    pub read_bytes: u64,
-    /// Bytes sent to storage, or dirtied in the page cache to be sent later.
-    pub write_bytes: u64,
+counter_set! {
+    /// `/proc/self/io`: bytes and calls of the whole process, all threads together.
+    pub struct ProcessIo {
+        /// Bytes that read calls returned, from wherever they came.
+        pub rchar: u64,
+        /// Bytes handed to write calls.
+        pub wchar: u64,
+        /// Read system calls.
+        pub syscr: u64,
+        /// Write system calls.
+        pub syscw: u64,
+        /// Bytes fetched from storage.
+        pub read_bytes: u64,
+        /// Bytes sent to storage, or dirtied in the page cache to be sent later.
+        pub write_bytes: u64,
+    }
 }
 
-/// `/proc/self/mountstats`, bytes of the mounts that are used: those of all processes of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct NfsIo {
-    /// Bytes that the server sent.
-    pub read_bytes: u64,
-    /// Bytes that were sent to the server.
-    pub write_bytes: u64,
+counter_set! {
+    /// `/proc/self/mountstats`, bytes of the mounts that are used: those of all processes of the host.
+    pub struct NfsIo {
+        /// Bytes that the server sent.
+        pub read_bytes: u64,
+        /// Bytes that were sent to the server.
+        pub write_bytes: u64,
+    }
 }
 
 /// An account of the kernel that several clients of a trial read, so that their traffic in it cannot be distinguished.
@@ -97,59 +184,43 @@ impl NfsIo {
     /// Of two mounts or hosts together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes + other.read_bytes,
-            write_bytes: self.write_bytes + other.write_bytes,
-        }
+        self.with(other, known(u64::saturating_add))
     }
 
     /// What happened since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
-        }
+        self.with(earlier, known(u64::saturating_sub))
     }
 }
 
-/// `getrusage(RUSAGE_SELF)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ResourceUse {
-    /// CPU time in user mode, ns.
-    pub user_ns: u64,
-    /// CPU time in the kernel, ns.
-    pub system_ns: u64,
-    /// Page faults served without I/O.
-    pub minor_faults: u64,
-    /// Page faults that needed I/O.
-    pub major_faults: u64,
-    /// Times a thread gave the CPU up, mostly to wait.
-    pub voluntary_switches: u64,
-    /// Times a thread was preempted.
-    pub involuntary_switches: u64,
+counter_set! {
+    /// `getrusage(RUSAGE_SELF)`.
+    pub struct ResourceUse {
+        /// CPU time in user mode, ns.
+        pub user_ns: u64,
+        /// CPU time in the kernel, ns.
+        pub system_ns: u64,
+        /// Page faults served without I/O.
+        pub minor_faults: u64,
+        /// Page faults that needed I/O.
+        pub major_faults: u64,
+        /// Times a thread gave the CPU up, mostly to wait.
+        pub voluntary_switches: u64,
+        /// Times a thread was preempted.
+        pub involuntary_switches: u64,
+    }
 }
 
 impl ProcessIo {
     /// Of two threads, or processes, together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.with(other, |a, b| a + b)
+        self.with(other, known(u64::saturating_add))
     }
 
     /// What happened since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, u64::saturating_sub)
-    }
-
-    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            rchar: join(self.rchar, other.rchar),
-            wchar: join(self.wchar, other.wchar),
-            syscr: join(self.syscr, other.syscr),
-            syscw: join(self.syscw, other.syscw),
-            read_bytes: join(self.read_bytes, other.read_bytes),
-            write_bytes: join(self.write_bytes, other.write_bytes),
-        }
+        self.with(earlier, known(u64::saturating_sub))
     }
 }
 
@@ -157,47 +228,37 @@ impl ResourceUse {
     /// Of two threads, or processes, together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.with(other, |a, b| a + b)
+        self.with(other, known(u64::saturating_add))
     }
 
     /// What was used since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, u64::saturating_sub)
-    }
-
-    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            user_ns: join(self.user_ns, other.user_ns),
-            system_ns: join(self.system_ns, other.system_ns),
-            minor_faults: join(self.minor_faults, other.minor_faults),
-            major_faults: join(self.major_faults, other.major_faults),
-            voluntary_switches: join(self.voluntary_switches, other.voluntary_switches),
-            involuntary_switches: join(self.involuntary_switches, other.involuntary_switches),
-        }
+        self.with(earlier, known(u64::saturating_sub))
     }
 }
 
-/// `/sys/dev/block/MAJOR:MINOR/stat`; counts every process's traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DeviceStat {
-    /// Read requests completed.
-    pub read_ios: u64,
-    /// Read requests merged into others.
-    pub read_merges: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Write requests completed.
-    pub write_ios: u64,
-    /// Write requests merged into others.
-    pub write_merges: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Flush requests completed.
-    pub flush_ios: u64,
-    /// Time the device had requests in flight, ms.
-    pub busy_ms: u64,
-    /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
-    pub queue_ms: Option<u64>,
+counter_set! {
+    /// `/sys/dev/block/MAJOR:MINOR/stat`; counts every process's traffic.
+    pub struct DeviceStat {
+        /// Read requests completed.
+        pub read_ios: u64,
+        /// Read requests merged into others.
+        pub read_merges: u64,
+        /// Bytes read.
+        pub read_bytes: u64,
+        /// Write requests completed.
+        pub write_ios: u64,
+        /// Write requests merged into others.
+        pub write_merges: u64,
+        /// Bytes written.
+        pub write_bytes: u64,
+        /// Flush requests completed.
+        pub flush_ios: u64,
+        /// Time the device had requests in flight, ms.
+        pub busy_ms: u64,
+        /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
+        pub queue_ms: Option<u64>,
+    }
 }
 
 named! {
@@ -249,30 +310,13 @@ pub struct Bottom {
 impl DeviceStat {
     /// What happened since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, u64::saturating_sub)
+        self.with(earlier, either(u64::saturating_sub))
     }
 
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        self.with(other, u64::saturating_add)
-    }
-
-    fn with(self, other: Self, join: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            read_ios: join(self.read_ios, other.read_ios),
-            read_merges: join(self.read_merges, other.read_merges),
-            read_bytes: join(self.read_bytes, other.read_bytes),
-            write_ios: join(self.write_ios, other.write_ios),
-            write_merges: join(self.write_merges, other.write_merges),
-            write_bytes: join(self.write_bytes, other.write_bytes),
-            flush_ios: join(self.flush_ios, other.flush_ios),
-            busy_ms: join(self.busy_ms, other.busy_ms),
-            queue_ms: match (self.queue_ms, other.queue_ms) {
-                (Some(a), Some(b)) => Some(join(a, b)),
-                (one, none) => one.or(none),
-            },
-        }
+        self.with(other, either(u64::saturating_add))
     }
 }
 
@@ -286,18 +330,19 @@ impl Bottom {
     }
 }
 
-/// Events that the processor counted in the workers while they ran, user and kernel mode together unless the trial's
-/// effective settings say otherwise. One that the processor does not count is `None`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HardwareEvents {
-    /// Core clock cycles.
-    pub cycles: Option<u64>,
-    /// Instructions retired.
-    pub instructions: Option<u64>,
-    /// Misses of the last-level cache, on reads.
-    pub llc_misses: Option<u64>,
-    /// Misses of the data TLB, on loads.
-    pub dtlb_misses: Option<u64>,
+counter_set! {
+    /// Events that the processor counted in the workers while they ran, user and kernel mode together unless the trial's
+    /// effective settings say otherwise. One that the processor does not count is `None`.
+    pub struct HardwareEvents {
+        /// Core clock cycles.
+        pub cycles: Option<u64>,
+        /// Instructions retired.
+        pub instructions: Option<u64>,
+        /// Misses of the last-level cache, on reads.
+        pub llc_misses: Option<u64>,
+        /// Misses of the data TLB, on loads.
+        pub dtlb_misses: Option<u64>,
+    }
 }
 
 named! {
@@ -347,13 +392,7 @@ impl Hardware {
             (Hardware::Counted(a), Hardware::Counted(b)) => (a, b),
             (missing @ Hardware::Missing(_), _) | (_, missing) => return missing,
         };
-        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
-        Hardware::Counted(HardwareEvents {
-            cycles: sum(a.cycles, b.cycles),
-            instructions: sum(a.instructions, b.instructions),
-            llc_misses: sum(a.llc_misses, b.llc_misses),
-            dtlb_misses: sum(a.dtlb_misses, b.dtlb_misses),
-        })
+        Hardware::Counted(a.with(b, known(u64::saturating_add)))
     }
 
     /// Why there are none.
@@ -365,48 +404,34 @@ impl Hardware {
     }
 }
 
-/// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pressure {
-    /// Time in which some task of the machine that could run had to wait for a CPU, ns (PSI, `some`).
-    pub cpu_stall_ns: Option<u64>,
-    /// Time in which some task waited for I/O, ns.
-    pub io_stall_ns: Option<u64>,
-    /// Time in which some task waited for memory, ns.
-    pub memory_stall_ns: Option<u64>,
-    /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
-    /// ticks, mostly of 10 ms.
-    pub steal_ns: Option<u64>,
-    /// Time that the machine slept, ns.
-    pub suspended_ns: Option<u64>,
-    /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
-    /// (cgroup v2).
-    pub throttled_ns: Option<u64>,
-    /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
-    pub cpu_khz: Option<u64>,
+counter_set! {
+    /// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
+    pub struct Pressure {
+        /// Time in which some task of the machine that could run had to wait for a CPU, ns (PSI, `some`).
+        pub cpu_stall_ns: Option<u64>,
+        /// Time in which some task waited for I/O, ns.
+        pub io_stall_ns: Option<u64>,
+        /// Time in which some task waited for memory, ns.
+        pub memory_stall_ns: Option<u64>,
+        /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
+        /// ticks, mostly of 10 ms.
+        pub steal_ns: Option<u64>,
+        /// Time that the machine slept, ns.
+        pub suspended_ns: Option<u64>,
+        /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
+        /// (cgroup v2).
+        pub throttled_ns: Option<u64>,
+        /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
+        pub cpu_khz: Option<u64>,
+    }
 }
 
 impl Pressure {
     /// What came to pass since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
-        let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         Self {
             cpu_khz: self.cpu_khz,
-            ..self.with(*earlier, less)
-        }
-    }
-
-    /// Each number joined with the other's.
-    pub fn with(self, other: Self, join: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
-        let of = |field: fn(Self) -> Option<u64>| join(field(self), field(other));
-        Self {
-            cpu_stall_ns: of(|p| p.cpu_stall_ns),
-            io_stall_ns: of(|p| p.io_stall_ns),
-            memory_stall_ns: of(|p| p.memory_stall_ns),
-            steal_ns: of(|p| p.steal_ns),
-            suspended_ns: of(|p| p.suspended_ns),
-            throttled_ns: of(|p| p.throttled_ns),
-            cpu_khz: of(|p| p.cpu_khz),
+            ..self.with(*earlier, known(u64::saturating_sub))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text from a run file is not ours: it may hold escape sequences that drive a terminal.
+//! Escapes control characters: text from a run file may hold sequences that a terminal would execute.
 
 use std::borrow::Cow;
 

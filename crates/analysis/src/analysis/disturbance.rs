@@ -208,7 +208,7 @@ fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Opt
     (whole > 0.0).then(|| part / whole)
 }
 
-/// The sum over all trials; a stranger's file may hold any numbers.
+/// The sum over all trials; a file from elsewhere may hold any numbers.
 fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
     trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
 }

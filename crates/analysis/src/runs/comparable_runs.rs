@@ -1,5 +1,5 @@
-//! Which runs belong to the history of a run: those of the same experiment, with the same settings, on the same machine and
-//! target, as the run files tell.
+//! Which runs can be compared with a run over time: those of the same experiment, with the same settings, on the same machine
+//! and target, as the run files say.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::compare::matching::{common_factors, keyed, setting_differences};
 use iolab_record::environment::{Environment, KEYS, Key, ValueType};
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 
-/// Why a run is left out of the history of another.
+/// Why a run cannot be compared with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExclusionReason {
     /// It is the same run.

@@ -1,4 +1,4 @@
-//! The words of the commands that judge runs by others: compare, gate and history.
+//! The arguments of the commands that compare runs: compare, gate and history.
 
 use std::path::PathBuf;
 use std::str::FromStr;

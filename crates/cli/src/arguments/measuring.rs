@@ -1,4 +1,4 @@
-//! The words of the commands that measure, or take over what was measured: study, run, fit, resume and import.
+//! The arguments of the commands that make run files: study, run, fit, resume and import.
 
 use std::path::PathBuf;
 

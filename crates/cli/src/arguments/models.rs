@@ -1,4 +1,4 @@
-//! The words of the commands about modelled disks: model and serve.
+//! The arguments of the commands for modelled disks: model and serve.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The words of plot.
+//! The arguments of plot.
 
 use std::path::PathBuf;
 use std::str::FromStr;

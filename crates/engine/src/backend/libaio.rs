@@ -13,13 +13,16 @@ use iolab_workload::outcome::Effective;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
-/// `struct iocb` of linux/aio_abi.h (little-endian layout).
+/// `struct iocb` of linux/aio_abi.h, where the order of `key` and `rw_flags` is that of the bytes of a number.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Iocb {
     data: u64,
+    #[cfg(target_endian = "little")]
     key: u32,
     rw_flags: i32,
+    #[cfg(target_endian = "big")]
+    key: u32,
     opcode: u16,
     priority: i16,
     fd: u32,

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
@@ -54,14 +54,41 @@ impl Mmap {
                 ))
                 .hint("choose another backend, for example psync, or a smaller region")
             })?;
-        let start = map.addr().get();
-        Ok(Self {
+        let mut mapped = Self {
             file,
             map,
             len,
             offset: offset_of_map,
-            watch: Some(Watch::new(start..start + len)),
+            watch: None,
             queued: None,
+        };
+        mapped.check_pages()?;
+        let start = map.addr().get();
+        mapped.watch = Some(Watch::new(start..start + len));
+        Ok(mapped)
+    }
+
+    /// Checks that single pages of the usual size can be replaced, as [`watch`] does: where larger ones are mapped
+    /// (hugetlbfs, device DAX), the kernel splits the mapping only between these.
+    ///
+    /// # Errors
+    /// Of kind usage: it does not split here.
+    fn check_pages(&self) -> Result<()> {
+        let page = rustix::param::page_size();
+        if self.len <= page {
+            return Ok(());
+        }
+        let advise = |len| {
+            // SAFETY: the range lies in the mapping, which is there. The advice concerns core dumps alone, and changes no byte.
+            unsafe { rustix::mm::madvise(self.map.as_ptr().cast(), len, Advice::LinuxDontDump) }
+        };
+        // A flag on the first page alone takes a split; the same flag on all pages joins the parts again.
+        let split = advise(page).and_then(|()| advise(self.len));
+        split.map_err(|error| {
+            Error::usage(format!(
+                "backend=mmap needs pages of {page} bytes, and the target is mapped in larger ones: {error}"
+            ))
+            .hint("set backend=psync for hugetlbfs and device DAX")
         })
     }
 
@@ -81,8 +108,11 @@ impl Mmap {
         let fits = at <= self.len && buffer.len() <= self.len - at;
         assert!(fits, "a request stays inside the mapping");
         // SAFETY: the bytes lie inside the mapping, as was just checked, and the buffer, a mapping of its own, is
-        // borrowed exclusively. A fault while they are copied leaves a page of zeros to go on with. Other threads and
-        // programs may change the file meanwhile, through mappings of their own: any bytes are valid bytes.
+        // borrowed exclusively. A fault while they are copied leaves a page of zeros to go on with. No reference into the
+        // mapping is ever made. Other workers and other programs may write these bytes while they are copied: in Rust's
+        // memory model that is a data race, which no type can rule out for a mapped file. As other users of shared mappings
+        // do (memmap2, ripgrep), this relies on what compiler and kernel do there: each copy is one call of memcpy on plain
+        // bytes, for which every value is valid, so that a race yields old and new bytes mixed and nothing worse.
         unsafe {
             let mapped = self.map.add(at).as_ptr();
             let (buffer, len) = (buffer.as_mut_ptr(), buffer.len());
@@ -100,10 +130,11 @@ impl Mmap {
 
 impl Drop for Mmap {
     fn drop(&mut self) {
-        self.watch = None;
+        let was_accepted = self.watch.take().is_some();
         // SAFETY: unmaps exactly what was mapped; no reference into it exists.
         let unmapped = unsafe { rustix::mm::munmap(self.map.as_ptr().cast(), self.len) };
-        debug_assert!(unmapped.is_ok());
+        // One of larger pages, which `new` refuses, is not unmapped where its length is no multiple of them.
+        debug_assert!(unmapped.is_ok() || !was_accepted);
     }
 }
 
@@ -138,6 +169,36 @@ impl Backend for Mmap {
             Action::Trim => "trim of the mapping",
             Action::Fsync => "fsync",
             Action::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_of_usual_pages_is_accepted() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        file.set_len(1 << 20).expect("a size");
+        Mmap::new(file, 0..1 << 20, true).expect("mapped");
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr)] // a test that skips says so
+    fn a_mapping_of_huge_pages_is_refused() {
+        let flags = rustix::fs::MemfdFlags::HUGETLB | rustix::fs::MemfdFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::memfd_create("huge", flags).map(File::from) else {
+            eprintln!("skipped: the kernel has no files of huge pages");
+            return;
+        };
+        let size = 4 << 20;
+        file.set_len(size).expect("a size");
+        let error = Mmap::new(file, 0..size, false).err().expect("refused");
+        let text = error.to_string();
+        match text.contains("cannot be mapped") {
+            true => eprintln!("skipped: no huge pages are free (vm.nr_hugepages)"),
+            false => assert!(text.contains("in larger ones"), "{text}"),
         }
     }
 }

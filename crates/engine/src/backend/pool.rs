@@ -27,13 +27,16 @@ pub(super) struct Pool<O> {
     queued: Vec<(Slot, Request)>,
 }
 
-/// A request on its way to a thread, or back.
-struct SendSlot<T>(T);
+/// A slot on its way to a thread with a request, or back with a result.
+struct SendSlot<T>(Slot, T);
 
-// SAFETY: what is handed over has the slot of a buffer, which is the only right to touch that buffer, whichever thread holds it;
-// the place that it points to is only read. The buffers free both when all their slots are back with the worker, and never
-// before.
-unsafe impl<T> Send for SendSlot<T> {}
+// SAFETY: a slot is the only right to touch its buffer, whichever thread holds it, and the address that it points to is only read.
+// The buffers free both when all their slots are back with the worker, and never before. What goes with the slot is `Send` itself.
+unsafe impl<T: Send> Send for SendSlot<T> {}
+
+fn completion(SendSlot(slot, result): SendSlot<i64>) -> Completion {
+    Completion { slot, result }
+}
 
 struct Shared<O> {
     opened: O,
@@ -47,8 +50,8 @@ struct Shared<O> {
 
 /// Both queues have room for all requests from the start.
 struct State {
-    waiting: VecDeque<SendSlot<(Slot, Request)>>,
-    done: Vec<SendSlot<Completion>>,
+    waiting: VecDeque<SendSlot<Request>>,
+    done: Vec<SendSlot<i64>>,
     closes: bool,
 }
 
@@ -64,14 +67,14 @@ impl<O: Opened> Shared<O> {
     fn serve(&self) {
         let mut state = self.state();
         loop {
-            if let Some(SendSlot((mut slot, request))) = state.waiting.pop_front() {
+            if let Some(SendSlot(mut slot, request)) = state.waiting.pop_front() {
                 drop(state);
                 let (number, request) = self.opened.resolve(request);
                 let file = &self.opened.files()[number];
                 let calls = (&mut PositionedCalls, self.trim);
                 let result = carry_out(file, calls, &mut slot, request);
                 state = self.state();
-                state.done.push(SendSlot(Completion { slot, result }));
+                state.done.push(SendSlot(slot, result));
                 self.done.notify_one();
             } else if state.closes {
                 return;
@@ -129,7 +132,10 @@ impl<O: Opened> Pool<O> {
     /// Hands over what is queued.
     fn submit(&mut self) {
         let count = self.queued.len();
-        let handed = self.queued.drain(..).map(SendSlot);
+        let handed = self
+            .queued
+            .drain(..)
+            .map(|(slot, request)| SendSlot(slot, request));
         self.shared.state().waiting.extend(handed);
         for _ in 0..count {
             self.shared.work.notify_one();
@@ -158,7 +164,7 @@ impl<O: Opened> Backend for Pool<O> {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        done.extend(state.done.drain(..).map(|SendSlot(completion)| completion));
+        done.extend(state.done.drain(..).map(completion));
         Ok(())
     }
 
@@ -178,7 +184,7 @@ impl<O: Opened> Backend for Pool<O> {
             let waited = self.shared.done.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        done.extend(state.done.drain(..).map(|SendSlot(completion)| completion));
+        done.extend(state.done.drain(..).map(completion));
         Ok(())
     }
 

@@ -1,8 +1,9 @@
-//! Where the workers of this process wait for those of other processes that take part in the same trial.
+//! The barrier between the processes (ranks) that take part in the same trial.
 
 use iolab_workload::Result;
 
-/// Called once each per trial, in this order, by the thread that carries it out.
+/// A barrier that all ranks of a trial pass three times. Each method is called once per trial, in this order, by the thread
+/// that coordinates it.
 pub trait RankBarrier {
     /// Own workers are set up. Returns when those of all processes are.
     ///

@@ -27,7 +27,7 @@ use iolab_workload::trial::{Rate, TrialSpec};
 /// Share of the requests due that a worker makes up for after its time is up.
 const MADE_UP: f64 = 0.03;
 
-/// The intended starts of one worker, and what came of them.
+/// The intended starts of one worker, and how far its requests kept to them.
 pub(crate) struct Open<'a> {
     clock: &'a Clock,
     schedule: Schedule,
@@ -119,7 +119,7 @@ impl<'a> Open<'a> {
         self.closed.is_some()
     }
 
-    /// Takes stock: no request counts any more whose intended start is after `at`.
+    /// Ends the schedule at the stamp `at`, if it has not ended before: requests with a later intended start no longer count.
     pub(crate) fn close(&mut self, at: u64) -> Closing {
         let now = Closing {
             at,

@@ -1,4 +1,4 @@
-//! Combinations of levels that are the cells of an experiment, where not every combination is one.
+//! `[[only]]`: the combinations of levels that an experiment measures, where it does not measure all of them.
 
 use std::collections::HashSet;
 

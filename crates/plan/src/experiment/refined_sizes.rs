@@ -82,7 +82,7 @@ impl Experiment {
     }
 }
 
-/// The file may be a stranger's.
+/// The file may come from elsewhere.
 fn check_levels(refined: &Refined, sizes: &Factor) -> Result<()> {
     let mut seen: BTreeSet<&str> = sizes.levels.iter().map(String::as_str).collect();
     for level in &refined.bs {

@@ -1,4 +1,4 @@
-//! What there is to touch: I/O sizes that are larger, and groups that lie behind each other.
+//! Fits an experiment to the region: leaves out larger I/O sizes, and keeps groups behind each other.
 
 use iolab_workload::Result;
 use iolab_workload::units::{format_size, parse_size};

@@ -1,4 +1,4 @@
-//! An experiment as TOML writes it: every value in its canonical form.
+//! Writes an experiment as TOML, every value in its canonical form.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;

@@ -1,4 +1,4 @@
-//! What keeps the ranks from going on, in words.
+//! Errors of a run by several ranks, which name rank and host.
 
 use iolab_cluster::link::{Link, LossReason};
 use iolab_cluster::root_order;
@@ -8,7 +8,7 @@ use iolab_workload::Error;
 use super::Member;
 
 impl Member {
-    /// What keeps the ranks from going on, named by rank and host.
+    /// The error for why the ranks stopped; it names rank and host.
     pub(super) fn error(&mut self, halt: Halt) -> Error {
         match halt {
             Halt::Unready(trouble) => {

@@ -52,7 +52,7 @@ pub(super) struct Namespace {
 type Ask<'a> = &'a dyn Fn(Number, &str) -> std::result::Result<Backing, Errno>;
 
 impl Inventory {
-    /// Takes stock.
+    /// Reads all devices, mounts and swap areas that `/proc` and `/sys` list.
     ///
     /// # Errors
     /// Of kind refused when `/proc` or `/sys` do not tell.

@@ -29,7 +29,7 @@ pub const PRIORITY_LEVEL_MAX: u8 = 7;
 pub enum IoPriority {
     /// Before all others; 0 first. Needs CAP_SYS_NICE or CAP_SYS_ADMIN.
     RealTime(u8),
-    /// The class of nearly all programs; 0 first, 4 where nobody says.
+    /// The class of nearly all programs; level 0 (highest) to 7, 4 by default.
     BestEffort(u8),
     /// When no other wants the disk.
     Idle,

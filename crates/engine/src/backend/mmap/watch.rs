@@ -134,7 +134,8 @@ extern "C" fn on_sigbus(
     }
 }
 
-/// Maps zeros over the page with this address, if it is watched, and marks the thread. Whether that is done.
+/// Maps zeros over the page with this address, if it is watched, and marks the thread. Whether that is done. A mapping with
+/// larger pages than the usual ones is not watched: `Mmap` refuses it.
 fn replace_page(watched: &Watched, address: usize) -> bool {
     let start = watched.start.load(Ordering::Relaxed);
     if !(start..watched.end.load(Ordering::Relaxed)).contains(&address) {
@@ -144,7 +145,7 @@ fn replace_page(watched: &Watched, address: usize) -> bool {
     let first = ptr::without_provenance_mut(address - address % page);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     let prot = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: mappings are made of whole pages, so that this page belongs to the one that is watched, which is there
+    // SAFETY: the mapping is made of pages of this size, so that this page belongs to the one that is watched, which is there
     // until it is no longer watched, and in which no Rust value lies. mmap is a bare system call. It sets errno only
     // where it fails, and then the program goes on in another handler.
     let replaced = unsafe { libc::mmap(first, page, prot, flags, -1, 0) };

@@ -1,4 +1,4 @@
-//! What iolab makes of a job file, option by option.
+//! Explains a job file option by option: the setting that each becomes, or why it has no effect.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use iolab_workload::settings::{CellSpec, Setting};
 use super::jobs::Job;
 use super::lines::LinePosition;
 
-/// An option with what iolab makes of it.
+/// One option and its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionExplanation {
     /// Where it stands: `line 3`.
