@@ -70,9 +70,7 @@ fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
     let ignored = ignored_here();
     let ended = |number: i32| {
         if ignored & (1 << (number - 1)) != 0 {
-            return eprintln!(
-                "SKIPPED: signal {number}, which is ignored here (nohup?) and so by every child"
-            );
+            return needs::skip(needs::Need::Signals, format!("{number} is ignored"));
         }
         let folder = folder();
         let child = started(folder.path(), &SLOW, 0);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::{
-    Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny, with_runs,
+    self, Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny, with_runs,
 };
 
 #[test]
@@ -277,16 +277,9 @@ fn zeros_are_never_called_a_device() {
 
 #[test]
 fn memory_is_never_called_a_device() {
-    let shm = Path::new("/dev/shm");
-    let Ok(memory) = tempfile::tempdir_in(shm) else {
-        eprintln!("skipped: {} cannot be written here", shm.display());
+    let Some(memory) = support::folder_in_memory() else {
         return;
     };
-    let file_system = rustix::fs::statfs(memory.path()).expect("statfs");
-    if file_system.f_type != 0x0102_1994 {
-        eprintln!("skipped: {} is not a tmpfs here", shm.display());
-        return;
-    }
     let folder = folder();
     let target = memory.path().to_str().unwrap();
     run_tiny(folder.path(), "read-size", &[target, "-o", "m.iolab"]).expect(0);

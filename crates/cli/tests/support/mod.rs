@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use needs::Need;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -30,6 +31,19 @@ pub(crate) const TINY: [&str; 12] = [
 /// A folder to work in, removed at the end.
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for the test")
+}
+
+/// The same in memory: on a tmpfs.
+#[track_caller]
+pub(crate) fn folder_in_memory() -> Option<TempDir> {
+    let is_tmpfs = |folder: &TempDir| {
+        rustix::fs::statfs(folder.path()).is_ok_and(|stat| stat.f_type == 0x0102_1994)
+    };
+    let made = tempfile::tempdir_in("/dev/shm").ok().filter(is_tmpfs);
+    if made.is_none() {
+        needs::skip(Need::Shm, "no folder on a tmpfs can be made");
+    }
+    made
 }
 
 /// The binary, in a folder, with nothing of the tester's environment that changes its output.

@@ -1,5 +1,7 @@
 //! What stands on what: a stack as plain values, and the geometry that follows from them.
 
+use needs::Need;
+
 use std::ops::Range;
 
 use crate::files::MIB;
@@ -143,6 +145,16 @@ impl Format {
         Self::BtrfsTwo,
         Self::Swap,
     ];
+
+    /// What a machine needs to make and mount it.
+    pub fn need(self) -> Need {
+        match self {
+            Format::Ext4 | Format::Ext4Journal => Need::Ext4,
+            Format::Xfs | Format::XfsLog => Need::Xfs,
+            Format::Btrfs | Format::BtrfsTwo => Need::Btrfs,
+            Format::Swap => Need::Swap,
+        }
+    }
 
     /// The least sizes of its devices.
     pub fn sizes(self) -> &'static [u64] {
