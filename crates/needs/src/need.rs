@@ -62,7 +62,6 @@ needs! {
     Fio, "fio", ["fio"], "fio";
     Iozone, "iozone", ["iozone"], "IOzone";
     Jq, "jq", ["jq"], "jq";
-    Sqlite3, "sqlite3", ["sqlite3"], "the shell of SQLite";
     Cc, "cc", ["cc"], "a C compiler that links programs, static and not";
     Mpi, "mpi", ["mpirun"], "mpirun, and a program built with MPI";
     Browser, "browser", ["chromium", "chromium-browser", "google-chrome"], "a browser without a window";
