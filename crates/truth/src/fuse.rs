@@ -310,7 +310,10 @@ pub fn is_mountable(scene: &Scene) -> Made<()> {
         bytes: 4096,
         ..Behaviour::default()
     };
-    Mounted::new(&scene.keeper, at.path(), smallest).map(drop)
+    drop(Mounted::new(&scene.keeper, at.path(), smallest)?);
+    // It is unmounted already.
+    scene.keeper.forget();
+    Ok(())
 }
 
 /// Ends what serves a mount.
