@@ -33,7 +33,7 @@ const TIME_MAX: Duration = Duration::from_secs(90);
 const SEED: &str = "IOLAB_TRUTH_SWAP_SEED";
 const FOLDER: &str = "IOLAB_TRUTH_SWAP_FOLDER";
 const DEVICES: [&str; 2] = ["IOLAB_TRUTH_SWAP_DEVICE", "IOLAB_TRUTH_SWAP_OTHER_DEVICE"];
-/// Before what a round tells of itself.
+/// Before what a round tells of itself, on a line that the harness may have begun.
 const TOLD: &str = "round: ";
 
 #[test]
@@ -98,7 +98,7 @@ fn round(seed: u64) -> Made<Result<i32, String>> {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     let code = stdout
         .lines()
-        .find_map(|line| line.strip_prefix(TOLD)?.parse().ok());
+        .find_map(|line| line.split_once(TOLD)?.1.parse().ok());
     Ok(match (output.status.success(), code) {
         (true, Some(code)) => Ok(code),
         _ => Err(format!("{stdout}\n{stderr}")),
