@@ -54,6 +54,11 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     let size = PathBuf::from(format!("/sys/block/zram{number}/disksize"));
     std::fs::write(&size, bytes.to_string()).map_err(failed(size.display()))?;
     let device = PathBuf::from(format!("/dev/zram{number}"));
+    if !device.exists() {
+        // As in a container, whose /dev is that of its start.
+        let why = format!("{} does not appear", device.display());
+        return Err(Unmade::Missing(Need::Zram, why));
+    }
     fill(&device, bytes)?;
     Ok(device)
 }

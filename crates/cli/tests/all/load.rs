@@ -151,12 +151,8 @@ fn what_a_rate_cannot_be_combined_with_is_refused() {
         &TINY[..],
     ]
     .concat();
-    let done = run(folder.path(), &arguments).expect(2);
-    assert!(
-        done.stderr.contains("a rate with latency=false"),
-        "{}",
-        done.stderr
-    );
+    let told = run(folder.path(), &arguments).expect(2).stderr;
+    insta::assert_snapshot!(told);
 }
 
 #[test]

@@ -37,7 +37,6 @@ fn report(model: Served, scene: &Scene) -> Option<Value> {
     assert!(!is_mounted(&at));
     let kept = report["kept_time"].as_bool().expect("there were requests");
     assert_eq!(code, Some(i32::from(!kept)), "{words}");
-    assert_eq!(words.contains("did not keep time"), !kept, "{words}");
     let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
     let share = of("lateness_ns") / of("service_ns");
     if share > LATE {
