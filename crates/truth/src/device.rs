@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::fill;
-use crate::scene::Scene;
 use needs::Need;
 
+use crate::files::fill;
+use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, lacks, needs_root, run};
 
 /// Puts a loop device over a file; `direct` says whether it goes past the page cache.

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
-
 use needs::Need;
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
 use crate::system::{Made, failed, lacks};
 

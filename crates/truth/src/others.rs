@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
+use needs::Need;
 use rustix::fs::OFlags;
 
 use crate::keeper::Keeper;
-use needs::Need;
-
 use crate::system::{Made, Unmade, failed, lacks, needs_root};
 
 /// A cgroup, removed by the keeper, that limits how fast its processes use a device, or their memory.

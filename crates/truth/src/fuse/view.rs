@@ -14,7 +14,6 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, Session,
     TimeOrNow, WriteFlags,
 };
-
 use iolab_serve::one_file::{self, BLOCK};
 use needs::Need;
 

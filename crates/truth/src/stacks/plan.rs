@@ -1,8 +1,8 @@
 //! What stands on what: a stack as plain values, and the geometry that follows from them.
 
-use needs::Need;
-
 use std::ops::Range;
+
+use needs::Need;
 
 use crate::files::MIB;
 
