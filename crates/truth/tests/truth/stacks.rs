@@ -7,6 +7,8 @@
 //!
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_STACKS=1 cargo test -p iolab-truth --test truth stacks:: -- --nocapture
 
+use std::sync::OnceLock;
+
 use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, hole};
@@ -46,8 +48,13 @@ fn kinds() -> Vec<Format> {
     kinds.filter_map(|kind| unless_missing(can(kind))).collect()
 }
 
-/// What no stack can do without.
+/// What no stack can do without; it is looked for once.
 pub(crate) fn needs_tools() -> Made<()> {
+    static FOUND: OnceLock<Made<()>> = OnceLock::new();
+    FOUND.get_or_init(look_for_tools).clone()
+}
+
+fn look_for_tools() -> Made<()> {
     needs_root()?;
     for need in [
         Need::Losetup,
