@@ -38,8 +38,8 @@ fn tests<'a>(path: &Path, text: &'a str) -> &'a str {
 
 #[test]
 fn no_test_says_by_itself_that_it_skips() {
-    // Put together, so that this file does not hold them.
-    let words = ["skipped", "left out"].map(|word| format!("\"{word}: "));
+    // How texts begin that say so; put together, since this file holds none.
+    let words = [["skip", "ped"], ["left out", ": "]].map(|parts| format!("\"{}", parts.concat()));
     for (path, text) in sources() {
         for line in tests(&path, &text).lines().map(str::to_lowercase) {
             let is_told = words.iter().any(|word| line.contains(word));
