@@ -1,7 +1,4 @@
-//! One run by several processes: `cargo test -p iolab --features mpi --test mpi`. Without mpirun the tests are skipped, and say
-//! so.
-
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+//! One run by several processes: `cargo test -p iolab --features mpi --test mpi`. It takes mpirun.
 
 use std::ffi::OsString;
 use std::fs::DirEntry;
@@ -28,13 +25,10 @@ const TINY: [&str; 14] = [
     "run.iolab",
 ];
 
-/// Starts so many processes in a folder; `None` where there is no mpirun.
+/// Starts so many processes in a folder; a skip without mpirun.
+#[track_caller]
 fn mpirun(folder: &Path, ranks: u32, arguments: &[&str]) -> Option<Output> {
-    if Command::new("mpirun").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no mpirun here (Debian: apt install mpich)");
-        return None;
-    }
-    let mut command = Command::new("mpirun");
+    let mut command = Command::new(needs::tool(needs::Need::Mpi)?);
     // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
     for (name, value) in [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),

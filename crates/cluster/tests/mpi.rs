@@ -1,5 +1,5 @@
-//! The transport over MPI, with real processes: `cargo test -p iolab-cluster --features mpi --test mpi`. Without mpirun the
-//! tests are skipped, and say so.
+//! The transport over MPI, with real processes: `cargo test -p iolab-cluster --features mpi --test mpi`. It takes
+//! mpirun.
 //!
 //! This program starts itself under mpirun, and is then one of the ranks. All ranks run on this host, so that they share
 //! the kernel's clock: each adds an offset and a drift of its own to it, and the truth is known.
@@ -52,8 +52,7 @@ fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
-    if Command::new("mpirun").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no mpirun here (Debian: apt install mpich)");
+    if needs::tool(needs::Need::Mpi).is_none() {
         return ExitCode::SUCCESS;
     }
     for ranks in [1, 2, 4, 20] {

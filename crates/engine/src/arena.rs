@@ -228,8 +228,7 @@ mod tests {
         let memory = vec![1u8; 1 << 20];
         let start = memory.as_ptr().addr();
         let Some(pieces) = Pieces::of(&(start..start + memory.len())) else {
-            eprintln!("skipped: /proc/self/pagemap shows no page numbers to this user");
-            return;
+            return needs::skip(needs::Need::Pagemap, "it shows none to this user");
         };
         assert!(pieces.count >= 1 && pieces.bytes >= 1 << 20, "{pieces:?}");
         assert!(pieces.count <= pieces.bytes / rustix::param::page_size() as u64);

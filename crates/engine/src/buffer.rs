@@ -323,7 +323,7 @@ mod tests {
                 }
                 Err(error) => {
                     assert!(error.message().contains("MADV"), "{error}");
-                    eprintln!("skipped {name}: {error}");
+                    needs::skip(needs::Need::HugePages, error);
                 }
             }
         }
@@ -341,8 +341,7 @@ mod tests {
             Ok(buffers) => buffers,
             Err(error) => {
                 assert!(error.message().contains("MADV"), "{error}");
-                eprintln!("skipped: {error}");
-                return;
+                return needs::skip(needs::Need::HugePages, error);
             }
         };
         let first = address(&buffers.home()[0]);

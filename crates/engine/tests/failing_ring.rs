@@ -1,8 +1,6 @@
 //! A kernel that refuses `io_uring_enter`. A binary of its own: the filter holds for every thread made from here on.
 
 #![allow(unsafe_code)] // what is tested is beyond safe calls
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
@@ -94,7 +92,7 @@ fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
     let run = || trial::run(&spec, &target, &clock, &AtomicBool::new(false));
     match run() {
         Ok(outcome) => assert_eq!(outcome.errors, 0, "{:?}", outcome.failure),
-        Err(error) => return eprintln!("skipped: {error}"),
+        Err(error) => return needs::skip(needs::Need::IoUring, error),
     }
     let whole = mapped_bytes();
     run().expect("it runs");
@@ -103,7 +101,7 @@ fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
         "the memory of a trial that went well is given back"
     );
     if let Err(error) = refuse_to_enter() {
-        return eprintln!("skipped: system calls cannot be filtered here: {error}");
+        return needs::skip(needs::Need::Seccomp, error);
     }
     let outcome = run().expect("it can be set up");
     assert_eq!((outcome.ended, outcome.errors), (Ended::Failed, 1));

@@ -462,7 +462,7 @@ mod tests {
         let file = tree.path().join("a.img");
         fs::write(&file, "x").expect("written");
         let Some((major, minor)) = device_under(&file) else {
-            return eprintln!("skipped: {} lies on no block device", file.display());
+            return needs::skip(needs::Need::BlockDevice, file.display());
         };
         tree.files(
             "devices/virtual/block/loop8",

@@ -296,7 +296,7 @@ mod tests {
         match EventGroup::open(kinds) {
             Ok(group) => Some(group),
             Err(missing) => {
-                eprintln!("skipped: perf events are {missing} here");
+                needs::skip(needs::Need::Perf, missing);
                 None
             }
         }

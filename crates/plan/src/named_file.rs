@@ -73,7 +73,7 @@ mod tests {
         for path in ["/proc/kmsg", "/proc/self/status"] {
             let path = Path::new(path);
             if !path.exists() {
-                println!("skipped: there is no {}", path.display());
+                needs::skip(needs::Need::Kmsg, path.display());
                 continue;
             }
             let error = bytes(path, 1 << 20, "name a file").unwrap_err();

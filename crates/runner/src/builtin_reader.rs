@@ -324,10 +324,7 @@ mod tests {
     fn the_reader_reads_to_the_end_and_fails_in_words() {
         let probes = match Probes::build(&[Linkage::Dynamic]) {
             Ok(probes) => probes,
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                return;
-            }
+            Err(error) => return needs::skip(needs::Need::Cc, error),
         };
         let reader = probes.path(Linkage::Dynamic).expect("built").to_owned();
         let run = |arguments: &[&str]| {

@@ -234,13 +234,14 @@ mod tests {
         back(&file);
         let stack = fake.stack((7, 3));
         assert_eq!((stack.in_file, stack.bottom), (true, None));
-        let Ok(memory) = tempfile::NamedTempFile::new_in("/dev/shm") else {
-            eprintln!("skipped: no file can be made in /dev/shm");
-            return;
+        let is_memory = |memory: &tempfile::NamedTempFile| {
+            rustix::fs::fstatfs(memory.as_file()).is_ok_and(|stat| mounts::is_memory_fs(&stat))
         };
-        if rustix::fs::fstatfs(memory.as_file()).is_ok_and(|stat| mounts::is_memory_fs(&stat)) {
-            back(memory.path());
-            assert_eq!(fake.stack((7, 3)).bottom, Some(Vec::new()));
-        }
+        let memory = tempfile::NamedTempFile::new_in("/dev/shm");
+        let Some(memory) = memory.ok().filter(is_memory) else {
+            return needs::skip(needs::Need::Shm, "no file in memory can be made");
+        };
+        back(memory.path());
+        assert_eq!(fake.stack((7, 3)).bottom, Some(Vec::new()));
     }
 }

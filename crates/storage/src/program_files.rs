@@ -150,7 +150,6 @@ fn total(sizes: &[u64]) -> Result<Size> {
 }
 
 #[cfg(test)]
-#[allow(clippy::print_stderr)] // a test that skips says so
 mod tests {
     use std::fs;
 
@@ -197,10 +196,11 @@ mod tests {
         assert_eq!(entries(dir.path()), 0);
     }
 
-    /// Whether the file system knows when files were made; says so where it does not.
+    /// Whether the file system knows when files were made; a skip where it does not.
+    #[track_caller]
     fn knows_births(folder: &Path) -> bool {
         let born = fs::metadata(folder).and_then(|data| data.created());
-        born.inspect_err(|error| eprintln!("skipped: {error}"))
+        born.map_err(|error| needs::skip(needs::Need::BirthTimes, error))
             .is_ok()
     }
 

@@ -1,7 +1,5 @@
 //! Block devices as targets. Needs root and loop devices, which are made here and taken down again;
-//! no other device is ever touched. Skips aloud.
-
-#![allow(clippy::print_stderr)] // a test that skips says so
+//! no other device is ever touched.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -43,8 +41,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 impl Loop {
     fn new(bytes: u64, options: &[&str]) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: loop devices need root");
+        if !needs::root() {
             return None;
         }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,7 +59,7 @@ impl Loop {
                 _alone: alone,
             }),
             Err(why) => {
-                eprintln!("skipped: {why}");
+                needs::skip(needs::Need::Loop, why);
                 None
             }
         }
@@ -78,13 +75,9 @@ impl Loop {
 
     /// Whether the device carries an ext4 now.
     fn mkfs(&self) -> bool {
-        match run("mkfs.ext4", &["-q", "-F", self.name()]) {
-            Ok(_) => true,
-            Err(why) => {
-                eprintln!("skipped: {why}");
-                false
-            }
-        }
+        let made = run("mkfs.ext4", &["-q", "-F", self.name()]);
+        made.map_err(|why| needs::skip(needs::Need::Ext4, why))
+            .is_ok()
     }
 
     fn mount(&mut self, options: &str) -> Option<PathBuf> {
@@ -99,7 +92,7 @@ impl Loop {
                 Some(point)
             }
             Err(why) => {
-                eprintln!("skipped: {why}");
+                needs::skip(needs::Need::Mount, why);
                 None
             }
         }
@@ -226,15 +219,13 @@ fn partitions_guard_their_disk() {
     // Told to the kernel by hand: not every kernel reads this kind of table.
     let told = run("addpart", &[device.name(), "1", "2048", "65536"]);
     if !part.exists() {
-        eprintln!("skipped: no partition on a loop device ({told:?})");
-        return;
+        return needs::skip(needs::Need::Partitions, format!("{told:?}"));
     }
     refused(&device.device, &destroying(MIB), "holds mbr");
     let mbr = need(MIB, true, Consent::DestroySignature("mbr".to_owned()));
     drop(Target::open(&device.device, &mbr).unwrap());
-    if run("mkswap", &[part.to_str().unwrap()]).is_err() {
-        eprintln!("rest skipped: no mkswap");
-        return;
+    if let Err(why) = run("mkswap", &[part.to_str().unwrap()]) {
+        return needs::skip(needs::Need::Swap, why);
     }
     // What a partition holds has to be named too.
     refused(&device.device, &mbr, "p1 holds swap");
@@ -246,14 +237,13 @@ fn partitions_guard_their_disk() {
     refused(&device.device, &both, "in use");
     drop(target);
 
-    if run("mkfs.ext4", &["-q", "-F", part.to_str().unwrap()]).is_err() {
-        return;
+    if let Err(why) = run("mkfs.ext4", &["-q", "-F", part.to_str().unwrap()]) {
+        return needs::skip(needs::Need::Ext4, why);
     }
     let point = device.dir.path().join("p1");
     fs::create_dir(&point).unwrap();
     if let Err(why) = run("mount", &[part.to_str().unwrap(), point.to_str().unwrap()]) {
-        eprintln!("rest skipped: {why}");
-        return;
+        return needs::skip(needs::Need::Mount, why);
     }
     let all = need(
         MIB,

@@ -15,9 +15,9 @@ use iolab_truth::binary::binary;
 use iolab_truth::iolab::measure;
 use iolab_truth::reference_tools::{Figures, fio_figures, iozone_mb_s};
 use iolab_truth::served::ServedModel;
-use iolab_truth::system::{Made, warn};
+use iolab_truth::system::{Made, failed, warn};
 use iolab_truth::workload::Workload;
-use iolab_truth::{Missing, Scene};
+use iolab_truth::{Scene, Unmade};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::Signal;
@@ -71,7 +71,7 @@ fn reports() {
         for tool in [Tool::Fio, Tool::Iozone, Tool::Iolab] {
             match graded(model, speed, tool, &workload) {
                 Ok(row) => println!("| {model} | {name} | {} | {row} |", tool.name()),
-                Err(Missing(why)) => warn(&format!("{model}, {}: {why}", tool.name())),
+                Err(why) => warn(&format!("{model}, {}: {why}", tool.name())),
             }
         }
     }
@@ -133,10 +133,9 @@ fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<Str
     let reported = tool.report(&scene, workload);
     disk.signal(Signal::INT);
     let (_, report, _) = disk.ended(&scene);
-    let report: serde_json::Value =
-        serde_json::from_str(&report).map_err(|error| Missing(error.to_string()))?;
-    let reported = reported.ok_or_else(|| Missing("no result".to_owned()))?;
-    let text = fs::read_to_string(&ledger).map_err(|error| Missing(error.to_string()))?;
+    let report: serde_json::Value = serde_json::from_str(&report).map_err(failed("the report"))?;
+    let reported = reported.ok_or_else(|| Unmade::Failed("no result".to_owned()))?;
+    let text = fs::read_to_string(&ledger).map_err(failed("the ledger"))?;
     let mut services = reads(&text, bytes(workload.bs));
     if tool == Tool::Iozone && !workload.random {
         // It reports the second of its two passes of reads.

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::system::{Made, missing, warn};
+use crate::system::{Made, failed, warn};
 
 /// Reads one order a line, and carries them out last first when there are no more to come: when it is dropped, and also
 /// when this process is interrupted or killed. It ignores what interrupts this process, and has a group of its own.
@@ -55,7 +55,7 @@ impl Cleanup {
             .stdout(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(missing("sh"))?;
+            .map_err(failed("sh"))?;
         Ok(Self { shell })
     }
 

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use needs::Need;
+
 use crate::files::fill;
 use crate::scene::Scene;
-use crate::system::{Made, Missing, missing, needs_root, run};
+use crate::system::{Made, Unmade, failed, lacks, needs_root, run};
 
 /// Puts a loop device over a file; `direct` says whether it goes past the page cache.
 ///
@@ -18,10 +20,12 @@ pub fn loop_over(scene: &Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
         "--direct-io=off"
     };
     let file = backing.display().to_string();
-    let device = run("losetup", &["--find", "--show", mode, &file])?;
+    let device = run("losetup", &["--find", "--show", mode, &file]);
+    let device = device.map_err(|why| why.lacking(Need::Loop))?;
     scene.keeper.finally(&["losetup", "--detach", &device]);
     if direct && !is_direct(&device) {
-        return Err(Missing(
+        return Err(Unmade::Missing(
+            Need::LoopDirect,
             "this file system does not let loop devices go past the page cache".to_owned(),
         ));
     }
@@ -42,13 +46,19 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     needs_root()?;
     let control = Path::new("/sys/class/zram-control");
     // Reading makes a new device: one that is in use cannot be hit.
-    let number = std::fs::read_to_string(control.join("hot_add")).map_err(missing("zram"))?;
+    let number = std::fs::read_to_string(control.join("hot_add"));
+    let number = number.map_err(lacks(Need::Zram, "a new device"))?;
     let number = number.trim();
     let remove = format!("echo {number} > {}", control.join("hot_remove").display());
     scene.keeper.finally(&["sh", "-c", &remove]);
     let size = PathBuf::from(format!("/sys/block/zram{number}/disksize"));
-    std::fs::write(&size, bytes.to_string()).map_err(missing(size.display()))?;
+    std::fs::write(&size, bytes.to_string()).map_err(failed(size.display()))?;
     let device = PathBuf::from(format!("/dev/zram{number}"));
+    if !device.exists() {
+        // As in a container, whose /dev is that of its start.
+        let why = format!("{} does not appear", device.display());
+        return Err(Unmade::Missing(Need::Zram, why));
+    }
     fill(&device, bytes)?;
     Ok(device)
 }
@@ -75,9 +85,11 @@ pub fn mounted_as(
     let device = device.display().to_string();
     let (program, rest) = make
         .split_first()
-        .ok_or_else(|| Missing("no command".to_owned()))?;
+        .ok_or_else(|| Unmade::Failed("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
-    mount(scene, name, &["-o", options, &device])
+    let at = mount(scene, name, &["-o", options, &device]);
+    // The kernel may not know the file system.
+    at.map_err(|why| why.lacking(Need::of_program(program).unwrap_or(Need::Mount)))
 }
 
 /// Mounts a file system in memory, with room for so much, in the scene's folder.
@@ -86,7 +98,8 @@ pub fn mounted_as(
 /// When that is not allowed.
 pub fn small_memory(scene: &Scene, room: &str) -> Made<PathBuf> {
     let options = format!("size={room}");
-    mount(scene, "mount", &["-t", "tmpfs", "-o", &options, "tmpfs"])
+    let at = mount(scene, "mount", &["-t", "tmpfs", "-o", &options, "tmpfs"]);
+    at.map_err(|why| why.lacking(Need::Mount))
 }
 
 /// Mounts at a new folder of this name in the scene's.

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use needs::Need;
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
-use crate::system::{Made, missing};
+use crate::system::{Made, failed, lacks};
 
 /// One MiB.
 pub const MIB: u64 = 1 << 20;
@@ -16,8 +17,8 @@ pub const MIB: u64 = 1 << 20;
 /// # Errors
 /// When it cannot be made.
 pub fn hole(path: PathBuf, bytes: u64) -> Made<PathBuf> {
-    let file = File::create_new(&path).map_err(missing(path.display()))?;
-    file.set_len(bytes).map_err(missing(path.display()))?;
+    let file = File::create_new(&path).map_err(failed(path.display()))?;
+    file.set_len(bytes).map_err(failed(path.display()))?;
     Ok(path)
 }
 
@@ -26,9 +27,10 @@ pub fn hole(path: PathBuf, bytes: u64) -> Made<PathBuf> {
 /// # Errors
 /// When it cannot be made, or the file system does not know such files.
 pub fn unwritten(path: PathBuf, bytes: u64) -> Made<PathBuf> {
-    let file = File::create_new(&path).map_err(missing(path.display()))?;
-    fallocate(&file, FallocateFlags::empty(), 0, bytes).map_err(missing("fallocate"))?;
-    file.sync_all().map_err(missing("fsync"))?;
+    let file = File::create_new(&path).map_err(failed(path.display()))?;
+    fallocate(&file, FallocateFlags::empty(), 0, bytes)
+        .map_err(lacks(Need::Fallocate, path.display()))?;
+    file.sync_all().map_err(failed("fsync"))?;
     Ok(path)
 }
 
@@ -44,7 +46,7 @@ pub fn is_memory(path: &Path) -> bool {
 /// When it cannot be made.
 pub fn noise(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     let mut state = 0x9e37_79b9_7f4a_7c15;
-    let file = File::create_new(&path).map_err(missing(path.display()))?;
+    let file = File::create_new(&path).map_err(failed(path.display()))?;
     written(file, bytes, |piece| fill_with_noise(piece, &mut state))?;
     Ok(path)
 }
@@ -55,7 +57,7 @@ pub(crate) fn fill(device: &Path, bytes: u64) -> Made<()> {
     let file = File::options()
         .write(true)
         .open(device)
-        .map_err(missing(device.display()))?;
+        .map_err(failed(device.display()))?;
     written(file, bytes, |piece| fill_with_noise(piece, &mut state))
 }
 
@@ -71,7 +73,7 @@ pub fn text(path: PathBuf, bytes: u64) -> Made<PathBuf> {
             .zip(words.iter().cycle())
             .for_each(|(to, from)| *to = *from)
     };
-    let file = File::create_new(&path).map_err(missing(path.display()))?;
+    let file = File::create_new(&path).map_err(failed(path.display()))?;
     written(file, bytes, fill)?;
     Ok(path)
 }
@@ -83,10 +85,10 @@ fn written(mut file: File, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<
     while left > 0 {
         fill(&mut piece);
         let part = left.min(MIB) as usize;
-        file.write_all(&piece[..part]).map_err(missing("write"))?;
+        file.write_all(&piece[..part]).map_err(failed("write"))?;
         left -= part as u64;
     }
-    file.sync_all().map_err(missing("fsync"))?;
+    file.sync_all().map_err(failed("fsync"))?;
     // Where the advice is not taken, the verdict of the scenario will tell.
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
@@ -107,7 +109,7 @@ pub(crate) fn fill_with_noise(piece: &mut [u8], state: &mut u64) {
 /// # Errors
 /// When it cannot be read.
 pub fn warm(path: &Path) -> Made<()> {
-    let mut file = File::open(path).map_err(missing(path.display()))?;
-    std::io::copy(&mut file, &mut std::io::sink()).map_err(missing(path.display()))?;
+    let mut file = File::open(path).map_err(failed(path.display()))?;
+    std::io::copy(&mut file, &mut std::io::sink()).map_err(failed(path.display()))?;
     Ok(())
 }

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use fuser::{BackgroundSession, MountOption, Session};
 use iolab_serve::one_file::OneFile;
+use needs::Need;
 
 use crate::cleanup::Cleanup;
 use crate::files::fill_with_noise;
-use crate::system::{Made, missing, warn};
+use crate::scene::Scene;
+use crate::system::{Made, Unmade, failed, lacks, warn};
 
 /// Where in the course of things a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,7 +258,7 @@ impl Mounted {
 
     fn mount(&mut self, keeper: &Cleanup) -> Made<()> {
         if !Path::new("/dev/fuse").exists() {
-            return Err(crate::Missing("no /dev/fuse".to_owned()));
+            return Err(Unmade::Missing(Need::Fuse, "no /dev/fuse".to_owned()));
         }
         let mut config = fuser::Config::default();
         config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
@@ -268,7 +270,7 @@ impl Mounted {
         let server = server::Server::new(Arc::clone(&self.shared));
         let session = Session::new(OneFile(server), &self.at, &config)
             .and_then(Session::spawn)
-            .map_err(missing("cannot mount FUSE"))?;
+            .map_err(lacks(Need::Fuse, "cannot mount FUSE"))?;
         self.session = Some(session);
         keeper.finally(&["sh", "-c", UNMOUNT, &self.at.display().to_string()]);
         Ok(())
@@ -296,6 +298,22 @@ impl Mounted {
             .as_ref()
             .is_some_and(|durable| *durable != store.visible)
     }
+}
+
+/// Whether file systems in user space can be mounted here.
+///
+/// # Errors
+/// Missing when they cannot.
+pub fn is_mountable(scene: &Scene) -> Made<()> {
+    let at = tempfile::tempdir_in(scene.folder()).map_err(failed("a folder"))?;
+    let smallest = Behaviour {
+        bytes: 4096,
+        ..Behaviour::default()
+    };
+    drop(Mounted::new(&scene.keeper, at.path(), smallest)?);
+    // It is unmounted already.
+    scene.keeper.forget();
+    Ok(())
 }
 
 /// Ends what serves a mount.

@@ -196,7 +196,7 @@ fn command(scene: &Scene, workload: &Workload) -> Command {
 
 /// The binary in the scene's folder, its output in a form that does not depend on the terminal.
 fn plain(scene: &Scene) -> Command {
-    let mut command = scene.command(binary());
+    let mut command = scene.command(scene.binary());
     command
         .env("COLUMNS", "160")
         .env("LC_ALL", "C.UTF-8")

@@ -26,4 +26,4 @@ pub mod workload;
 
 pub use scenarios::{Expect, Scenario};
 pub use scene::Scene;
-pub use system::{Made, Missing};
+pub use system::{Made, Unmade};

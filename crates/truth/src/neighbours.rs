@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
+use needs::Need;
 use rustix::fs::OFlags;
 
 use crate::cleanup::Cleanup;
-use crate::system::{Made, Missing, missing, needs_root};
+use crate::system::{Made, Unmade, failed, lacks, needs_root};
 
 /// A cgroup, removed by the keeper, that limits how fast its processes use a device, or their memory.
 #[derive(Debug)]
@@ -89,14 +90,14 @@ impl CgroupLimit {
 
     fn at(keeper: &Cleanup, root: &Path) -> Made<Self> {
         let folder = root.join(format!("iolab-truth-{}", std::process::id()));
-        std::fs::create_dir(&folder).map_err(missing(folder.display()))?;
+        std::fs::create_dir(&folder).map_err(lacks(Need::Cgroup, folder.display()))?;
         keeper.finally(&["rmdir", &folder.display().to_string()]);
         Ok(Self { folder })
     }
 
     fn set(&self, name: &str, line: &str) -> Made<()> {
         let path = self.folder.join(name);
-        std::fs::write(&path, line).map_err(missing(path.display()))
+        std::fs::write(&path, line).map_err(lacks(Need::Cgroup, path.display()))
     }
 
     /// The file that a process writes its number into to come under the limit.
@@ -108,7 +109,7 @@ impl CgroupLimit {
 /// `MAJOR:MINOR` of a device.
 fn number_of(device: &Path) -> Made<String> {
     let number = rustix::fs::stat(device)
-        .map_err(missing(device.display()))?
+        .map_err(failed(device.display()))?
         .st_rdev;
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     Ok(format!("{major}:{minor}"))
@@ -134,7 +135,10 @@ impl Hierarchy {
         if own.join("cgroup.procs").exists() {
             return Ok(Hierarchy::One(own));
         }
-        Err(Missing(format!("no cgroup controller for {two}")))
+        Err(Unmade::Missing(
+            Need::Cgroup,
+            format!("no controller for {two}"),
+        ))
     }
 }
 
@@ -160,7 +164,7 @@ impl Neighbour {
             .read(true)
             .custom_flags(OFlags::DIRECT.bits() as i32)
             .open(device)
-            .map_err(missing(device.display()))?;
+            .map_err(failed(device.display()))?;
         let (noisy, over, read) = Default::default();
         let (is_noisy, is_over, count): (Arc<AtomicBool>, Arc<AtomicBool>, Arc<AtomicU64>) =
             (Arc::clone(&noisy), Arc::clone(&over), Arc::clone(&read));

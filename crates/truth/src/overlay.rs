@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::device::mount;
+use needs::Need;
+
+use crate::device::{mount, mount_at};
 use crate::files::noise;
 use crate::scene::Scene;
-use crate::system::{Made, missing, needs_root};
+use crate::system::{Made, failed, needs_root};
 
 /// An overlay, and the folder that its layers lie in.
 #[derive(Debug, Clone)]
@@ -34,7 +36,7 @@ impl Overlay {
         needs_root()?;
         let [upper, work] = ["upper", "work"].map(|name| layers.join(name));
         for folder in [&upper, &work] {
-            std::fs::create_dir(folder).map_err(missing(folder.display()))?;
+            std::fs::create_dir(folder).map_err(failed(folder.display()))?;
         }
         let options = format!(
             "lowerdir={},upperdir={},workdir={}",
@@ -42,7 +44,8 @@ impl Overlay {
             upper.display(),
             work.display()
         );
-        let root = mount(scene, name, &["-t", "overlay", "-o", &options, "overlay"])?;
+        let root = mount(scene, name, &["-t", "overlay", "-o", &options, "overlay"]);
+        let root = root.map_err(|why| why.lacking(Need::Overlay))?;
         Ok(Self {
             root,
             layers: layers.to_owned(),
@@ -63,7 +66,8 @@ impl Overlay {
 /// # Errors
 /// When that is not allowed.
 pub fn hide(scene: &Scene, folder: &Path) -> Made<()> {
-    crate::device::mount_at(scene, folder, &["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+    let hidden = mount_at(scene, folder, &["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+    hidden.map_err(|why| why.lacking(Need::Mount))
 }
 
 /// Mounts a folder at a second place.
@@ -71,7 +75,8 @@ pub fn hide(scene: &Scene, folder: &Path) -> Made<()> {
 /// # Errors
 /// When that is not allowed.
 pub fn bound(scene: &Scene, name: &str, folder: &Path) -> Made<PathBuf> {
-    mount(scene, name, &["--bind", &folder.display().to_string()])
+    let at = mount(scene, name, &["--bind", &folder.display().to_string()]);
+    at.map_err(|why| why.lacking(Need::Mount))
 }
 
 /// A new folder with a file of incompressible data, `data`: a lower layer.

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use needs::Need;
+
 use crate::binary::binary;
 use crate::iolab::{Seen, seen};
 use crate::scene::Scene;
-use crate::system::{Made, Missing, run};
+use crate::system::{Made, Unmade, failed, tool};
 
 /// What a build without MPI says when it is started so.
 const WITHOUT: &str = "cannot run across processes";
@@ -20,9 +22,9 @@ pub fn on_two_ranks(
     target: &str,
     arguments: &[&str],
 ) -> Made<Seen> {
-    run("mpirun", &["--version"])?;
+    let mpirun = tool(Need::Mpi)?;
     let file = scene.folder().join(format!("{experiment}.iolab"));
-    let mut command = scene.command(Path::new("mpirun"));
+    let mut command = scene.command(Path::new(mpirun));
     command
         .env("COLUMNS", "160")
         .env("LC_ALL", "C.UTF-8")
@@ -42,9 +44,10 @@ pub fn on_two_ranks(
         .arg(&file)
         .args(arguments);
     let output = scene.carry_out(&mut command, |_| ());
-    let output = output.map_err(|error| Missing(format!("mpirun: {error}")))?;
+    let output = output.map_err(failed(mpirun))?;
     if String::from_utf8_lossy(&output.stderr).contains(WITHOUT) {
-        return Err(Missing(
+        return Err(Unmade::Missing(
+            Need::Mpi,
             "the binary under test has no MPI: cargo build --features mpi; IOLAB=$PWD/target/debug/iolab cargo test ...".to_owned(),
         ));
     }

@@ -48,7 +48,7 @@ pub struct Expect {
 
 /// Flags that tell of the machine the tests run on, not of the target, and may come with any scenario. On a machine that
 /// does nothing else they must not come either: the tests hold it to that where `IOLAB_TRUTH_QUIET` is set.
-pub const MACHINE: &[&str] = &["cpu contended", "other traffic", "suspended"];
+pub const MACHINE: &[&str] = &["cpu contended", "clock cost", "other traffic", "suspended"];
 
 impl Expect {
     /// A run that succeeds without any flag, its bytes from the device.

@@ -6,12 +6,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use needs::Need;
+
 use crate::binary::binary;
 use crate::cleanup::Cleanup;
 use crate::files::is_memory;
 use crate::fuse::{Behaviour, Mounted};
 use crate::neighbours::{CgroupLimit, Neighbour};
-use crate::system::{Made, Missing, missing};
+use crate::system::{Made, Unmade, failed, needs_root};
 
 /// A user who owns nothing.
 const NOBODY: u32 = 65534;
@@ -31,6 +33,8 @@ pub struct Scene {
     /// The file system in user space that the target lies on.
     pub fuse: Option<Mounted>,
     is_nobodys: bool,
+    /// A copy of the binary, where the user of the scene does not reach the original.
+    copy: Option<PathBuf>,
     folder: PathBuf,
 }
 
@@ -68,13 +72,16 @@ impl Scene {
     pub fn new() -> Made<Self> {
         let at =
             std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
+        Self::within(&at)
+    }
+
+    fn within(at: &Path) -> Made<Self> {
         let keeper = Cleanup::new()?;
-        let folder = private_folder(&keeper, &at)?;
+        let folder = private_folder(&keeper, at)?;
         if is_memory(&folder) {
-            return Err(Missing(format!(
-                "{} lies in memory; name a folder on a disk in IOLAB_TRUTH_DIR",
-                at.display()
-            )));
+            let why = "lies in memory; name a folder on a disk in IOLAB_TRUTH_DIR";
+            let why = format!("{} {why}", at.display());
+            return Err(Unmade::Missing(Need::Disk, why));
         }
         Ok(Self {
             target: folder.clone(),
@@ -83,8 +90,39 @@ impl Scene {
             keeper,
             fuse: None,
             is_nobodys: false,
+            copy: None,
             folder,
         })
+    }
+
+    /// The same, in a folder that every user reaches: of a checkout that is closed to others, in one for temporary files.
+    ///
+    /// # Errors
+    /// When there is no such folder on a disk.
+    pub fn open_to_all() -> Made<Self> {
+        let own = Self::new()?;
+        if own.is_reached()? {
+            return Ok(own);
+        }
+        for place in ["/var/tmp", "/tmp"] {
+            match Self::within(Path::new(place)) {
+                Ok(scene) if scene.is_reached()? => return Ok(scene),
+                _ => {}
+            }
+        }
+        let why = "no folder on a disk can be reached".to_owned();
+        Err(Unmade::Missing(Need::OrdinaryUser, why))
+    }
+
+    /// Whether a user who owns nothing reaches the folder.
+    fn is_reached(&self) -> Made<bool> {
+        set_mode(&self.folder, 0o755)?;
+        let mut list = Command::new("ls");
+        list.arg(&self.folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let status = list.uid(NOBODY).gid(NOBODY).status();
+        Ok(status.map_err(failed("ls"))?.success())
     }
 
     /// The private folder.
@@ -97,10 +135,11 @@ impl Scene {
     /// # Errors
     /// Where `/dev/shm` is no tmpfs or cannot be written.
     pub fn folder_in_memory(&self) -> Made<PathBuf> {
-        let folder = private_folder(&self.keeper, Path::new("/dev/shm"))?;
+        let folder = private_folder(&self.keeper, Path::new("/dev/shm"));
+        let folder = folder.map_err(|why| why.lacking(Need::Shm))?;
         match is_memory(&folder) {
             true => Ok(folder),
-            false => Err(Missing("/dev/shm is not a tmpfs here".to_owned())),
+            false => Err(Unmade::Missing(Need::Shm, "it is no tmpfs".to_owned())),
         }
     }
 
@@ -110,7 +149,7 @@ impl Scene {
     /// When it cannot be made.
     pub fn subfolder(&self, name: &str) -> Made<PathBuf> {
         let path = self.folder().join(name);
-        std::fs::create_dir(&path).map_err(missing(path.display()))?;
+        std::fs::create_dir(&path).map_err(failed(path.display()))?;
         Ok(path)
     }
 
@@ -159,27 +198,33 @@ impl Scene {
     /// The scene with tools that run as a user who owns nothing of it, but may write into its folder.
     ///
     /// # Errors
-    /// Where that user cannot reach the folder or the binary.
+    /// Where that user does not reach the folder; see [`Self::open_to_all`].
     pub fn as_nobody(mut self) -> Made<Self> {
-        let all = std::fs::Permissions::from_mode(0o777);
-        std::fs::set_permissions(self.folder(), all).map_err(missing(self.folder.display()))?;
+        needs_root()?;
+        set_mode(&self.folder, 0o777)?;
         self.is_nobodys = true;
-        let script = "test -w . && test -r \"$0\" && test -x \"$1\"";
-        let reaches = self
-            .command(Path::new("sh"))
-            .args(["-c", script])
-            .arg(&self.target)
-            .arg(binary())
-            .status()
-            .map_err(missing("another user"))?;
-        match reaches.success() {
+        let tests = |scene: &Self, flag: &str, path: &Path| {
+            let mut test = scene.command(Path::new("test"));
+            let status = test.arg(flag).arg(path).status();
+            Ok::<bool, Unmade>(status.map_err(failed("test"))?.success())
+        };
+        if !tests(&self, "-x", binary())? {
+            let copy = self.folder.join("iolab");
+            std::fs::copy(binary(), &copy).map_err(failed(copy.display()))?;
+            self.copy = Some(copy);
+        }
+        match tests(&self, "-r", &self.target)? {
             true => Ok(self),
-            false => Err(Missing(format!(
-                "user {NOBODY} cannot reach {} or {}",
-                self.target.display(),
-                binary().display()
+            false => Err(Unmade::Failed(format!(
+                "user {NOBODY} cannot read {}",
+                self.target.display()
             ))),
         }
+    }
+
+    /// The binary under test, where the user of the scene reaches it.
+    pub fn binary(&self) -> &Path {
+        self.copy.as_deref().unwrap_or_else(|| binary())
     }
 
     /// A scene on a file system in user space that behaves so.
@@ -203,12 +248,17 @@ impl Scene {
     }
 }
 
+fn set_mode(path: &Path, mode: u32) -> Made<()> {
+    let mode = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(path, mode).map_err(failed(path.display()))
+}
+
 /// A new folder that the keeper removes.
 fn private_folder(keeper: &Cleanup, at: &Path) -> Made<PathBuf> {
     let folder = tempfile::Builder::new()
         .prefix("iolab-truth-")
         .tempdir_in(at)
-        .map_err(missing(at.display()))?
+        .map_err(failed(at.display()))?
         .keep();
     keeper.remove(&folder);
     Ok(folder)
@@ -216,7 +266,7 @@ fn private_folder(keeper: &Cleanup, at: &Path) -> Made<PathBuf> {
 
 /// The folder that the running program was built in.
 fn build_folder() -> Made<PathBuf> {
-    let program = std::env::current_exe().map_err(missing("own path"))?;
+    let program = std::env::current_exe().map_err(failed("own path"))?;
     let parent = program.parent().map(Path::to_owned);
-    parent.ok_or_else(|| Missing("own folder is unknown".to_owned()))
+    parent.ok_or_else(|| Unmade::Failed("own folder is unknown".to_owned()))
 }

@@ -7,8 +7,9 @@ use std::process::{Child, ChildStderr, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::binary;
+use crate::fuse;
 use crate::scene::Scene;
-use crate::system::{Made, Missing};
+use crate::system::{Made, Unmade};
 
 /// A model that is being served.
 pub struct ServedModel {
@@ -28,6 +29,7 @@ impl ServedModel {
     /// # Panics
     /// When the binary does not start.
     pub fn begin(scene: &Scene, model: &str, at: &Path, more: &[&str]) -> Made<Self> {
+        fuse::is_mountable(scene)?;
         let mut command = scene.command(binary());
         command.args(["serve", model]).arg(at).args(more);
         let mut child = command
@@ -45,7 +47,10 @@ impl ServedModel {
             if stderr.read_line(&mut words).expect("text") == 0 {
                 let _ = child.wait();
                 scene.keeper.forget();
-                return Err(Missing(format!("nothing is served: {}", words.trim())));
+                return Err(Unmade::Failed(format!(
+                    "nothing is served: {}",
+                    words.trim()
+                )));
             }
         }
         Ok(Self {

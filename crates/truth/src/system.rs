@@ -1,51 +1,115 @@
 //! System commands, and what is missing to carry them out.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::Command;
 
-/// Why something cannot be made here; a scenario is then skipped, and says so.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing(pub String);
+use needs::Need;
 
-impl fmt::Display for Missing {
+/// Why something was not made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmade {
+    /// The machine lacks this, and how that showed: the scenario is skipped.
+    Missing(Need, String),
+    /// What every machine can do failed.
+    Failed(String),
+}
+
+impl fmt::Display for Unmade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Unmade::Missing(_, why) | Unmade::Failed(why) => f.write_str(why),
+        }
     }
 }
 
-/// Something made, or why it cannot be made here.
-pub type Made<T> = Result<T, Missing>;
+impl Unmade {
+    /// The same, where a failure shows that the machine lacks something.
+    #[must_use]
+    pub fn lacking(self, need: Need) -> Self {
+        match self {
+            Unmade::Failed(why) => Unmade::Missing(need, why),
+            missing @ Unmade::Missing(..) => missing,
+        }
+    }
 
-/// Turns any error into a reason, with what was tried.
-pub fn missing<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Missing {
-    move |error| Missing(format!("{what}: {error}"))
+    /// The same, with what was being done.
+    #[must_use]
+    pub fn during(self, what: impl fmt::Display) -> Self {
+        let with = |why| format!("{what}: {why}");
+        match self {
+            Unmade::Missing(need, why) => Unmade::Missing(need, with(why)),
+            Unmade::Failed(why) => Unmade::Failed(with(why)),
+        }
+    }
+}
+
+/// Something made, or why it was not.
+pub type Made<T> = Result<T, Unmade>;
+
+/// What was made; a skip where the machine lacks something for it.
+///
+/// # Panics
+/// When it failed for another reason.
+#[track_caller]
+pub fn unless_missing<T>(made: Made<T>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
+        Err(Unmade::Missing(need, why)) => {
+            needs::skip(need, why);
+            None
+        }
+        Err(Unmade::Failed(why)) => panic!("{why}"),
+    }
+}
+
+/// Turns any error into a failure, with what was tried.
+pub fn failed<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Unmade {
+    move |error| Unmade::Failed(format!("{what}: {error}"))
+}
+
+/// Turns any error into what the machine lacks, with what was tried.
+pub fn lacks<E: fmt::Display>(need: Need, what: impl fmt::Display) -> impl FnOnce(E) -> Unmade {
+    move |error| Unmade::Missing(need, format!("{what}: {error}"))
 }
 
 /// Runs a command to its end; what it printed.
 ///
 /// # Errors
-/// When it is not installed or fails, with its last words.
+/// Missing when it is not installed, and failed when it fails, with its last words.
 pub fn run(program: &str, arguments: &[&str]) -> Made<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(missing(program))?;
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| match Need::of_program(program) {
+        Some(need) if error.kind() == ErrorKind::NotFound => lacks(need, program)(error),
+        _ => failed(program)(error),
+    })?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
-        return Err(Missing(format!("{program}: {}", words.trim())));
+        return Err(Unmade::Failed(format!("{program}: {}", words.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The program of a need.
+///
+/// # Errors
+/// Missing when it is not installed.
+pub fn tool(need: Need) -> Made<&'static str> {
+    need.program()
+        .ok_or_else(|| Unmade::Missing(need, "it is not installed".to_owned()))
 }
 
 /// Whether this process may mount and make devices.
 ///
 /// # Errors
-/// When it may not.
+/// Missing when it may not.
 pub fn needs_root() -> Made<()> {
     match rustix::process::geteuid().is_root() {
         true => Ok(()),
-        false => Err(Missing("needs root".to_owned())),
+        false => Err(Unmade::Missing(
+            Need::Root,
+            "this is an ordinary user".to_owned(),
+        )),
     }
 }
 

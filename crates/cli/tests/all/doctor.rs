@@ -4,9 +4,10 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
+use needs::Need;
 use serde_json::Value;
 
-use crate::support::{entries, folder, iolab, run, run_tiny};
+use crate::support::{self, Done, entries, folder, iolab, refusals, run, run_tiny};
 
 /// The JSON of a diagnosis.
 #[track_caller]
@@ -103,8 +104,7 @@ fn a_sparse_file_must_be_filled() {
         .first()
         .is_some_and(|(severity, _)| severity == "fine")
     {
-        eprintln!("skipped: this file system does not tell of holes");
-        return;
+        return needs::skip(Need::Holes, "a sparse file looks full");
     }
     assert_eq!(found[0].0, "must-fix");
     assert!(
@@ -132,8 +132,7 @@ fn reserved_space_is_no_data() {
     let file = File::create(folder.path().join("reserved")).expect("made");
     let mode = rustix::fs::FallocateFlags::empty();
     if rustix::fs::fallocate(&file, mode, 0, 4 << 20).is_err() {
-        eprintln!("skipped: this file system reserves no space");
-        return;
+        return needs::skip(Need::Fallocate, "it fails");
     }
     file.sync_all().expect("durable");
     let value = diagnosis(folder.path(), "reserved");
@@ -142,8 +141,7 @@ fn reserved_space_is_no_data() {
         .first()
         .is_some_and(|(severity, _)| severity == "fine")
     {
-        eprintln!("skipped: this file system does not tell reserved space from data");
-        return;
+        return needs::skip(Need::Fiemap, "reserved space looks like data");
     }
     assert!(found[0].1.contains("only reserved"), "{found:?}");
     let direct = of_rule(&value, "direct-io", "direct-io");
@@ -152,15 +150,9 @@ fn reserved_space_is_no_data() {
 
 #[test]
 fn memory_must_not_be_taken_for_storage() {
-    let shm = Path::new("/dev/shm");
-    let Ok(memory) = tempfile::tempdir_in(shm) else {
-        eprintln!("skipped: {} cannot be written here", shm.display());
+    let Some(memory) = support::folder_in_memory() else {
         return;
     };
-    if rustix::fs::statfs(memory.path()).expect("statfs").f_type != 0x0102_1994 {
-        eprintln!("skipped: {} is not a tmpfs here", shm.display());
-        return;
-    }
     let folder = folder();
     let value = diagnosis(folder.path(), memory.path().to_str().expect("UTF-8"));
     assert_eq!(of_rule(&value, "target", "in-memory")[0].0, "must-fix");
@@ -184,31 +176,35 @@ fn zeros_are_no_storage() {
 #[test]
 fn what_cannot_be_used_is_an_error() {
     let folder = folder();
-    let done = run(folder.path(), &["doctor", "missing"]).expect(2);
-    assert!(
-        done.stdout.is_empty() && done.stderr.contains("cannot find missing"),
-        "{}",
-        done.stderr
-    );
     File::create(folder.path().join("empty")).expect("made");
-    let done = run(folder.path(), &["doctor", "empty"]).expect(2);
-    assert!(done.stderr.contains("is empty"), "{}", done.stderr);
-    run(folder.path(), &["doctor", "/dev/null"]).expect(2);
-    run(folder.path(), &["doctor", "/proc"]).expect(2);
+    let told = refusals(
+        folder.path(),
+        &[
+            &["doctor", "missing"],
+            &["doctor", "empty"],
+            &["doctor", "/dev/null"],
+            &["doctor", "/proc"],
+        ],
+    );
+    insta::assert_snapshot!(told);
 }
 
 #[test]
 fn a_file_that_may_not_be_read_is_an_error() {
-    let folder = folder();
-    let path = folder.path().join("secret");
-    std::fs::write(&path, [1; 8192]).expect("written");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).expect("set");
-    if File::open(&path).is_ok() {
-        eprintln!("skipped: this user may read everything");
-        return;
+    let output = needs::ordinary_user(|folder| {
+        let path = folder.join("secret");
+        std::fs::write(&path, [1; 8192]).expect("written");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).expect("set");
+        iolab(folder, &["doctor", "secret"]).output()
+    });
+    match output {
+        None => {}
+        Some(Err(error)) => needs::skip(Need::OrdinaryUser, error),
+        Some(Ok(output)) => {
+            let done = Done::from(output).expect(2);
+            assert!(done.stderr.contains("permission denied"), "{}", done.stderr);
+        }
     }
-    let done = run(folder.path(), &["doctor", "secret"]).expect(2);
-    assert!(done.stderr.contains("permission denied"), "{}", done.stderr);
 }
 
 #[test]
@@ -244,8 +240,7 @@ fn a_run_on_a_sparse_file_says_so_first_and_keeps_it() {
     file.set_len(16 << 20).expect("sized");
     file.sync_all().expect("durable");
     if of_rule(&diagnosis(folder.path(), "sparse"), "data", "empty")[0].0 == "fine" {
-        eprintln!("skipped: this file system does not tell of holes");
-        return;
+        return needs::skip(Need::Holes, "a sparse file looks full");
     }
     let done = run_tiny(folder.path(), "read-size", &["sparse", "-o", "s.iolab"]).expect(0);
     let told = done.stderr.find("note: 4 MiB of 4 MiB (100 %) is a hole");

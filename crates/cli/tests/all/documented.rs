@@ -1,7 +1,5 @@
 //! The commands that README, the documents, `--help` and the built-in definitions show, run as they stand. Only targets,
 //! sizes and budgets are replaced.
-#![allow(clippy::print_stderr)] // a test that skips says so
-
 mod cargo;
 mod line;
 mod shown;
@@ -91,8 +89,8 @@ fn tried(place: &Path, supplies: &Supplies, line: &Line) -> Result<(), String> {
     if line.is_name_only() {
         return names_what_there_is(own.path(), line);
     }
-    if let Some(why) = missing(&line.text) {
-        eprintln!("skipped: {}: {why}", line.command);
+    if let Some(need) = missing(&line.text) {
+        needs::skip(need, &line.command);
         return Ok(());
     }
     let promised = line.promised();

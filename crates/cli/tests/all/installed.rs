@@ -1,18 +1,18 @@
 //! fio and IOzone where they are installed: they measure the same, and each reads what the other writes.
-#![allow(clippy::print_stderr)] // a test that skips says so
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use needs::Need;
 
 use crate::support::{Done, exported, folder, iolab};
 
 #[test]
 fn peers_that_are_installed_carry_the_same_cell_out() {
-    let there = |tool: &&str| Command::new(tool).arg("-v").output().is_ok();
-    let tools: Vec<&str> = ["fio", "iozone"].into_iter().filter(there).collect();
+    let tools = [Need::Fio, Need::Iozone].into_iter();
+    let tools: Vec<&str> = tools.filter_map(needs::tool).collect();
     if tools.is_empty() {
-        return eprintln!("skipped: neither fio nor iozone is installed");
+        return;
     }
     let folder = folder();
     let mut arguments = vec!["run", "read-random", ".", "-o", "r.iolab"];
@@ -33,16 +33,12 @@ fn peers_that_are_installed_carry_the_same_cell_out() {
     assert_eq!(done.stderr.contains(changed), tools.contains(&"iozone"));
 }
 
-/// Runs the installed fio in a folder; `None` where there is none.
+/// Runs the installed fio in a folder; a skip where there is none.
+#[track_caller]
 fn real_fio(folder: &Path, arguments: &[&str]) -> Option<std::process::Output> {
-    let ran = Command::new("fio")
-        .args(arguments)
-        .current_dir(folder)
-        .output();
-    if ran.is_err() {
-        eprintln!("skipped: fio is not installed");
-    }
-    ran.ok()
+    let mut fio = Command::new(needs::tool(Need::Fio)?);
+    let ran = fio.args(arguments).current_dir(folder).output();
+    Some(ran.expect("fio starts"))
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! Runs that are denied what they need, at the start or half-way: one clear message, the documented exit code, and
 //! nothing left behind.
 
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use needs::Need;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::support::{Done, entries, exported, folder, iolab, run, wait_for_samples, with_runs};
@@ -87,11 +86,6 @@ fn below_each(option: &str, values: &[u64], more: &[&str]) -> usize {
         let done = limited(folder.path(), option, *value, &arguments);
         let what = format!("ulimit {option} {value}");
         ended_properly(folder.path(), &done, &what);
-        eprintln!(
-            "{what}: {:?} {}",
-            done.code,
-            done.stderr.lines().last().unwrap_or("")
-        );
         whole += usize::from(done.code == Some(0));
     }
     whole
@@ -134,7 +128,7 @@ fn a_hidden_dev() {
         fs::create_dir(folder.path().join("data")).expect("made");
         let done = match without_dev(folder.path(), make, &short()) {
             Ok(done) => done,
-            Err(why) => return eprintln!("skipped: {why}"),
+            Err(why) => return needs::skip(Need::Mount, why),
         };
         ended_properly(folder.path(), &done, make);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
@@ -277,7 +271,7 @@ fn the_run_file_has_no_space_in_mid_run() {
     let small = folder.path().join("small");
     let _mounted = match file_system(&small, "16m") {
         Ok(mounted) => mounted,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return needs::skip(Need::Mount, why),
     };
     fs::create_dir(folder.path().join("data")).expect("made");
     let mut arguments = LONG;
@@ -302,7 +296,7 @@ fn a_file_system_that_is_unmounted_in_mid_run() {
     let data = folder.path().join("data");
     let mounted = match file_system(&data, "4g") {
         Ok(mounted) => mounted,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return needs::skip(Need::Mount, why),
     };
     let mut arguments = LONG;
     arguments[8] = "trials_min=20";

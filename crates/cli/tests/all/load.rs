@@ -76,19 +76,14 @@ fn a_rate_that_nothing_can_hold_is_flagged_wherever_it_shows() {
         "--set",
         "arrivals=constant",
     ];
-    let done = run_load(folder.path(), &more).expect(0);
-    assert!(done.stdout.contains("rate not held"), "{}", done.stdout);
-    assert!(
-        done.stdout.contains("response time at 1000000000/s"),
-        "{}",
-        done.stdout
-    );
-    let full = run(folder.path(), &["table", "l.iolab"]).expect(0).stdout;
-    assert!(full.contains("fell behind the requested rate"), "{full}");
+    run_load(folder.path(), &more).expect(0);
     let table = run(folder.path(), &["table", "l.iolab", "--format", "json"]).expect(0);
     let cells: Value = serde_json::from_str(&table.stdout).unwrap();
     let flags = cells[0]["flags"].as_str().unwrap();
-    assert!(flags.contains("rate not held"), "{flags}");
+    assert!(
+        flags.split(", ").any(|flag| flag == "rate not held"),
+        "{flags}"
+    );
     assert!(number(&cells[0], "rate_not_held_trials") > 0.0);
     assert!(number(&cells[0], "backlog_end_max") > 1e6);
     assert!(
@@ -156,12 +151,8 @@ fn what_a_rate_cannot_be_combined_with_is_refused() {
         &TINY[..],
     ]
     .concat();
-    let done = run(folder.path(), &arguments).expect(2);
-    assert!(
-        done.stderr.contains("a rate with latency=false"),
-        "{}",
-        done.stderr
-    );
+    let told = run(folder.path(), &arguments).expect(2).stderr;
+    insta::assert_snapshot!(told);
 }
 
 #[test]

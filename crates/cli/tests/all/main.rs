@@ -34,6 +34,7 @@ mod rooms;
 mod run_file;
 mod serve;
 mod show;
+mod skips;
 mod targets;
 mod terminal;
 mod verify;

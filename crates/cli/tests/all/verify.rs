@@ -7,10 +7,7 @@ use crate::support::{self, exported, folder, run, run_tiny};
 fn what_was_written_is_read_back() {
     let folder = folder();
     let more = ["--verify", "--buffered", "-o", "r.iolab"];
-    let done = run_tiny(folder.path(), "write-random", &more).expect(0);
-    let plain = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(plain.contains("was read back and is correct"), "{plain}");
-    assert!(!plain.contains("verify failed"), "{plain}");
+    run_tiny(folder.path(), "write-random", &more).expect(0);
     for sample in exported(folder.path(), "r.iolab") {
         let of = |name: &str| {
             sample[name]
@@ -31,8 +28,7 @@ fn what_was_written_is_read_back() {
 fn without_it_nothing_is_said() {
     let folder = folder();
     let more = ["--buffered", "-o", "r.iolab"];
-    let done = run_tiny(folder.path(), "write-random", &more).expect(0);
-    assert!(!done.stdout.contains("read back"), "{}", done.stdout);
+    run_tiny(folder.path(), "write-random", &more).expect(0);
     for sample in exported(folder.path(), "r.iolab") {
         assert_eq!(sample["verify"], false);
         assert!(sample["verified_bytes"].is_null());

@@ -24,8 +24,7 @@ fn checked(name: &str, trace: &str) -> Check {
 #[test]
 fn whole_traces_are_met_as_documented() {
     let Some(folder) = std::env::var_os("IOLAB_DRIVES") else {
-        println!("skipped: IOLAB_DRIVES names no folder with the traces of DiskSim 4.0");
-        return;
+        return needs::skip(needs::Need::DriveTraces, "the variable is not set");
     };
     let mut no_worse = 0;
     for (name, file, published, documented) in DRIVES {

@@ -415,7 +415,7 @@ mod tests {
             let mut uring = match Uring::new(OneFile::new(file(reader.into())), &spec, &buffers) {
                 Ok(uring) => uring,
                 Err(error) => {
-                    eprintln!("skipped: {error}");
+                    needs::skip(needs::Need::IoUring, error);
                     return None;
                 }
             };

@@ -322,7 +322,7 @@ mod tests {
         file.write_all(&[7; LENGTH as usize]).expect("written");
         let mut libaio = match Libaio::new(OneFile::new(file), &spec) {
             Ok(libaio) => libaio,
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return needs::skip(needs::Need::Libaio, error),
         };
         let read = Request {
             action: Action::Read,

@@ -149,7 +149,7 @@ fn a_new_file_is_filled_once() {
                 let outcome = match run(&spec) {
                     Ok(outcome) => outcome,
                     Err(error) if error.message().contains("fallocate") => {
-                        eprintln!("skipped: {error}");
+                        needs::skip(needs::Need::Fallocate, error);
                         continue;
                     }
                     Err(error) => panic!("{error}"),

@@ -1,7 +1,5 @@
 //! Trials of several groups, on a real file system.
 
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -114,7 +112,7 @@ fn groups_are_counted_apart_and_together() {
 fn waits_that_only_one_group_has_are_none_of_all() {
     let (_folder, target) = scratch(SIZE);
     if let Err(error) = flag_support::trims(&target) {
-        return eprintln!("skipped: {error}");
+        return needs::skip(needs::Need::Trim, error);
     }
     let of = |rate| TrialSpec {
         rate,
@@ -353,7 +351,6 @@ proptest! {
 }
 
 #[test]
-#[allow(clippy::print_stderr)] // a test that skips says so
 fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
     let (_folder, target) = scratch(SIZE);
     let held = || {
@@ -366,8 +363,7 @@ fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
     };
     page_cache::drop_pages(&target, 0..SIZE);
     if held() > 0 {
-        eprintln!("skipped: the page cache does not drop this file");
-        return;
+        return needs::skip(needs::Need::ColdCache, "the page cache keeps this file");
     }
     let hot = TrialSpec {
         cache: CacheState::Hot,

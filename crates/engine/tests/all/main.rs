@@ -10,3 +10,28 @@ mod requests;
 mod striped;
 mod trial;
 mod verify;
+
+use iolab_workload::trial::{Backend, CacheState, TrialSpec};
+use needs::Need;
+
+/// What the machine lacks where a trial of a plain file is refused; `None` where every machine can carry it out.
+fn lacking(spec: &TrialSpec) -> Option<Need> {
+    match (spec.cache, spec.backend) {
+        (CacheState::Direct, _) => Some(Need::DirectIo),
+        (_, Backend::Libaio) => Some(Need::Libaio),
+        (_, Backend::IoUring) => Some(Need::IoUring),
+        _ => None,
+    }
+}
+
+/// Records what the machine lacks.
+///
+/// # Panics
+/// Where the trial would be possible on any machine.
+#[track_caller]
+fn skip(spec: &TrialSpec, error: &iolab_workload::Error) {
+    match lacking(spec) {
+        Some(need) => needs::skip(need, error),
+        None => panic!("{spec:?}: {error}"),
+    }
+}

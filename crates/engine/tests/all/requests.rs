@@ -1,7 +1,5 @@
 //! Requests that differ from each other, and threads that pause.
 
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -10,6 +8,7 @@ use proptest::prelude::*;
 
 use iolab_engine::{flag_support, trial};
 use iolab_storage::{Consent, Need, Target};
+use iolab_workload::Error;
 use iolab_workload::cpus::Cpus;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::trial::{
@@ -159,9 +158,8 @@ fn on_ones(spec: &TrialSpec, bytes: usize) -> Option<(Outcome, Vec<u8>)> {
     let outcome = match trial::run(spec, &target, clock(), &AtomicBool::new(false)) {
         Ok(outcome) => outcome,
         Err(error) => {
-            let error = error.to_string();
-            assert!(error.contains("cannot be trimmed"), "{error}");
-            eprintln!("skipped: {error}");
+            assert!(spec.trim_percent > 0, "{error}");
+            needs::skip(needs::Need::Trim, error);
             return None;
         }
     };
@@ -194,7 +192,7 @@ proptest! {
             if let Some(failure) = outcome.failure {
                 let unknown = matches!(&failure, Failure::Request(it) if it.errno == libc::EOPNOTSUPP);
                 prop_assert!(unknown, "{failure:?}");
-                eprintln!("skipped: {:?}", failure);
+                needs::skip(needs::Need::Trim, format!("{failure:?}"));
                 return Ok(());
             }
             prop_assert_eq!(outcome.operations.trim.requests, 2 * blocks);
@@ -226,9 +224,7 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
     };
     let outcome = match trial::run(&spec, &target, clock(), &stop) {
         Ok(outcome) if outcome.ended == Ended::Done => outcome,
-        Err(error) if error.to_string().contains("cannot be trimmed") => {
-            return eprintln!("skipped: {error}");
-        }
+        Err(error) => return needs::skip(needs::Need::Trim, error),
         other => panic!("{other:?}"),
     };
     assert_eq!(outcome.requests(), 1000);
@@ -252,7 +248,7 @@ fn trims_are_counted_apart_and_the_file_is_filled_again() {
 fn intervals_hold_what_every_operation_did() {
     let (_folder, target) = scratch(REGION);
     if let Err(error) = flag_support::trims(&target) {
-        return eprintln!("skipped: {error}");
+        return needs::skip(needs::Need::Trim, error);
     }
     for rate in [None, Some(Rate::Requests(20_000))] {
         let spec = TrialSpec {
@@ -329,37 +325,37 @@ fn data_is_compressible_as_far_as_asked() {
     }
 }
 
-/// Whether what is refused here is what the kernel lacks.
-fn tried(spec: &TrialSpec) -> Option<Outcome> {
+/// What a trial came to; a refusal says what helps.
+fn tried(spec: &TrialSpec) -> Result<Outcome, Error> {
     let (_folder, target) = scratch(REGION);
-    let stop = AtomicBool::new(false);
-    match trial::run(spec, &target, clock(), &stop) {
-        Ok(outcome) => Some(outcome),
-        Err(error) => {
-            assert!(error.remedy().is_some(), "{error}");
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    let tried = trial::run(spec, &target, clock(), &AtomicBool::new(false));
+    tried.inspect_err(|error| assert!(error.remedy().is_some(), "{error}"))
+}
+
+/// The same; a skip where the kernel lacks the backend or a flag of the requests.
+#[track_caller]
+fn flagged(spec: &TrialSpec) -> Option<Outcome> {
+    let need = crate::lacking(spec).unwrap_or(needs::Need::RequestFlags);
+    tried(spec).map_err(|error| needs::skip(need, error)).ok()
 }
 
 #[test]
 fn dontcache_leaves_nothing_in_the_page_cache() {
     for backend in [Backend::Pvsync2, Backend::IoUring, Backend::Libaio] {
         let plain = TrialSpec { backend, ..spec() };
-        let flagged = TrialSpec {
+        let dontcache = TrialSpec {
             dontcache: true,
             ..plain.clone()
         };
-        let (Some(plain), Some(flagged)) = (tried(&plain), tried(&flagged)) else {
+        let (Some(plain), Some(dropped)) = (flagged(&plain), flagged(&dontcache)) else {
             continue;
         };
-        assert_eq!(flagged.operations.read.bytes, REGION);
+        assert_eq!(dropped.operations.read.bytes, REGION);
         let held = |outcome: &Outcome| outcome.region.after.map(|after| after.resident_bytes);
-        if let (Some(plain), Some(flagged)) = (held(&plain), held(&flagged)) {
+        if let (Some(plain), Some(dropped)) = (held(&plain), held(&dropped)) {
             assert!(
-                flagged <= plain / 4,
-                "{backend}: {flagged} of {plain} bytes"
+                dropped <= plain / 4,
+                "{backend}: {dropped} of {plain} bytes"
             );
         }
     }
@@ -373,7 +369,7 @@ fn requests_that_would_wait_are_counted_and_made_again() {
         cache: CacheState::Hot,
         ..spec()
     };
-    if let Some(outcome) = tried(&hot) {
+    if let Some(outcome) = flagged(&hot) {
         assert_eq!(outcome.operations.read.bytes, REGION);
         assert!(
             outcome
@@ -385,7 +381,7 @@ fn requests_that_would_wait_are_counted_and_made_again() {
         cache: CacheState::Cold,
         ..hot
     };
-    if let Some(outcome) = tried(&cold) {
+    if let Some(outcome) = flagged(&cold) {
         assert_eq!(outcome.operations.read.bytes, REGION);
         let before = outcome
             .region
@@ -427,6 +423,6 @@ fn advice_priority_and_cpus_are_followed_or_refused_by_name() {
             ..spec()
         },
     ] {
-        assert!(tried(&wrong).is_none(), "{wrong:?}");
+        assert!(tried(&wrong).is_err(), "{wrong:?}");
     }
 }

@@ -1,7 +1,5 @@
 //! Trials whose requests are striped over several targets.
 
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
@@ -117,7 +115,7 @@ proptest! {
             ..TrialSpec::default()
         };
         if let Err(error) = check(&spec, BS * blocks * pieces, rows) {
-            eprintln!("skipped {backend}: {error}");
+            crate::skip(&spec, &error);
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Whole trials whose data is verified, on a real file system.
 
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::time::Duration;
 
 use iolab_storage::Target;
@@ -37,7 +35,7 @@ fn clean(spec: &TrialSpec, target: &Target) -> Option<u64> {
             Some(verified.blocks)
         }
         Err(error) => {
-            eprintln!("skipped {} {}: {error}", spec.backend, spec.cache);
+            crate::skip(spec, &error);
             None
         }
     }

@@ -353,7 +353,7 @@ mod tests {
         };
         let found: Vec<(u32, u32)> = entries.filter_map(number).take(2).collect();
         let [upper, lower] = found[..] else {
-            return eprintln!("skipped: there are no two block devices here");
+            return needs::skip(needs::Need::TwoBlockDevices, format!("{found:?}"));
         };
         let on = |device, below| Stack {
             device: Some(device),

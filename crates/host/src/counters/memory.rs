@@ -263,6 +263,8 @@ mod tests {
 
     use rustix::fs::{Advice, fadvise};
 
+    use needs::Need;
+
     use super::*;
 
     const SIZE: u64 = 33 << 20;
@@ -293,10 +295,10 @@ mod tests {
         type Way = fn(&FileRange<'_>, Duration) -> Option<Residency>;
         let resident =
             |look: Way| look(&part(&file, 0, SIZE), AMPLE).map(|seen| seen.resident_bytes);
-        let ways: [(&str, Way); 2] = [("cachestat", by_cachestat), ("mincore", by_mincore)];
+        let ways: [(Need, Way); 2] = [(Need::Cachestat, by_cachestat), (Need::Mincore, by_mincore)];
         for (name, way) in ways {
             if resident(way).is_none() {
-                eprintln!("skipped: no {name} here");
+                needs::skip(name, "it tells nothing");
                 continue;
             }
             let mut buffer = vec![0; SIZE as usize];
@@ -314,7 +316,7 @@ mod tests {
                 "{name}"
             );
             if is_tmpfs {
-                eprintln!("skipped: a file in memory cannot be cold");
+                needs::skip(Need::ColdCache, "a file in memory is never cold");
                 continue;
             }
             drop_all();
@@ -329,7 +331,7 @@ mod tests {
             by_cachestat(&part(file, 0, 2 * SIZE), AMPLE).and_then(|seen| seen.owed_bytes())
         };
         match owed(&file) {
-            None => eprintln!("skipped: no cachestat here"),
+            None => needs::skip(Need::Cachestat, "it tells nothing"),
             Some(before) => {
                 file.write_all(&vec![8; SIZE as usize]).expect("written");
                 let after = owed(&file).expect("it worked before");
@@ -346,21 +348,12 @@ mod tests {
     #[test]
     fn what_mincore_makes_up_is_not_believed() {
         assert_eq!(is_told_the_truth(&hot()), Some(true), "our own file");
-        if rustix::process::geteuid().is_root() {
-            eprintln!("skipped: root is told the truth of every file");
-            return;
-        }
-        let Ok(others) = File::open("/etc/passwd") else {
-            eprintln!("skipped: /etc/passwd cannot be read");
-            return;
-        };
-        let stat = rustix::fs::fstat(&others).expect("a status");
-        if stat.st_uid == rustix::process::geteuid().as_raw() {
-            eprintln!("skipped: /etc/passwd is ours");
-            return;
-        }
-        assert_eq!(is_told_the_truth(&others), Some(false));
-        assert_eq!(by_mincore(&part(&others, 0, 1), AMPLE), None);
+        // Root is told the truth of every file.
+        needs::ordinary_user(|_| {
+            let others = File::open("/etc/passwd").expect("every user reads it");
+            assert_eq!(is_told_the_truth(&others), Some(false));
+            assert_eq!(by_mincore(&part(&others, 0, 1), AMPLE), None);
+        });
     }
 
     #[test]

@@ -85,8 +85,10 @@ fn what_it_read_and_used_is_its_own() {
     let outcome = run_once(&program("cat", &[path]), &target).expect("runs");
     assert_eq!(outcome.ended, Ended::Done, "{:?}", outcome.failure);
     let Some(account) = outcome.counters.process_io else {
-        eprintln!("skipped: the I/O account of an ended process cannot be read here");
-        return;
+        return needs::skip(
+            needs::Need::IoAccount,
+            "that of an ended process cannot be read",
+        );
     };
     // The loader's reads of the C library come on top; they are below a page each.
     assert!(

@@ -1,7 +1,5 @@
 //! The page in a real browser, and the article in a real LaTeX, where they are installed.
 
-#![allow(clippy::print_stderr, reason = "what is skipped says why")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,6 +8,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
+use needs::Need;
 
 use iolab_synthetic::{add_cell, around, record, size_curve};
 
@@ -110,23 +109,6 @@ fn inputs() -> Vec<Input> {
     [strided(), hostile()].map(input).into()
 }
 
-/// The first of these programs that starts; says aloud when none does.
-fn installed(names: &[&'static str]) -> Option<&'static str> {
-    let starts = |name: &&&str| {
-        let mut command = Command::new(name);
-        command
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let found = names.iter().find(starts).copied();
-    if found.is_none() {
-        eprintln!("skipped: none of {} is installed", names.join(", "));
-    }
-    found
-}
-
 /// What the driver saw of a page.
 fn used(browser: &str, folder: &Path, page: &str) -> serde_json::Value {
     let driven = page
@@ -168,7 +150,7 @@ fn seen_in(dom: &str) -> serde_json::Value {
 
 #[test]
 fn figures_answer_and_nothing_is_fetched() {
-    let Some(browser) = installed(&["chromium", "chromium-browser", "google-chrome"]) else {
+    let Some(browser) = needs::tool(Need::Browser) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +251,7 @@ document.querySelector('iframe').addEventListener('load', (event) => {{
 
 #[test]
 fn the_first_screen_shows_the_answer() {
-    let Some(browser) = installed(&["chromium", "chromium-browser", "google-chrome"]) else {
+    let Some(browser) = needs::tool(Need::Browser) else {
         return;
     };
     let inputs = crate::overview::study();
@@ -302,7 +284,7 @@ fn the_first_screen_shows_the_answer() {
 
 #[test]
 fn the_article_compiles() {
-    let Some(latex) = installed(&["pdflatex"]) else {
+    let Some(latex) = needs::tool(Need::Latex) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

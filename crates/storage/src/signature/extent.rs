@@ -46,6 +46,8 @@ mod tests {
     use std::fs::File;
     use std::process::Command;
 
+    use needs::Need;
+
     use super::*;
 
     /// What mkfs makes of a part of a file.
@@ -54,12 +56,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("image");
         let length = 400u64 << 20;
-        for (name, tool, arguments, size) in [
-            ("ext4", "mkfs.ext4", &["-qF", "IMAGE", "330M"][..], 330),
-            ("xfs", "mkfs.xfs", &["-qf", "-d", "size=310m", "IMAGE"], 310),
-            ("btrfs", "mkfs.btrfs", &["-qf", "-b", "320M", "IMAGE"], 320),
-            ("swap", "mkswap", &["-f", "IMAGE", "102400"], 100),
+        for (name, need, arguments, size) in [
+            ("ext4", Need::Ext4, &["-qF", "IMAGE", "330M"][..], 330),
+            ("xfs", Need::Xfs, &["-qf", "-d", "size=310m", "IMAGE"], 310),
+            ("btrfs", Need::Btrfs, &["-qf", "-b", "320M", "IMAGE"], 320),
+            ("swap", Need::Swap, &["-f", "IMAGE", "102400"], 100),
         ] {
+            let Some(tool) = needs::tool(need) else {
+                continue;
+            };
             let file = File::create(&path).unwrap();
             file.set_len(length).unwrap();
             let mut command = Command::new(tool);
@@ -69,10 +74,8 @@ mod tests {
                     other => command.arg(other),
                 };
             }
-            if !command.output().is_ok_and(|done| done.status.success()) {
-                println!("{name} left out: {tool} is not here or fails");
-                continue;
-            }
+            let made = command.output().unwrap();
+            assert!(made.status.success(), "{name}: {made:?}");
             let file = File::open(&path).unwrap();
             let probe = Probe {
                 file: &file,

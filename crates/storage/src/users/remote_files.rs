@@ -141,8 +141,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let inode = rustix::fs::stat(file.path()).unwrap().st_ino;
         let Some(own) = Handle::at(file.path(), inode) else {
-            println!("skipped: the file system has no handles, or they are forbidden");
-            return;
+            return needs::skip(needs::Need::FileHandles, "none of a temporary file");
         };
         let open = std::fs::File::open(file.path()).unwrap();
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));

@@ -95,19 +95,20 @@ fn what_mkfs_makes_is_known() {
         .unwrap()
         .set_len(512 * MIB)
         .unwrap();
-    for (tool, arguments, name) in [
-        ("mkfs.ext2", &["-q", "-F"][..], "ext2"),
-        ("mkfs.ext3", &["-q", "-F"], "ext3"),
-        ("mkfs.ext4", &["-q", "-F"], "ext4"),
-        ("mkswap", &[], "swap"),
-        ("mkfs.xfs", &["-q", "-f"], "xfs"),
-        ("mkfs.vfat", &[], "vfat"),
+    for (need, arguments, name) in [
+        (needs::Need::Ext4, &["-q", "-F", "-t", "ext2"][..], "ext2"),
+        (needs::Need::Ext4, &["-q", "-F", "-t", "ext3"], "ext3"),
+        (needs::Need::Ext4, &["-q", "-F"], "ext4"),
+        (needs::Need::Swap, &[], "swap"),
+        (needs::Need::Xfs, &["-q", "-f"], "xfs"),
+        (needs::Need::Vfat, &[], "vfat"),
     ] {
-        let made = Command::new(tool).args(arguments).arg(&path).output();
-        if !made.is_ok_and(|output| output.status.success()) {
-            eprintln!("{name} left out: {tool} is not here or fails");
+        let Some(tool) = needs::tool(need) else {
             continue;
-        }
+        };
+        let made = Command::new(tool).args(arguments).arg(&path).output();
+        let made = made.unwrap();
+        assert!(made.status.success(), "{name}: {made:?}");
         let error = fails(&path, &writing(MIB, Consent::Destroy), Kind::Refused);
         assert!(
             error.remedy().unwrap().ends_with(&format!("={name}")),

@@ -1,7 +1,6 @@
 //! Targets: what is accepted, what is refused, and that nothing of anybody's is lost or left behind.
 
 #![allow(unsafe_code)] // what is tested is beyond safe calls
-#![allow(clippy::print_stderr)] // a test that skips says so
 
 mod given;
 mod place;
@@ -69,8 +68,4 @@ fn fails(path: &Path, need: &Need, kind: Kind) -> Error {
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }

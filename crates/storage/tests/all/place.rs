@@ -103,12 +103,11 @@ fn dev_zero_is_read_but_called_no_storage() {
 
 #[test]
 fn a_directory_that_may_not_be_written_is_a_clear_error() {
-    if is_root() {
-        eprintln!("skipped: root may write everywhere");
-        return;
-    }
-    let dir = dir();
-    let closed = dir.path().join("closed");
+    needs::ordinary_user(may_not_be_written);
+}
+
+fn may_not_be_written(folder: &Path) {
+    let closed = folder.join("closed");
     fs::create_dir(&closed).unwrap();
     fs::write(closed.join("inside"), "x").unwrap();
     fs::set_permissions(&closed, Permissions::from_mode(0o500)).unwrap();
@@ -122,7 +121,7 @@ fn a_directory_that_may_not_be_written_is_a_clear_error() {
     drop(Target::open(&closed, &need(MIB)).unwrap());
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
 
-    let path = file(dir.path(), "read-only", &[5; 4096]);
+    let path = file(folder, "read-only", &[5; 4096]);
     fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
     Target::open(&path, &need(4096)).unwrap();
     let error = fails(&path, &writing(4096, Consent::Destroy), Kind::Usage);
@@ -138,8 +137,7 @@ fn a_directory_that_keeps_every_file_gets_none() {
         done.is_ok_and(|done| done.status.success())
     };
     if !set("+a") {
-        eprintln!("skipped: a directory cannot be made append-only here");
-        return;
+        return needs::skip(needs::Need::AppendOnly, "chattr +a fails");
     }
     let opened = Target::open(dir.path(), &need(MIB));
     let left = names(dir.path());
@@ -202,8 +200,7 @@ fn direct_alignment_is_what_direct_io_takes() {
         Err(error) => {
             assert_eq!(error.kind(), Kind::Usage);
             assert!(error.remedy().unwrap().contains("--buffered"));
-            eprintln!("skipped: {error}");
-            return;
+            return needs::skip(needs::Need::DirectIo, error);
         }
     };
     assert!(alignment.memory.is_power_of_two() && alignment.offset.is_power_of_two());
@@ -236,13 +233,11 @@ fn the_ground_below_is_known() {
 #[test]
 fn tmpfs_is_memory() {
     let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
-        eprintln!("skipped: no /dev/shm to write to");
-        return;
+        return needs::skip(needs::Need::Shm, "it cannot be written");
     };
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     if target.filesystem().is_none_or(|fs| fs.kind != "tmpfs") {
-        eprintln!("skipped: /dev/shm is not a tmpfs");
-        return;
+        return needs::skip(needs::Need::Shm, "it is no tmpfs");
     }
     assert!(target.is_memory() && target.device().is_none());
     assert!(target.notes().iter().any(|note| note.contains("memory")));

@@ -14,12 +14,12 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, Session,
     TimeOrNow, WriteFlags,
 };
-
 use iolab_serve::one_file::{self, BLOCK};
+use needs::Need;
 
 use super::UNMOUNT;
 use crate::cleanup::Cleanup;
-use crate::system::{Made, missing};
+use crate::system::{Made, lacks};
 
 /// What the kernel knows is right at once and not for longer: another client may change it.
 const NOT_KEPT: Duration = Duration::ZERO;
@@ -63,7 +63,7 @@ impl View {
         config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
         let session = Session::new(client, at, &config)
             .and_then(Session::spawn)
-            .map_err(missing("cannot mount FUSE"))?;
+            .map_err(lacks(Need::Fuse, "cannot mount FUSE"))?;
         keeper.finally(&["sh", "-c", UNMOUNT, &at.display().to_string()]);
         Ok(Self {
             at: at.to_owned(),

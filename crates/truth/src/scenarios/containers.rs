@@ -29,7 +29,10 @@ const PAGE_CACHE: Expect = Expect {
 
 /// A file of the lower layer.
 fn below() -> Made<Scene> {
-    let scene = Scene::new()?;
+    below_in(Scene::new()?)
+}
+
+fn below_in(scene: Scene) -> Made<Scene> {
     let overlay = Overlay::over(&scene, "root", &lower(&scene, BYTES)?)?;
     Ok(scene.on(overlay.root.join("data")))
 }
@@ -218,7 +221,7 @@ pub const HIDDEN_BUFFERED_WRITES: Scenario = Scenario {
 pub const STRANGERS_HOT: Scenario = Scenario {
     name: "overlay, file of another user, hot cache",
     truth: "every byte comes from memory, and the kernel does not tell this user which pages are there",
-    build: || below()?.as_nobody(),
+    build: || below_in(Scene::open_to_all()?)?.as_nobody(),
     workload: HOT,
     expect: PAGE_CACHE,
 };
@@ -227,7 +230,7 @@ pub const STRANGERS_HOT: Scenario = Scenario {
 pub const STRANGERS_COLD: Scenario = Scenario {
     name: "overlay, file of another user, cold cache",
     truth: "every byte comes from the device, and the kernel calls every page resident all the same",
-    build: || below()?.as_nobody(),
+    build: || below_in(Scene::open_to_all()?)?.as_nobody(),
     workload: COLD,
     expect: Expect::CLEAN,
 };

@@ -6,11 +6,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use needs::Need;
+
 use super::holder::Holder;
 use super::plan::{Format, Hold, Id, Plan, Step, partitions};
 use crate::files::MIB;
 use crate::scene::Scene;
-use crate::system::{Made, Missing, missing, run};
+use crate::system::{Made, Unmade, failed, run};
 
 /// How long a step may be busy before it is taken down.
 const BUSY_MAX: Duration = Duration::from_secs(10);
@@ -37,7 +39,14 @@ impl Built {
     /// # Errors
     /// The first step that fails, with its words.
     pub fn new(plan: &Plan) -> Made<Self> {
-        let scene = Scene::new()?;
+        Self::within(Scene::new()?, plan)
+    }
+
+    /// The same, in the folder of a scene.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn within(scene: Scene, plan: &Plan) -> Made<Self> {
         let mut built = Self {
             holders: BTreeMap::new(),
             paths: vec![PathBuf::new(); plan.steps.len()],
@@ -46,7 +55,7 @@ impl Built {
         };
         for (id, step) in plan.all() {
             let made = built.make(plan, id, step);
-            made.map_err(missing(format!("step {id}, {step:?}")))?;
+            made.map_err(|why| why.during(format_args!("step {id}, {step:?}")))?;
         }
         Ok(built)
     }
@@ -87,7 +96,7 @@ impl Built {
             Step::Root => self.scene.folder().to_owned(),
             Step::Folder { within } => {
                 let path = self.path(*within).join(at("folder"));
-                std::fs::create_dir(&path).map_err(missing(path.display()))?;
+                std::fs::create_dir(&path).map_err(failed(path.display()))?;
                 path
             }
             Step::File { within, bytes } => {
@@ -97,7 +106,7 @@ impl Built {
             }
             Step::Link { file } => {
                 let path = self.path(*file).with_file_name(at("link"));
-                std::fs::hard_link(self.path(*file), &path).map_err(missing(path.display()))?;
+                std::fs::hard_link(self.path(*file), &path).map_err(failed(path.display()))?;
                 path
             }
             Step::Loop {
@@ -120,10 +129,14 @@ impl Built {
                 self.format(id, *kind, on)?;
                 PathBuf::new()
             }
-            Step::Mount { format, hidden } => self.mount(plan, id, *format, *hidden)?,
+            Step::Mount { format, hidden } => {
+                let at = self.mount(plan, id, *format, *hidden);
+                let need = plan.kind(*format).map_or(Need::Mount, Format::need);
+                at.map_err(|why| why.lacking(need))?
+            }
             Step::Swap { format } => {
                 let device = self.name(plan.below(*format)[0]);
-                run("swapon", &[&device])?;
+                run("swapon", &[&device]).map_err(|why| why.lacking(Need::Swap))?;
                 self.later(id, &["swapoff", &device]);
                 PathBuf::new()
             }
@@ -134,7 +147,7 @@ impl Built {
             Step::Overlay { lower, host } => {
                 let (upper, work) = (self.upper(id, *host), self.path(*host).join(at("work")));
                 for folder in [&upper, &work] {
-                    std::fs::create_dir(folder).map_err(missing(folder.display()))?;
+                    std::fs::create_dir(folder).map_err(failed(folder.display()))?;
                 }
                 let layers = format!(
                     "lowerdir={},upperdir={},workdir={}",
@@ -142,7 +155,8 @@ impl Built {
                     upper.display(),
                     work.display()
                 );
-                self.mounted(id, &["-t", "overlay", "-o", &layers, "overlay"])?
+                let at = self.mounted(id, &["-t", "overlay", "-o", &layers, "overlay"]);
+                at.map_err(|why| why.lacking(Need::Overlay))?
             }
             Step::Seen { file, through } => self.path(*through).join(self.file_name(*file)),
             Step::Under { file } => match plan.steps[plan.below(*file)[0]] {
@@ -150,7 +164,7 @@ impl Built {
                     let upper = self.upper(plan.below(*file)[0], host);
                     upper.join(self.file_name(*file))
                 }
-                _ => return Err(Missing("its file lies in no overlay".to_owned())),
+                _ => return Err(Unmade::Failed("its file lies in no overlay".to_owned())),
             },
             Step::Hold { node, how } => {
                 let holder = match how {
@@ -191,7 +205,7 @@ impl Built {
         let mut words = vec!["--find", "--show", "--partscan", &offset];
         words.extend(limit.as_deref());
         words.push(&below);
-        let device = run("losetup", &words)?;
+        let device = run("losetup", &words).map_err(|why| why.lacking(Need::Loop))?;
         self.later(id, &["losetup", "--detach", &device]);
         Ok(device.into())
     }
@@ -323,15 +337,15 @@ pub const WITNESS: &str = "witness";
 
 /// Makes a file with data near its start, in its middle and at its end, that tells whose it is.
 fn sparse(path: &Path, id: Id, bytes: u64) -> Made<()> {
-    let file = File::create_new(path).map_err(missing(path.display()))?;
-    file.set_len(bytes).map_err(missing(path.display()))?;
+    let file = File::create_new(path).map_err(failed(path.display()))?;
+    file.set_len(bytes).map_err(failed(path.display()))?;
     let words = format!("what step {id} keeps; ");
     let data: Vec<u8> = words.bytes().cycle().take(PIECE as usize).collect();
     for offset in [MIB, bytes / 2, bytes - PIECE] {
         file.write_all_at(&data, offset)
-            .map_err(missing(path.display()))?;
+            .map_err(failed(path.display()))?;
     }
-    file.sync_all().map_err(missing(path.display()))
+    file.sync_all().map_err(failed(path.display()))
 }
 
 /// Carries a command out, again and again where it fails.
@@ -353,7 +367,10 @@ fn wait_for(path: &Path) -> Made<()> {
     let begin = Instant::now();
     while !path.exists() {
         if begin.elapsed() > BUSY_MAX {
-            return Err(Missing(format!("{} does not appear", path.display())));
+            return Err(Unmade::Missing(
+                Need::Partitions,
+                format!("{} does not appear", path.display()),
+            ));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -367,7 +384,7 @@ fn wait_until_free(path: &Path) -> Made<()> {
     loop {
         match rustix::fs::open(path, OFlags::RDONLY | OFlags::EXCL, Mode::empty()) {
             Err(_) if begin.elapsed() < BUSY_MAX => std::thread::sleep(Duration::from_millis(5)),
-            opened => return opened.map(drop).map_err(missing(path.display())),
+            opened => return opened.map(drop).map_err(failed(path.display())),
         }
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 
 use super::build::{Built, WITNESS};
 use super::plan::{Id, Plan, Step};
-use crate::system::{Made, missing};
+use crate::system::{Made, failed};
 
 /// Some bytes of a file that no process may change, and their checksum.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ impl Piece {
 
     fn sum_now(&self, built: &Built) -> Made<u64> {
         let path = self.path(built);
-        sum(&path, &self.range).map_err(missing(path.display()))
+        sum(&path, &self.range).map_err(failed(path.display()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::system::{Made, Missing, missing};
+use crate::system::{Made, Unmade, failed};
 
 /// How long a process may take to hold something.
 const START_MAX: Duration = Duration::from_secs(10);
@@ -43,7 +43,10 @@ impl Holder {
         // It keeps its words to itself until it ends; the kernel tells what it did.
         while !is_mapped(&process) || is_open(&process, path) {
             if begin.elapsed() > START_MAX {
-                return Err(Missing(format!("xfs_io does not map {}", path.display())));
+                return Err(Unmade::Failed(format!(
+                    "xfs_io does not map {}",
+                    path.display()
+                )));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -70,9 +73,9 @@ impl Holder {
         let mut line = String::new();
         BufReader::new(words)
             .read_line(&mut line)
-            .map_err(missing("what a process says"))?;
+            .map_err(failed("what a process says"))?;
         match line.is_empty() {
-            true => Err(Missing(
+            true => Err(Unmade::Failed(
                 "a process that is to hold something ended".to_owned(),
             )),
             false => Ok(holder),
@@ -86,10 +89,10 @@ impl Holder {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(missing(&name))?;
+            .map_err(failed(&name))?;
         let holder = Self { child };
         let mut way = holder.child.stdin.as_ref().expect("it is piped");
-        way.write_all(orders.as_bytes()).map_err(missing(&name))?;
+        way.write_all(orders.as_bytes()).map_err(failed(&name))?;
         Ok(holder)
     }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use needs::Need;
+
 use crate::files::MIB;
 
 /// The number of a step; later steps refer to what it made by this.
@@ -143,6 +145,16 @@ impl Format {
         Self::BtrfsTwo,
         Self::Swap,
     ];
+
+    /// What a machine needs to make and mount it.
+    pub fn need(self) -> Need {
+        match self {
+            Format::Ext4 | Format::Ext4Journal => Need::Ext4,
+            Format::Xfs | Format::XfsLog => Need::Xfs,
+            Format::Btrfs | Format::BtrfsTwo => Need::Btrfs,
+            Format::Swap => Need::Swap,
+        }
+    }
 
     /// The least sizes of its devices.
     pub fn sizes(self) -> &'static [u64] {

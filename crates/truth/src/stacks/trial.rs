@@ -7,8 +7,7 @@ use super::build::Built;
 use super::contents::{self, Piece};
 use super::oracle::{self, Expectation};
 use super::plan::{Plan, Step, View};
-use crate::binary::binary;
-use crate::system::{Made, missing, warn};
+use crate::system::{Made, failed, warn};
 
 /// The file that a run leaves its results in, in the folder of the stack.
 const RESULTS: &str = "run.iolab";
@@ -125,7 +124,7 @@ fn ask(built: &Built, plan: &Plan) -> Made<(Option<i32>, String)> {
         (Some(_), Some(names)) => Some(format!("--destroy-data={names}")),
     };
     let mut command = seeing(built, plan.view);
-    command.arg(binary());
+    command.arg(built.scene.binary());
     ask_by(
         command,
         built,
@@ -155,7 +154,7 @@ pub fn ask_by(
         .env("COLUMNS", "1000")
         .env("NO_COLOR", "1");
     let output = built.scene.carry_out(&mut command, |_| {});
-    Ok(crate::iolab::answer(&output.map_err(missing("iolab"))?))
+    Ok(crate::iolab::answer(&output.map_err(failed("iolab"))?))
 }
 
 /// A command that lends the next words a view of the machine, and kills them after a minute.

@@ -8,8 +8,9 @@ use iolab_truth::files::{MIB, hole};
 use iolab_truth::fuse::{Behaviour, Ledger, Mounted};
 use iolab_truth::iolab::{Answered, fit};
 use iolab_truth::neighbours::CgroupLimit;
-use iolab_truth::system::warn;
+use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
+use needs::Need;
 
 use crate::stage::alone;
 
@@ -44,15 +45,10 @@ fn mine(scene: &Scene, sync: &str, levels: &[&str]) {
 }
 
 /// Asks, unless the target cannot be made; with what the target itself saw.
+#[track_caller]
 fn asked(behaviour: Behaviour, ask: impl FnOnce(&Scene) -> Answered) -> Option<(Answered, Ledger)> {
     let _alone = alone();
-    let scene = match Scene::on_fuse(behaviour) {
-        Ok(scene) => scene,
-        Err(why) => {
-            warn(&format!("skipped: {why}"));
-            return None;
-        }
-    };
+    let scene = unless_missing(Scene::on_fuse(behaviour))?;
     let answered = ask(&scene);
     let ledger = scene.fuse.as_ref().map(Mounted::ledger);
     Some((answered, ledger.unwrap_or_default()))
@@ -92,11 +88,10 @@ fn is_about_etcd(delay: fn(u64, u64) -> Duration) {
     let level = &found.json["workloads"][0]["levels"][0];
     assert_eq!(level["level"], "syncs.p99<10ms", "{}", found.text);
     let Some(answer) = truth(&ledger) else {
-        return warn(&format!(
-            "skipped: this machine was so busy that the target held 2 % of the syncs for {:.1} ms, 0.4 % for {:.1} ms",
-            ledger.sync_quantile_ms(0.98),
-            ledger.sync_quantile_ms(0.996)
-        ));
+        let [some, few] = [0.98, 0.996].map(|share| ledger.sync_quantile_ms(share));
+        let held = "the target held 2 % of the syncs for";
+        let held = format!("{held} {some:.1} ms, 0.4 % for {few:.1} ms");
+        return needs::skip(Need::Quiet, held);
     };
     assert_eq!(level["as_measured"], answer, "{}", found.text);
     is_concluded(&found);
@@ -179,7 +174,7 @@ fn a_level_that_does_not_last_does_not_hold() {
     let change = &found.json["workloads"][0]["levels"][0]["change"];
     // A busy machine can hide where it was, but not that the level is missed.
     let Some(bytes) = change["after_bytes"].as_u64() else {
-        return warn("the change was not found: the machine was too busy");
+        return needs::skip(Need::Quiet, "the change was not found");
     };
     // The warm-up trial is not counted: it writes for 200 ms of about 2.2 ms each.
     assert!((36 * MIB..=52 * MIB).contains(&bytes), "{}", found.text);
@@ -220,10 +215,12 @@ fn on_memory(scene: &Scene) -> Made<PathBuf> {
 #[test]
 fn memory_below_a_loop_device_is_never_good_enough() {
     let _alone = alone();
-    let made = Scene::new().and_then(|scene| Ok((on_memory(&scene)?, scene)));
-    let scene = match made {
-        Ok((folder, scene)) => scene.on(folder),
-        Err(why) => return warn(&format!("skipped: {why}")),
+    let made = Scene::new().and_then(|scene| {
+        let folder = on_memory(&scene)?;
+        Ok(scene.on(folder))
+    });
+    let Some(scene) = unless_missing(made) else {
+        return;
     };
     let found = fit(&scene, "etcd", &["--for", "8s"]);
     assert_eq!(found.code, CANNOT_TELL, "{}", found.text);
@@ -241,11 +238,10 @@ fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
         let device = loop_over(&scene, &backing, true)?;
         scene.limit = Some(CgroupLimit::writes(&scene.keeper, &device, 60)?);
         let folder = mounted(&scene, &device, &["mkfs.ext4", "-qF"], "noatime")?;
-        Ok((folder, scene))
+        Ok(scene.on(folder))
     });
-    let scene = match made {
-        Ok((folder, scene)) => scene.on(folder),
-        Err(why) => return warn(&format!("skipped: a limit on writes: {why}")),
+    let Some(scene) = unless_missing(made) else {
+        return;
     };
     let found = fit(&scene, "etcd", &["--for", "8s"]);
     assert_eq!(found.code, NO, "{}", found.text);
@@ -259,9 +255,12 @@ fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
 #[test]
 fn memory_is_never_good_enough() {
     let _alone = alone();
-    let scene = match Scene::new().and_then(|scene| Ok((scene.folder_in_memory()?, scene))) {
-        Ok((folder, scene)) => scene.on(folder),
-        Err(why) => return warn(&format!("skipped: {why}")),
+    let made = Scene::new().and_then(|scene| {
+        let folder = scene.folder_in_memory()?;
+        Ok(scene.on(folder))
+    });
+    let Some(scene) = unless_missing(made) else {
+        return;
     };
     let found = fit(&scene, "etcd", &["--for", "8s"]);
     assert_eq!(found.code, CANNOT_TELL, "{}", found.text);

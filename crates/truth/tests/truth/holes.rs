@@ -4,7 +4,7 @@
 use iolab_truth::files::MIB;
 use iolab_truth::stacks::trial::{self, Outcome};
 use iolab_truth::stacks::{Consent, Expectation, Format, Hold, Id, Plan, Step, View};
-use iolab_truth::system::warn;
+use iolab_truth::system::unless_missing;
 
 use crate::stacks::needs_tools;
 use crate::stage::alone;
@@ -79,16 +79,13 @@ impl Stack {
         self
     }
 
-    /// What iolab did; `None`, and a word why, where that cannot be tried here.
+    /// What iolab did; a skip where that cannot be tried here.
     #[track_caller]
     fn done(mut self, target: Id) -> Option<Outcome> {
-        if let Err(why) = needs_tools() {
-            warn(&format!("skipped: a stack of storage: {why}"));
-            return None;
-        }
-        self.0.target = target;
         let _alone = alone();
-        let outcome = trial::of(&self.0).unwrap_or_else(|why| panic!("{why}"));
+        unless_missing(needs_tools())?;
+        self.0.target = target;
+        let outcome = unless_missing(trial::of(&self.0))?;
         if !outcome.faults.is_empty() {
             outcome.warn(&self.0);
         }

@@ -7,13 +7,14 @@ mod processes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iolab_truth::binary::binary;
+use iolab_truth::Scene;
 use iolab_truth::device::{mounted, zram};
 use iolab_truth::files::MIB;
 use iolab_truth::stacks::holder::Holder;
 use iolab_truth::stacks::trial::{ask_by, seeing};
 use iolab_truth::stacks::{Built, Format, Id, Plan, Step, View};
-use iolab_truth::system::{Made, Missing, run, warn};
+use iolab_truth::system::{Made, Unmade, failed, lacks, run, tool, unless_missing};
+use needs::Need;
 
 use crate::holes::Stack;
 use crate::stacks::needs_tools;
@@ -68,9 +69,14 @@ struct Yard {
 impl Yard {
     fn new(plan: &Plan) -> Made<Self> {
         needs_tools()?;
+        Self::within(Scene::new()?, plan)
+    }
+
+    /// The same, in the folder of a scene.
+    fn within(scene: Scene, plan: &Plan) -> Made<Self> {
         Ok(Self {
             holders: Vec::new(),
-            built: Built::new(plan)?,
+            built: Built::within(scene, plan)?,
         })
     }
 
@@ -102,7 +108,8 @@ impl Yard {
         let device = self.sh(
             &format!("losetup --find --show {options} \"$1\""),
             &[backing],
-        )?;
+        );
+        let device = device.map_err(|why| why.lacking(Need::Loop))?;
         self.later(&["losetup", "--detach", &device]);
         Ok(device.into())
     }
@@ -129,7 +136,7 @@ impl Yard {
     fn judge(&self, cases: Vec<Case>) {
         for case in cases {
             let mut command = seeing(&self.built, View::Whole);
-            command.arg(binary());
+            command.arg(self.built.scene.binary());
             self.judge_by(command, case);
         }
     }
@@ -151,13 +158,11 @@ impl Yard {
     }
 }
 
-/// Performs a test; what cannot be made here is skipped aloud.
+/// Performs a test; a skip where something for it cannot be made here.
 #[track_caller]
-fn perform(name: &str, test: impl FnOnce() -> Made<()>) {
+fn perform(test: impl FnOnce() -> Made<()>) {
     let _alone = alone();
-    if let Err(why) = test() {
-        warn(&format!("skipped: {name}: {why}"));
-    }
+    unless_missing(test());
 }
 
 /// A file and an idle loop device over it.
@@ -180,7 +185,7 @@ fn busy() -> (Plan, [Id; 4]) {
 
 #[test]
 fn clones_share_extents_and_not_data() {
-    perform("clones", || {
+    perform(|| {
         let mut stack = Stack::new();
         let file = stack.file(0, 480);
         let device = stack.over(file);
@@ -214,7 +219,7 @@ fn clones_share_extents_and_not_data() {
 
 #[test]
 fn read_only_mounts_are_in_use() {
-    perform("a read-only mount", || {
+    perform(|| {
         let (plan, file, _) = idle();
         let yard = Yard::new(&plan)?;
         let file = yard.path(file);
@@ -235,7 +240,7 @@ fn read_only_mounts_are_in_use() {
 
 #[test]
 fn devices_are_known_by_number_and_not_by_name() {
-    perform("other names of devices", || {
+    perform(|| {
         let (plan, [_, device, folder, window]) = busy();
         let yard = Yard::new(&plan)?;
         let root = yard.root();
@@ -259,7 +264,7 @@ fn devices_are_known_by_number_and_not_by_name() {
 
 #[test]
 fn links_lead_to_what_is_in_use() {
-    perform("links", || {
+    perform(|| {
         let (plan, [file, device, _, window]) = busy();
         let yard = Yard::new(&plan)?;
         let [file, device, window] = [file, device, window].map(|id| yard.path(id));
@@ -280,7 +285,10 @@ fn links_lead_to_what_is_in_use() {
         for path in [file, device, window] {
             let mut shell = seeing(&yard.built, View::Whole);
             let script = "exec 3< \"$0\"; exec \"$@\"";
-            shell.args(["sh", "-c", script]).arg(path).arg(binary());
+            shell
+                .args(["sh", "-c", script])
+                .arg(path)
+                .arg(yard.built.scene.binary());
             yard.judge_by(shell, refused("/proc/self/fd/3", &[]));
         }
         Ok(())
@@ -289,7 +297,7 @@ fn links_lead_to_what_is_in_use() {
 
 #[test]
 fn a_file_is_mounted_by_itself() {
-    perform("a bind mount of a file", || {
+    perform(|| {
         let (plan, [file, device, folder, _]) = busy();
         let yard = Yard::new(&plan)?;
         let place = yard.root().join("place");
@@ -306,7 +314,7 @@ fn a_file_is_mounted_by_itself() {
 
 #[test]
 fn memory_that_is_a_disk_is_a_disk() {
-    perform("zram", || {
+    perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let device = zram(&yard.built.scene, 64 * MIB)?;
         yard.judge(vec![written(&device)]);
@@ -322,7 +330,7 @@ fn memory_that_is_a_disk_is_a_disk() {
 
 #[test]
 fn a_partition_that_two_disks_show() {
-    perform("two loop devices with partitions", || {
+    perform(|| {
         let mut stack = Stack::new();
         let file = stack.file(0, 128);
         let disk = stack.over(file);
@@ -350,7 +358,7 @@ fn over_an_overlay(yard: &Yard) -> Made<PathBuf> {
 
 #[test]
 fn a_hard_link_leads_out_of_a_layer() {
-    perform("a hard link of a file in a layer", || {
+    perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let device = over_an_overlay(&yard)?;
         yard.sh("ln \"$1/u/f\" \"$1/e/g\"", &[yard.root()])?;
@@ -369,7 +377,7 @@ fn a_hard_link_leads_out_of_a_layer() {
 /// Once their names are gone, a file of an overlay and the one in its layer cannot be distinguished from others.
 #[test]
 fn files_of_an_overlay_that_have_lost_their_names() {
-    perform("deleted files of an overlay", || {
+    perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let device = over_an_overlay(&yard)?;
         let layer = yard.over(&yard.root().join("u/f"), "")?;
@@ -392,7 +400,7 @@ fn files_of_an_overlay_that_have_lost_their_names() {
 /// A `/proc` of processes alone does not tell of swap.
 #[test]
 fn swap_that_proc_does_not_tell() {
-    perform("swap below a bare /proc", || {
+    perform(|| {
         let mut stack = Stack::new();
         let file = stack.file(0, 24);
         let device = stack.over(file);
@@ -404,7 +412,7 @@ fn swap_that_proc_does_not_tell() {
         let script = "mount -t proc -o subset=pid none /proc; exec \"$@\"";
         bare.args(["unshare", "--mount", "--propagation", "private"])
             .args(["sh", "-euc", script, "sh"])
-            .arg(binary());
+            .arg(yard.built.scene.binary());
         yard.judge_by(bare, refused(yard.path(above), &[]).naming("swap"));
         Ok(())
     });

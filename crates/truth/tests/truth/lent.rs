@@ -8,7 +8,8 @@ use iolab_truth::binary::binary;
 use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::iolab::run as measured;
-use iolab_truth::system::{Made, missing, needs_root, run, warn};
+use iolab_truth::system::{Made, failed, needs_root, tool, unless_missing};
+use needs::Need;
 
 use crate::stage::alone;
 
@@ -26,14 +27,12 @@ const PROGRAM: [&str; 6] = [
     "1s",
 ];
 
-/// Performs a test; what cannot be made here is skipped aloud.
+/// Performs a test; a skip where something for it cannot be made here.
 #[track_caller]
-fn perform(name: &str, test: impl FnOnce() -> Made<()>) {
+fn perform(test: impl FnOnce() -> Made<()>) {
     let _alone = alone();
-    let needed = needs_root().and_then(|()| run("fio", &["--version"]));
-    if let Err(why) = needed.and_then(|_| test()) {
-        warn(&format!("skipped: {name}: {why}"));
-    }
+    let needed = needs_root().and_then(|()| tool(Need::Fio));
+    unless_missing(needed.and_then(|_| test()));
 }
 
 /// Runs iolab on an empty directory of the scene by a command in front of it; exit code and what it said.
@@ -57,9 +56,9 @@ fn told(
         .args(&words[1..]);
     let output = scene
         .carry_out(&mut command, |_| ())
-        .map_err(missing(first))?;
+        .map_err(failed(first))?;
     let left = std::fs::read_dir(&place)
-        .map_err(missing(place.display()))?
+        .map_err(failed(place.display()))?
         .count();
     assert_eq!(left, 0, "left in {}", place.display());
     Ok((
@@ -70,7 +69,7 @@ fn told(
 
 #[test]
 fn without_proc_nothing_is_lent_and_nothing_made() {
-    perform("no /proc", || {
+    perform(|| {
         let scene = Scene::new()?;
         scene.subfolder("place")?;
         let none = "umount -l /proc && exec \"$@\"";
@@ -105,21 +104,21 @@ fn without_proc_nothing_is_lent_and_nothing_made() {
 
 #[test]
 fn more_rights_than_a_program_has_are_told() {
-    perform("a binary that cannot be read", || {
-        let scene = Scene::new()?;
+    perform(|| {
+        let scene = Scene::open_to_all()?;
         let place = scene.subfolder("place")?;
         let hidden = scene.folder().join("hidden");
-        std::fs::copy(binary(), &hidden).map_err(missing(hidden.display()))?;
+        std::fs::copy(binary(), &hidden).map_err(failed(hidden.display()))?;
         for (path, mode) in [(&place, 0o777), (&hidden, 0o711)] {
             let permissions = std::fs::Permissions::from_mode(mode);
-            std::fs::set_permissions(path, permissions).map_err(missing(path.display()))?;
+            std::fs::set_permissions(path, permissions).map_err(failed(path.display()))?;
         }
         let scene = scene.as_nobody()?;
         let words = [&["read-random"][..], &PEER].concat();
         let (code, text) = told(&scene, &["env"], &hidden, &words)?;
         assert_eq!(code, Some(3), "{text}");
         assert!(text.contains("more rights than a program"), "{text}");
-        let (code, text) = told(&scene, &["env"], binary(), &words)?;
+        let (code, text) = told(&scene, &["env"], scene.binary(), &words)?;
         assert_eq!(code, Some(0), "{text}");
         Ok(())
     });
@@ -127,7 +126,7 @@ fn more_rights_than_a_program_has_are_told() {
 
 #[test]
 fn devices_are_guarded_without_the_peers_own_guard() {
-    perform("a mounted device", || {
+    perform(|| {
         let scene = Scene::new()?;
         let below = hole(scene.folder().join("below"), 64 * MIB)?;
         let device = loop_over(&scene, &below, false)?;
@@ -144,14 +143,14 @@ fn devices_are_guarded_without_the_peers_own_guard() {
         );
         let at = mounted(&scene, &device, &["mkfs.ext4", "-qF"], "defaults")?;
         let file = at.join("file");
-        std::fs::write(&file, "of others").map_err(missing(file.display()))?;
+        std::fs::write(&file, "of others").map_err(failed(file.display()))?;
         let results = scene.folder().join("write-random.iolab");
-        std::fs::remove_file(&results).map_err(missing(results.display()))?;
+        std::fs::remove_file(&results).map_err(failed(results.display()))?;
         let used = measured(&scene, "write-random", &name, &words);
         assert_eq!(used.code, Some(3), "{}", used.text);
         assert!(used.says("mounted at"), "{}", used.text);
         assert_eq!(
-            std::fs::read(&file).map_err(missing(file.display()))?,
+            std::fs::read(&file).map_err(failed(file.display()))?,
             b"of others"
         );
         Ok(())

@@ -8,8 +8,9 @@ use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::iolab::wait_for;
 use iolab_truth::neighbours::CgroupLimit;
-use iolab_truth::system::{run, warn};
+use iolab_truth::system::{run, tool, unless_missing};
 use iolab_truth::{Made, Scene};
+use needs::Need;
 
 use crate::stage::alone;
 
@@ -45,9 +46,8 @@ fn little_memory() -> Made<Scene> {
 #[test]
 fn memory_that_a_control_group_denies_is_not_asked_for() {
     let _alone = alone();
-    let scene = match little_memory() {
-        Ok(scene) => scene,
-        Err(why) => return warn(&format!("skipped: memory of a control group: {why}")),
+    let Some(scene) = unless_missing(little_memory()) else {
+        return;
     };
     let measured = |file: &str, more: &[&str]| {
         let fixed = [
@@ -117,7 +117,7 @@ fn reads(child: &Child) -> u64 {
 
 /// A file system of its own on a loop device; the target lies there.
 fn short_lived(make: &[&str]) -> Made<Scene> {
-    run("xfs_io", &["-V"])?;
+    tool(Need::XfsIo)?;
     let scene = Scene::new()?;
     let backing = hole(scene.folder().join("backing"), 400 * MIB)?;
     let device = loop_over(&scene, &backing, false)?;
@@ -130,9 +130,8 @@ fn a_file_system_that_is_shut_down_is_what_a_run_fails_with() {
     let _alone = alone();
     for make in [&["mkfs.ext4", "-qF"][..], &["mkfs.xfs", "-qf"]] {
         for file in ["r.iolab", "mount/r.iolab"] {
-            let scene = match short_lived(make) {
-                Ok(scene) => scene,
-                Err(why) => return warn(&format!("skipped: a shut-down file system: {why}")),
+            let Some(scene) = unless_missing(short_lived(make)) else {
+                return;
             };
             let mut command = scene.command(binary());
             command.args([

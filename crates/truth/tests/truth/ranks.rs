@@ -8,7 +8,7 @@ use iolab_truth::fuse::view::{Store, View};
 use iolab_truth::fuse::{Behaviour, Mounted};
 use iolab_truth::iolab::told;
 use iolab_truth::ranks::on_two_ranks;
-use iolab_truth::system::warn;
+use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use serde_json::Value;
 
@@ -17,11 +17,6 @@ use crate::stage::alone;
 const REGION: u64 = 8 << 20;
 /// What each of two ranks goes over.
 const PART: u64 = REGION / 2;
-
-/// What was made or seen; `None`, and a word why, where that cannot be done here.
-fn unless_missing<T>(made: Made<T>) -> Option<T> {
-    made.map_err(|why| warn(&format!("skipped: {why}"))).ok()
-}
 
 /// Two mounts of one store, `view0` and `view1`.
 fn two_clients() -> Made<([View; 2], Scene)> {
@@ -146,9 +141,8 @@ fn a_slow_rank_is_named_with_its_ratio() {
     let ledgers = disks.each_ref().map(Mounted::ledger);
     if ledgers.iter().any(|ledger| ledger.excess() > EXCESS) {
         let excess = ledgers.each_ref().map(|ledger| ledger.excess());
-        return warn(&format!(
-            "skipped: requests were held too long, by {excess:.2?} of their time"
-        ));
+        let why = format!("requests were held too long, by {excess:.2?} of their time");
+        return needs::skip(needs::Need::Quiet, why);
     }
     let truth = ledgers[0].mean_held_ns() / ledgers[1].mean_held_ns();
     let told = seen.told(
@@ -184,7 +178,8 @@ fn disks(count: usize) -> Made<Scene> {
     Ok(scene)
 }
 
-/// A row per rank and trial that is no warm-up, and a row per such trial; `None` where it cannot be measured here.
+/// A row per rank and trial that is no warm-up, and a row per such trial; a skip where it cannot be measured here.
+#[track_caller]
 fn read_by_two(scene: &Scene, target: &str, cache: &str) -> Option<(Vec<[Value; 2]>, Vec<Value>)> {
     let region = format!("region={READ}");
     let cache = format!("cache={cache}");

@@ -6,7 +6,7 @@ use iolab_truth::Scene;
 use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::files::{MIB, noise, text};
 use iolab_truth::iolab::run;
-use iolab_truth::system::{Made, missing, warn};
+use iolab_truth::system::{Made, failed, unless_missing};
 
 use crate::stage::alone;
 
@@ -14,26 +14,16 @@ use crate::stage::alone;
 fn looped(mib: u64) -> Made<Scene> {
     let scene = Scene::new()?;
     let image = scene.folder().join("image");
-    std::fs::write(&image, vec![1; (mib * MIB) as usize]).map_err(missing("image"))?;
+    std::fs::write(&image, vec![1; (mib * MIB) as usize]).map_err(failed("image"))?;
     let device = loop_over(&scene, &image, true)?;
     Ok(scene.on(device))
-}
-
-fn made(scene: Made<Scene>) -> Option<Scene> {
-    match scene {
-        Ok(scene) => Some(scene),
-        Err(why) => {
-            warn(&format!("skipped: {why}"));
-            None
-        }
-    }
 }
 
 #[test]
 fn a_trim_of_a_device_never_leaves_its_region() {
     let _alone = alone();
     for by in ["discard", "write_zeroes"] {
-        let Some(scene) = made(looped(32)) else {
+        let Some(scene) = unless_missing(looped(32)) else {
             return;
         };
         let target = scene.target.display().to_string();
@@ -89,7 +79,7 @@ fn bytes_at_the_device_follow_what_can_be_compressed() {
         let file = text(folder.join("data"), 64 * MIB)?;
         Ok(scene.on(file))
     };
-    let Some(scene) = made(btrfs()) else {
+    let Some(scene) = unless_missing(btrfs()) else {
         return;
     };
     let target = scene.target.display().to_string();

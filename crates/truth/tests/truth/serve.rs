@@ -7,9 +7,10 @@ use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_diskmodel::{Request, build, serve};
 use iolab_truth::iolab::measure;
 use iolab_truth::served::{ServedModel, is_mounted};
-use iolab_truth::system::{run, warn};
+use iolab_truth::system::unless_missing;
 use iolab_truth::workload::Workload;
 use iolab_truth::{Made, Scene};
+use needs::Need;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -26,7 +27,8 @@ const OFF: f64 = 0.1;
 /// Share of the service time by which the server may be late at the median before nothing can be said.
 const LATE: f64 = 0.05;
 
-/// Ends it; the report, or `None` and a word why where it was too late to say anything.
+/// Ends it; the report, or a skip where it was too late to say anything.
+#[track_caller]
 fn report(model: ServedModel, scene: &Scene) -> Option<Value> {
     let at = model.place().to_owned();
     model.signal(Signal::INT);
@@ -35,25 +37,20 @@ fn report(model: ServedModel, scene: &Scene) -> Option<Value> {
     assert!(!is_mounted(&at));
     let kept = report["kept_time"].as_bool().expect("there were requests");
     assert_eq!(code, Some(i32::from(!kept)), "{words}");
-    assert_eq!(words.contains("did not keep time"), !kept, "{words}");
     let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
     let share = of("lateness_ns") / of("service_ns");
     if share > LATE {
-        warn(&format!(
-            "skipped: the machine was too busy, answers came {share:.2} of their time late"
-        ));
+        let why = format!("answers came {share:.2} of their time late");
+        needs::skip(Need::Quiet, why);
         return None;
     }
     Some(report)
 }
 
-/// Has fio read random blocks of 4 KiB for two seconds: its job's object; `None`, and a word why, without fio.
+/// Has fio read random blocks of 4 KiB for two seconds: its job's object; a skip without fio.
+#[track_caller]
 fn fio(scene: &Scene, file: &Path, more: &[&str]) -> Option<Value> {
-    if run("fio", &["--version"]).is_err() {
-        warn("skipped: fio is not installed");
-        return None;
-    }
-    let mut command = scene.command(Path::new("fio"));
+    let mut command = scene.command(Path::new(needs::tool(Need::Fio)?));
     command
         .args([
             "--name=t",
@@ -88,14 +85,15 @@ fn scene(definition: &str) -> Made<(Scene, PathBuf)> {
     Ok((scene, at))
 }
 
-/// Serves a definition; `None`, and a word why, where that cannot be done here.
+/// Serves a definition; a skip where that cannot be done here.
+#[track_caller]
 fn served(definition: &str, more: &[&str]) -> Option<(Scene, ServedModel)> {
     let made = scene(definition).and_then(|(scene, at)| {
         let more = [&["--format", "json"], more].concat();
         let served = ServedModel::begin(&scene, "model.toml", &at, &more)?;
         Ok((scene, served))
     });
-    made.map_err(|why| warn(&format!("skipped: {why}"))).ok()
+    unless_missing(made)
 }
 
 #[test]
@@ -214,16 +212,15 @@ fn a_dilated_model_takes_as_much_longer() {
 #[test]
 fn no_mount_is_left_behind() {
     let _alone = alone();
-    let Ok((scene, at)) = scene(FIXED).map_err(|why| warn(&format!("skipped: {why}"))) else {
+    let Some((scene, at)) = unless_missing(scene(FIXED)) else {
         return;
     };
     let begin = || ServedModel::begin(&scene, "model.toml", &at, &[]);
-    let model = match begin() {
-        Ok(model) => model,
-        Err(why) => return warn(&format!("skipped: {why}")),
+    let Some(model) = unless_missing(begin()) else {
+        return;
     };
     // Another one does not mount over it.
-    let refused = begin().err().expect("refused").0;
+    let refused = begin().err().expect("refused").to_string();
     assert!(refused.contains("serves a model already"), "{refused}");
     // The disk keeps what was written, and is unmounted while it is open.
     let open = std::fs::File::options()

@@ -10,7 +10,7 @@ use std::time::Duration;
 use iolab_truth::Scene;
 use iolab_truth::fuse::{Behaviour, Ledger, Mounted, RequestContext};
 use iolab_truth::iolab::told;
-use iolab_truth::system::warn;
+use iolab_truth::system::{unless_missing, warn};
 
 use crate::stage::alone;
 
@@ -135,9 +135,8 @@ fn the_limit_lies_in_the_interval(servers: &[Server]) {
             serial: true,
             ..Behaviour::default()
         };
-        let scene = match Scene::on_fuse(behaviour) {
-            Ok(scene) => scene,
-            Err(why) => return warn(&format!("skipped: {why}")),
+        let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
+            return;
         };
         let target = scene.target.display().to_string();
         let text = told(

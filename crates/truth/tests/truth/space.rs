@@ -8,7 +8,7 @@ use iolab_truth::binary::binary;
 use iolab_truth::device::{loop_over, mounted_as, small_memory};
 use iolab_truth::files::{MIB, hole, noise, unwritten};
 use iolab_truth::overlay::Overlay;
-use iolab_truth::system::{Made, run, warn};
+use iolab_truth::system::{Made, run, unless_missing};
 
 use crate::stage::alone;
 
@@ -79,18 +79,15 @@ fn accepted(scene: &Scene, target: &Path, arguments: &[&str]) {
 }
 
 #[track_caller]
-fn perform(name: &str, play: impl FnOnce(&Scene) -> Made<()>) {
+fn perform(play: impl FnOnce(&Scene) -> Made<()>) {
     let _alone = alone();
-    let played = Scene::new().and_then(|scene| play(&scene));
-    if let Err(why) = played {
-        warn(&format!("skipped: {name}: {why}"));
-    }
+    unless_missing(Scene::new().and_then(|scene| play(&scene)));
 }
 
 #[test]
 fn holes_are_not_filled_without_room_for_them() {
-    for (name, make) in [("ext4", EXT4), ("xfs", XFS), ("btrfs", BTRFS)] {
-        perform(name, |scene| {
+    for make in [EXT4, XFS, BTRFS] {
+        perform(|scene| {
             let place = image(scene, scene.folder(), "m", make, IMAGE)?;
             let file = hole(place.join("sparse"), 1 << 30)?;
             refused(scene, &file, &place);
@@ -100,7 +97,7 @@ fn holes_are_not_filled_without_room_for_them() {
             Ok(())
         });
     }
-    perform("tmpfs", |scene| {
+    perform(|scene| {
         let place = small_memory(scene, "200m")?;
         let file = hole(place.join("sparse"), 1 << 30)?;
         refused(scene, &file, &place);
@@ -111,7 +108,7 @@ fn holes_are_not_filled_without_room_for_them() {
 
 #[test]
 fn several_files_are_counted_together() {
-    perform("several files", |scene| {
+    perform(|scene| {
         let place = image(scene, scene.folder(), "m", EXT4, IMAGE)?;
         let bytes = (free(&place) / MIB * 3 / 5) * MIB;
         let [one, other] = ["one", "other"].map(|name| hole(place.join(name), bytes));
@@ -132,12 +129,8 @@ fn several_files_are_counted_together() {
 
 #[test]
 fn unwritten_space_is_new_on_a_copy_on_write_file_system_only() {
-    for (name, make, moves) in [
-        ("ext4", EXT4, false),
-        ("xfs", XFS, false),
-        ("btrfs", BTRFS, true),
-    ] {
-        perform(name, |scene| {
+    for (make, moves) in [(EXT4, false), (XFS, false), (BTRFS, true)] {
+        perform(|scene| {
             let place = image(scene, scene.folder(), "m", make, IMAGE)?;
             let bytes = (free(&place) / MIB * 3 / 5) * MIB;
             let file = unwritten(place.join("unwritten"), bytes)?;
@@ -152,13 +145,13 @@ fn unwritten_space_is_new_on_a_copy_on_write_file_system_only() {
 
 #[test]
 fn shared_extents_are_new_space() {
-    for (name, make) in [("xfs", XFS), ("btrfs", BTRFS)] {
-        perform(name, |scene| {
+    for make in [XFS, BTRFS] {
+        perform(|scene| {
             let place = image(scene, scene.folder(), "m", make, IMAGE)?;
             let bytes = (free(&place) / MIB * 3 / 5) * MIB;
             let folder = place.join("folder");
             std::fs::create_dir(&folder).expect("a folder");
-            if name == "btrfs" {
+            if make == BTRFS {
                 // What is not shared is written in place there.
                 run("chattr", &["+C", &folder.display().to_string()])?;
             }
@@ -178,7 +171,7 @@ fn shared_extents_are_new_space() {
 #[test]
 fn holes_below_loop_devices_are_not_filled() {
     for make in [EXT4, XFS] {
-        perform("loop devices", |scene| {
+        perform(|scene| {
             let bottom = image(scene, scene.folder(), "bottom", EXT4, IMAGE)?;
             // A device over a sparse file.
             let device = loop_over(scene, &hole(bottom.join("sparse"), 1 << 30)?, false)?;
@@ -205,7 +198,7 @@ fn holes_below_loop_devices_are_not_filled() {
 
 #[test]
 fn what_an_overlay_copies_is_new_space() {
-    perform("overlay", |scene| {
+    perform(|scene| {
         let place = image(scene, scene.folder(), "m", EXT4, 256 * MIB)?;
         let lower = scene.subfolder("lower")?;
         let bytes = free(&place);

@@ -7,55 +7,70 @@
 //!
 //!     IOLAB_TRUTH_SEED=17 IOLAB_TRUTH_STACKS=1 cargo test -p iolab-truth --test truth stacks:: -- --nocapture
 
+use std::sync::OnceLock;
+
+use iolab_truth::Scene;
+use iolab_truth::device::loop_over;
+use iolab_truth::files::{MIB, hole};
 use iolab_truth::stacks::plan::Format;
 use iolab_truth::stacks::{Expectation, draw, shrink, trial};
-use iolab_truth::system::{Made, Missing, needs_root, warn};
+use iolab_truth::system::{Made, needs_root, run, tool, unless_missing, warn};
+use needs::Need;
 
 use crate::stage::alone;
 
 /// Stacks in a run that asks for no other number.
 const STACKS: u64 = 25;
 
-/// The kinds of file systems that can be made here; those that cannot are told.
+/// The kinds of file systems that can be made here; the others are skips.
+#[track_caller]
 fn kinds() -> Vec<Format> {
-    let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    let knows = |name: &str| known.split_whitespace().any(|word| word == name);
-    let can = |kind: &Format| {
-        let (tool, checker, fs) = match kind {
-            Format::Ext4 | Format::Ext4Journal => ("mkfs.ext4", "e2fsck", Some("ext4")),
-            Format::Xfs | Format::XfsLog => ("mkfs.xfs", "xfs_repair", Some("xfs")),
-            Format::Btrfs | Format::BtrfsTwo => ("mkfs.btrfs", "btrfs", Some("btrfs")),
-            Format::Swap => ("mkswap", "swapon", None),
-        };
-        let missing = [tool, checker]
-            .into_iter()
-            .find(|tool| !is_installed(tool))
-            .or_else(|| fs.filter(|fs| !knows(fs)));
-        if let Some(missing) = missing {
-            warn(&format!("stacks without {kind:?}: no {missing} here"));
-        }
-        missing.is_none()
+    let knows = |name: &str| {
+        let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        known.split_whitespace().any(|word| word == name)
     };
-    Format::ALL.iter().copied().filter(can).collect()
+    let can = |kind: &Format| -> Made<Format> {
+        let need = kind.need();
+        tool(need)?;
+        let name = match need {
+            Need::Ext4 => "ext4",
+            Need::Xfs => "xfs",
+            Need::Btrfs => "btrfs",
+            _ => return Ok(*kind),
+        };
+        if !knows(name) {
+            // Mounting one would load it as well.
+            run("modprobe", &[name]).map_err(|why| why.lacking(need))?;
+        }
+        Ok(*kind)
+    };
+    let kinds = Format::ALL.iter();
+    kinds.filter_map(|kind| unless_missing(can(kind))).collect()
 }
 
-fn is_installed(tool: &str) -> bool {
-    let found = std::process::Command::new(tool)
-        .arg("--version")
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status();
-    found.is_ok()
-}
-
-/// What no stack can do without.
+/// What no stack can do without; it is looked for once.
 pub(crate) fn needs_tools() -> Made<()> {
+    static FOUND: OnceLock<Made<()>> = OnceLock::new();
+    FOUND.get_or_init(look_for_tools).clone()
+}
+
+fn look_for_tools() -> Made<()> {
     needs_root()?;
-    let tools = ["losetup", "sfdisk", "mkfs.ext4", "unshare", "xfs_io"];
-    match tools.into_iter().find(|tool| !is_installed(tool)) {
-        Some(tool) => Err(Missing(format!("{tool} is not installed"))),
-        None => Ok(()),
+    for need in [
+        Need::Losetup,
+        Need::Sfdisk,
+        Need::Ext4,
+        Need::Unshare,
+        Need::XfsIo,
+    ] {
+        tool(need)?;
     }
+    let scene = Scene::new()?;
+    let folder = scene.folder().display().to_string();
+    let mount = ["--mount", "mount", "-t", "tmpfs", "none", folder.as_str()];
+    run("unshare", &mount).map_err(|why| why.lacking(Need::Mount))?;
+    let backing = hole(scene.folder().join("backing"), MIB)?;
+    loop_over(&scene, &backing, false).map(drop)
 }
 
 pub(crate) fn number(name: &str) -> Option<u64> {
@@ -65,11 +80,10 @@ pub(crate) fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn nothing_in_use_is_written_and_nothing_free_is_refused() {
-    if let Err(why) = needs_tools() {
-        warn(&format!("skipped: random stacks: {why}"));
+    let _alone = alone();
+    if unless_missing(needs_tools()).is_none() {
         return;
     }
-    let _alone = alone();
     let kinds = kinds();
     let begin = number("IOLAB_TRUTH_SEED").unwrap_or(0);
     let stacks = number("IOLAB_TRUTH_STACKS").unwrap_or(STACKS);

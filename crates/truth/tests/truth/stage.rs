@@ -5,8 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use iolab_truth::fuse::Ledger;
 use iolab_truth::iolab::{Seen, measure};
 use iolab_truth::scenarios::MACHINE;
-use iolab_truth::system::warn;
+use iolab_truth::system::unless_missing;
 use iolab_truth::{Scenario, Scene};
+use needs::Need;
 
 /// One scenario at a time: they would disturb each other.
 static STAGE: Mutex<()> = Mutex::new(());
@@ -23,19 +24,15 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the target of a scenario; `None`, and a word why, where that cannot be done here.
+/// Makes the target of a scenario; a skip where that cannot be done here.
+#[track_caller]
 pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, MutexGuard<'static, ()>)> {
     let alone = alone();
-    match (scenario.build)() {
-        Ok(scene) => Some((scene, alone)),
-        Err(why) => {
-            warn(&format!("skipped: {}: {why}", scenario.name));
-            None
-        }
-    }
+    let scene = (scenario.build)().map_err(|why| why.during(scenario.name));
+    Some((unless_missing(scene)?, alone))
 }
 
-/// Performs a scenario; `None`, and a word why, where its target cannot be made here.
+/// Performs a scenario; a skip where its target cannot be made here.
 #[track_caller]
 pub(crate) fn perform(scenario: &Scenario) -> Option<Performance> {
     let done = performed(scenario)?;
@@ -48,8 +45,7 @@ const LATE_MAX: f64 = 0.2;
 /// Share by which it may hold them longer on average before their throughput is not.
 const EXCESS_MAX: f64 = 0.1;
 
-/// Performs a scenario whose target has a speed of its own; `None`, and a word why, where the machine was too busy for
-/// the target to keep it.
+/// Performs a scenario whose target has a speed of its own; a skip where the machine was too busy for the target to keep it.
 #[track_caller]
 pub(crate) fn perform_in_time(scenario: &Scenario) -> Option<Performance> {
     let done = performed(scenario)?;
@@ -60,18 +56,21 @@ pub(crate) fn perform_in_time(scenario: &Scenario) -> Option<Performance> {
         _ => late <= LATE_MAX,
     };
     if !is_in_time {
-        warn(&format!(
-            "skipped: {}: this machine was so busy that the target held {:.0} % of the requests for too long, and all of them {:.0} % longer than it should",
-            scenario.name,
-            late * 100.0,
-            excess * 100.0
-        ));
+        let (late, excess) = (late * 100.0, excess * 100.0);
+        needs::skip(
+            Need::Quiet,
+            format_args!(
+                "{}: the target held {late:.0} % of the requests for too long, and all of them {excess:.0} % longer than it should",
+                scenario.name
+            ),
+        );
         return None;
     }
     agrees(scenario, &done.seen);
     Some(done)
 }
 
+#[track_caller]
 fn performed(scenario: &Scenario) -> Option<Performance> {
     let (scene, alone) = built(scenario)?;
     let seen = measure(&scene, &scenario.workload);

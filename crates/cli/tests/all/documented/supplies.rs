@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
+use needs::Need;
+
 use crate::support::{Done, entries};
 
 /// Files that commands read, and what makes each. Those that name a peer are left out without it.
@@ -184,8 +186,8 @@ impl Supplies {
         let wanted = FILES
             .iter()
             .filter(|(name, command)| match missing(command) {
-                Some(why) => {
-                    eprintln!("skipped: {name}: {why}");
+                Some(need) => {
+                    needs::skip(need, name);
                     false
                 }
                 None => true,
@@ -280,8 +282,8 @@ fn tree(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().flat_map(below).collect()
 }
 
-/// Why a command cannot run here; `None` where it can.
-pub(super) fn missing(line: &str) -> Option<String> {
+/// What a command needs and is not installed here; `None` where it can run.
+pub(super) fn missing(line: &str) -> Option<Need> {
     if line.contains(" --dry-run") {
         return None;
     }
@@ -297,14 +299,8 @@ pub(super) fn missing(line: &str) -> Option<String> {
     let others = others
         .into_iter()
         .filter_map(|(needed, program)| needed.then_some(program));
-    let lacking = named.chain(others).find(|program| {
-        let found = Command::new("sh")
-            .args(["-c", &format!("command -v {program}")])
-            .stdout(Stdio::null())
-            .status();
-        !found.is_ok_and(|status| status.success())
-    });
-    lacking.map(|program| format!("{program} is not installed"))
+    let needed = named.chain(others).filter_map(Need::of_program);
+    needed.into_iter().find(|need| need.program().is_none())
 }
 
 /// Runs a line in a shell, with the binary in the path.

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn swap_files_are_known_by_every_path() {
-    perform("a swap file", || {
+    perform(|| {
         let mut stack = Stack::new();
         let file = stack.file(0, 64);
         let device = stack.over(file);
@@ -28,7 +28,7 @@ fn swap_files_are_known_by_every_path() {
 
 #[test]
 fn backing_files_are_known_whatever_became_of_their_names() {
-    perform("a backing file that was moved", || {
+    perform(|| {
         let (plan, [file, device, folder, window]) = busy();
         let yard = Yard::new(&plan)?;
         let (name, moved) = (yard.path(file), yard.root().join("moved"));
@@ -54,7 +54,7 @@ fn backing_files_are_known_whatever_became_of_their_names() {
 
 #[test]
 fn backing_files_that_no_path_reaches_are_known() {
-    perform("a backing file on a detached mount", || {
+    perform(|| {
         let mut stack = Stack::new();
         let file = stack.file(0, 320);
         let device = stack.over(file);
@@ -76,7 +76,7 @@ fn backing_files_that_no_path_reaches_are_known() {
 
 #[test]
 fn backing_files_in_other_mount_namespaces_are_known() {
-    perform("a backing file in another mount namespace", || {
+    perform(|| {
         let mut yard = Yard::new(&Plan::new())?;
         let (at, list) = (
             yard.built.scene.subfolder("hidden")?,
@@ -87,7 +87,7 @@ fn backing_files_in_other_mount_namespaces_are_known() {
             mount $(head -n 1 \"$1\") \"$0/at\"";
         // Whatever of the devices is there when this ends goes with it.
         let detach = "xargs --no-run-if-empty losetup --detach < \"$0\"";
-        std::fs::write(&list, "").map_err(|error| Missing(error.to_string()))?;
+        std::fs::write(&list, "").map_err(failed(list.display()))?;
         yard.later(&["sh", "-c", detach, &list.display().to_string()]);
         let names = [&at, &list].map(|path| path.display().to_string());
         yard.holders.push(Holder::namespace(
@@ -97,7 +97,7 @@ fn backing_files_in_other_mount_namespaces_are_known() {
         let devices = yard.sh("cat \"$1\"", &[&list])?;
         let devices: Vec<PathBuf> = devices.lines().map(PathBuf::from).collect();
         let [whole, window] = devices.as_slice() else {
-            return Err(Missing("no two devices".to_owned()));
+            return Err(Unmade::Failed("no two devices".to_owned()));
         };
         yard.judge(vec![
             refused(whole, &[whole]),
@@ -109,7 +109,7 @@ fn backing_files_in_other_mount_namespaces_are_known() {
 
 #[test]
 fn a_lower_file_that_is_backing_through_the_overlay() {
-    perform("a lower file below a loop device", || {
+    perform(|| {
         let mut stack = Stack::new();
         let lower = stack.0.push(Step::Folder { within: 0 });
         let file = stack.file(lower, 64);
@@ -129,7 +129,7 @@ fn a_lower_file_that_is_backing_through_the_overlay() {
 
 #[test]
 fn a_device_to_be_detached_is_in_use_until_then() {
-    perform("a lazily detached loop device", || {
+    perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let file = yard.root().join("im");
         let image = "truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"";
@@ -149,7 +149,7 @@ fn a_device_to_be_detached_is_in_use_until_then() {
 
 #[test]
 fn names_with_blanks_and_line_breaks_are_read() {
-    perform("names with blanks", || {
+    perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let file = yard.root().join("a b\\n\n\\040c\t\"d\"");
         yard.sh("truncate --size 64M \"$1\"; mkfs.ext4 -qF \"$1\"", &[&file])?;
@@ -166,7 +166,7 @@ fn names_with_blanks_and_line_breaks_are_read() {
 
 #[test]
 fn backing_files_with_paths_beyond_path_max_are_known() {
-    perform("a long path", || {
+    perform(|| {
         let (plan, ..) = idle();
         let yard = Yard::new(&plan)?;
         let names = yard.sh(
@@ -181,7 +181,7 @@ fn backing_files_with_paths_beyond_path_max_are_known() {
             yard.later(&["losetup", "--detach", &device.display().to_string()]);
         }
         let [device, window] = devices.as_slice() else {
-            return Err(Missing(format!("no two devices: {names}")));
+            return Err(Unmade::Failed(format!("no two devices: {names}")));
         };
         yard.mount(&[&device.display().to_string()], "at")?;
         yard.judge(vec![refused(*window, &[window])]);
@@ -191,7 +191,7 @@ fn backing_files_with_paths_beyond_path_max_are_known() {
 
 #[test]
 fn a_mount_over_a_backing_file_hides_its_name_and_not_its_use() {
-    perform("a backing file below a mount", || {
+    perform(|| {
         let yard = Yard::new(&Plan::new())?;
         let folder = yard.built.scene.subfolder("folder")?;
         let file = folder.join("im");
@@ -211,7 +211,8 @@ fn a_mount_over_a_backing_file_hides_its_name_and_not_its_use() {
 /// EROFS mounts a file by itself: there is no loop device that would tell.
 #[test]
 fn an_image_that_is_mounted_without_a_loop_device() {
-    perform("an image mounted by itself", || {
+    perform(|| {
+        tool(Need::Erofs)?;
         let yard = Yard::new(&Plan::new())?;
         let (image, at) = (yard.root().join("im"), yard.built.scene.subfolder("at")?);
         let script = "mkdir \"$1/from\"; head -c 20M /dev/urandom > \"$1/from/data\"; mkfs.erofs \"$1/im\" \"$1/from\" 2>&1";
@@ -223,7 +224,7 @@ fn an_image_that_is_mounted_without_a_loop_device() {
             rustix::mount::MountFlags::RDONLY,
             None,
         )
-        .map_err(|errno| Missing(format!("erofs from a file: {errno}")))?;
+        .map_err(lacks(Need::Erofs, "erofs from a file"))?;
         yard.later(&["umount", &at.display().to_string()]);
         yard.judge(vec![refused(&image, &[]).naming("erofs")]);
         let window = yard.over(&image, "--offset 8M")?;

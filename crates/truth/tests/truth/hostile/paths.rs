@@ -15,7 +15,8 @@ fn change(yard: &Yard, script: &str, arguments: &[&Path]) -> Made<String> {
 fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
     const MODULE: &str = "scsi_debug";
     if Path::new("/sys/module").join(MODULE).exists() {
-        return Err(Missing(format!("{MODULE} is loaded already")));
+        let why = "somebody else has loaded it".to_owned();
+        return Err(Unmade::Missing(Need::ScsiDebug, why));
     }
     let options = [
         "dev_size_mb=64",
@@ -23,8 +24,9 @@ fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
         "per_host_store=0",
         "vpd_use_hostno=0",
     ];
-    run("modprobe", &["sd_mod"])?;
-    run("modprobe", &[&[MODULE], &options[..]].concat())?;
+    for words in [&["sd_mod"][..], &[&[MODULE], &options[..]].concat()] {
+        run("modprobe", words).map_err(|why| why.lacking(Need::ScsiDebug))?;
+    }
     yard.later(&["modprobe", "--remove", MODULE]);
     let script = "for at in /sys/block/sd*; do
             ! grep -q scsi_debug \"$at/device/model\" || echo \"/dev/${at##*/} $(cat \"$at/device/wwid\")\"
@@ -32,7 +34,7 @@ fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
     let found = change(yard, script, &[])?;
     let words: Vec<&str> = found.split_whitespace().collect();
     let [one, id, other, same] = words[..] else {
-        return Err(Missing(format!("{MODULE} made no two disks: '{found}'")));
+        return Err(Unmade::Failed(format!("no two disks: '{found}'")));
     };
     assert_eq!(id, same, "the two have one WWID");
     Ok([one, other, id].map(PathBuf::from))
@@ -40,7 +42,7 @@ fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
 
 #[test]
 fn what_uses_one_path_to_a_disk_uses_the_other() {
-    perform("two paths to a disk", || {
+    perform(|| {
         let (plan, _, _) = idle();
         let yard = Yard::new(&plan)?;
         let [one, other, id] = two_paths(&yard)?;
@@ -70,11 +72,11 @@ fn what_uses_one_path_to_a_disk_uses_the_other() {
 
 #[test]
 fn what_the_kernel_exports_is_in_use() {
-    perform("a device that nvmet exports", || {
+    perform(|| {
         let (plan, _, device) = idle();
         let yard = Yard::new(&plan)?;
         let device = yard.path(device);
-        run("modprobe", &["nvmet"])?;
+        run("modprobe", &["nvmet"]).map_err(|why| why.lacking(Need::Nvmet))?;
         let script = "at=/sys/kernel/config/nvmet/subsystems/$1; mkdir \"$at\" \"$at/namespaces/1\"
             printf %s \"$2\" > \"$at/namespaces/1/device_path\"; echo 1 > \"$at/namespaces/1/enable\"";
         let name = format!("iolab-truth-{}", std::process::id());

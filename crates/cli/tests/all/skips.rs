@@ -1,0 +1,65 @@
+//! Tests skip in one way: by the crate `needs`, which counts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use needs::Need;
+
+/// Every file of Rust in the workspace but those of `needs`, with its text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders = vec![crates.clone()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && path != crates.join("needs") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).expect("UTF-8");
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(found.len() > 100, "{found:?}");
+    found
+}
+
+/// The part of a file that only tests compile.
+fn tests<'a>(path: &Path, text: &'a str) -> &'a str {
+    let is_test = |part: &std::path::Component<'_>| {
+        ["tests", "tests.rs"].contains(&&*part.as_os_str().to_string_lossy())
+    };
+    match path.components().any(|part| is_test(&part)) {
+        true => text,
+        false => text.find("#[cfg(test)]").map_or("", |start| &text[start..]),
+    }
+}
+
+#[test]
+fn no_test_says_by_itself_that_it_skips() {
+    // How texts begin that say so; put together, since this file holds none.
+    let words = [["skip", "ped"], ["left out", ": "]].map(|parts| format!("\"{}", parts.concat()));
+    for (path, text) in sources() {
+        for line in tests(&path, &text).lines().map(str::to_lowercase) {
+            let is_told = words.iter().any(|word| line.contains(word));
+            assert!(!is_told, "{}: call needs::skip: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_need_is_that_of_some_test() {
+    let sources = sources();
+    // Programs are also named by the commands that need them.
+    for need in Need::ALL.iter().filter(|need| need.programs().is_empty()) {
+        let name = format!("Need::{need:?}");
+        let is_used = sources.iter().any(|(_, text)| {
+            text.match_indices(&name).any(|(at, _)| {
+                let next = text[at + name.len()..].chars().next();
+                !next.is_some_and(char::is_alphanumeric)
+            })
+        });
+        assert!(is_used, "no test needs {need}");
+    }
+}
