@@ -58,7 +58,7 @@ pub enum Reason {
         /// The greatest value.
         worst: f64,
     },
-    /// Workers were preempted so often per second at most, on a kernel that does not tell of pressure.
+    /// Workers were preempted so often per second at most, on a kernel that does not report pressure.
     Preempted {
         /// Times per second.
         per_second: f64,

@@ -12,7 +12,7 @@ pub struct Threshold {
     pub bytes: u64,
 }
 
-/// The thresholds that an environment tells of, in ascending order; what it does not tell is left out.
+/// The thresholds that an environment lists, in ascending order of bytes.
 pub fn thresholds(environment: &Environment) -> Vec<Threshold> {
     let cache = |level, holds| KEYS.cache_bytes.of(Cache { level, holds });
     let known = [

@@ -1,4 +1,4 @@
-//! Throughput over time: within the trials of a cell and over the whole run, and where it changes its level for good.
+//! Throughput over time: within the trials of a cell and over the whole run, and where its level changes permanently.
 
 mod over_run;
 mod within;

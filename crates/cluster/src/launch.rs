@@ -63,7 +63,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The start that the environment tells of; `None` where this process is the only one.
+    /// The start that the environment variables describe; `None` where this process is the only one.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let several = |launcher: &&Launcher| number(launcher.size).is_some_and(|size| size > 1);

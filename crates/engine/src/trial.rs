@@ -214,16 +214,16 @@ struct Job<'a> {
     flow: Option<(&'a Arc<Flow>, usize)>,
 }
 
-/// What other groups a group of workers has beside it.
+/// Whether a trial has other groups beside this one, and which of them ends the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupRole {
-    /// None: all workers of the trial are its own.
+    /// No other groups.
     None,
-    /// Some, and it ends by itself.
+    /// Others, and this one ends at its own limits.
     Leads,
-    /// Some, which end once one of its workers is done.
+    /// Others, which end as soon as one worker of this one is done.
     Ends,
-    /// Some, and it ends when those that lead do.
+    /// Others, and this one ends when the leading ones have ended.
     Follows,
 }
 

@@ -1,4 +1,4 @@
-//! One file per kind of figure: what becomes of the data.
+//! One file per kind of figure: from the data to the panels.
 
 mod annotate;
 mod axis;

@@ -14,7 +14,7 @@ struct Registers {
     edx: u32,
 }
 
-/// Memory that is reached without a miss, bytes. A level that the processor does not tell of is `None`.
+/// Memory that is reached without a miss, bytes. A level that the processor does not describe is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
     /// By the first level of the data TLB.
@@ -40,7 +40,7 @@ pub fn reach() -> Reach {
     reach
 }
 
-/// The reach that a processor's answers tell of. Leaf 18h describes each TLB in words of its own (Intel SDM vol. 2A,
+/// The reach by a processor's answers. Leaf 18h describes each TLB in words of its own (Intel SDM vol. 2A,
 /// CPUID); leaves 8000_0005h and 8000_0006h are AMD's (APM vol. 3, appendix E).
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 fn reach_by(cpuid: impl Fn(u32, u32) -> Registers) -> Reach {

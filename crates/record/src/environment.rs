@@ -95,7 +95,7 @@ impl Environment {
     }
 }
 
-/// Whether a key tells of the first target.
+/// Whether a key describes the first target.
 fn is_of_target(key: &str) -> bool {
     keys::OF_TARGET.iter().any(|start| key.starts_with(start))
 }

@@ -427,7 +427,7 @@ counter_set! {
 }
 
 impl Pressure {
-    /// What came to pass since `earlier`.
+    /// What happened since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             cpu_khz: self.cpu_khz,

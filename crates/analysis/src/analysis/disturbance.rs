@@ -29,7 +29,7 @@ const STEAL_MAX: f64 = 0.05;
 const CPU_STALL_MAX: f64 = 0.25;
 /// Share of the CPU time that may be spent in waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
-/// Preemptions of a worker per second, where the kernel tells of no pressure.
+/// Preemptions of a worker per second, where the kernel does not report pressure.
 const PREEMPTIONS_MAX: f64 = 100.0;
 /// Fewest preemptions that make a rate.
 const PREEMPTIONS_MIN: u64 = 100;
@@ -122,7 +122,7 @@ impl CellDisturbance {
         self.cpu_stall.filter(|share| *share > CPU_STALL_MAX)
     }
 
-    /// The rate of preemptions, where it is worth a flag. They count only where the kernel tells of no pressure: its
+    /// The rate of preemptions, where it is worth a flag. They count only where the kernel does not report pressure: its
     /// own threads, which complete requests, preempt too.
     pub fn preempted(&self) -> Option<f64> {
         self.preemptions

@@ -356,7 +356,7 @@ fn of_trial(level: &ServiceLevel, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f
     }
 }
 
-/// Where the values change for good.
+/// Where the values change permanently.
 fn changes(values: &[f64]) -> Vec<usize> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     if logs.iter().any(|log| !log.is_finite()) {

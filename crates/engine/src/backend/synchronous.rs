@@ -29,7 +29,7 @@ pub(crate) trait Calls {
         false
     }
 
-    /// Requests that would have had to wait, where that is told apart.
+    /// Requests that would have had to wait, where the system call reports them.
     fn waited(&self) -> Option<u64> {
         None
     }

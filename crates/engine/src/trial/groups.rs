@@ -103,8 +103,8 @@ pub fn run_groups(
     Ok(outcome)
 }
 
-/// Completes what all groups did by what came of them after the timed span, and leaves out what has a meaning for all of
-/// them only where each has it.
+/// Adds to the outcome of all groups what followed the timed span, and leaves out values that are defined for all groups
+/// only where each has them.
 pub(crate) fn merge_groups(outcome: &mut Outcome, groups: &[GroupOutcome]) {
     let parts = || groups.iter().map(|group| &group.outcome);
     outcome.errors = parts().map(|part| part.errors).sum();

@@ -12,7 +12,7 @@ use iolab_workload::region_state::Extents;
 use super::pieces::{Counts, FileRange, over, pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
-/// behind the extents that one call tells of is not looked at.
+/// behind the extents that one call returns is not examined.
 const PIECES: u64 = 16;
 
 impl Counts for Extents {
@@ -112,7 +112,7 @@ fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
     }
 }
 
-/// Follows data and holes by lseek(2), as many as one call of FIEMAP could tell of.
+/// Follows data and holes by lseek(2), as many as one call of FIEMAP could return.
 fn by_seeking(file: &File, piece: Range<u64>) -> Option<Seen> {
     let (mut at, mut hole) = (piece.start, 0);
     for _ in 0..EXTENTS {

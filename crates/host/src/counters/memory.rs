@@ -19,7 +19,7 @@ use iolab_storage::is_overlaid;
 
 /// Bytes that cachestat, which counts, is asked about in one call.
 const PIECE: u64 = 16 << 20;
-/// The same for mincore, which tells of each page and takes some 25 ns for that: small, so that many of them are seen.
+/// The same for mincore, which reports each page and takes some 25 ns for that: small, so that many of them are seen.
 const PIECE_MAPPED: u64 = 256 << 10;
 
 /// Distance from a file's end at which no page of it is in memory: pages come in groups, the largest of 512 MiB.
@@ -240,7 +240,7 @@ fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     })
 }
 
-/// Whether mincore tells of this file what is so. To a process that neither owns it nor may write it the kernel calls
+/// Whether mincore reports the truth for this file. To a process that neither owns it nor may write it the kernel calls
 /// every page resident, and which file and whose rights count is the kernel's to say where layers and user namespaces
 /// lie between. So it is asked about a page that cannot be there: one beyond the end.
 fn is_told_the_truth(file: &File) -> Option<bool> {

@@ -102,7 +102,7 @@ fn parse_throttled(text: &str) -> Option<u64> {
     }
 }
 
-/// The greatest frequency that cpufreq tells of up to [`CPUS_MAX`] CPUs.
+/// The greatest frequency that cpufreq reports of up to [`CPUS_MAX`] CPUs.
 fn frequency_khz() -> Option<u64> {
     let khz = |cpu: usize| -> Option<u64> {
         let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");

@@ -80,9 +80,9 @@ pub struct IozoneResult {
 /// All of a report that iolab looks at.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IozoneReport {
-    /// The version, `3.489`; empty where it is not told.
+    /// The version, `3.489`; empty where the report does not name it.
     pub version: String,
-    /// The command line that it tells; empty where it does not.
+    /// The command line; empty where the report does not show it.
     pub command: String,
     /// Whether it made direct requests (`-I`).
     pub direct: bool,
