@@ -85,7 +85,7 @@ needs! {
     Leases, "leases", [], "leases of files";
     IoAccount, "io-account", [], "the I/O account of processes (/proc/PID/io)";
     Pagemap, "pagemap", [], "page numbers in /proc/self/pagemap";
-    HugePages, "huge-pages", [], "transparent huge pages";
+    HugePages, "huge-pages", [], "huge pages, transparent or of vm.nr_hugepages";
     SmallPages, "4k-pages", [], "pages of 4 KiB";
     Perf, "perf", [], "perf events of the kernel";
     HardwareEvents, "hardware-events", [], "perf events of the processor";

@@ -19,7 +19,6 @@ fn run_measures_and_reports() {
         "4KiB",
         "64KiB",
         "read-size on ",
-        "which I/O size throughput is highest",
     ] {
         assert!(
             done.stdout.contains(part),

@@ -185,11 +185,13 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::print_stderr)] // a test that skips says so
     fn a_mapping_of_huge_pages_is_refused() {
         let flags = rustix::fs::MemfdFlags::HUGETLB | rustix::fs::MemfdFlags::CLOEXEC;
         let Ok(file) = rustix::fs::memfd_create("huge", flags).map(File::from) else {
-            eprintln!("skipped: the kernel has no files of huge pages");
+            needs::skip(
+                needs::Need::HugePages,
+                "the kernel has no files of huge pages",
+            );
             return;
         };
         let size = 4 << 20;
@@ -197,7 +199,7 @@ mod tests {
         let error = Mmap::new(file, 0..size, false).err().expect("refused");
         let text = error.to_string();
         match text.contains("cannot be mapped") {
-            true => eprintln!("skipped: no huge pages are free (vm.nr_hugepages)"),
+            true => needs::skip(needs::Need::HugePages, "none is free (vm.nr_hugepages)"),
             false => assert!(text.contains("in larger ones"), "{text}"),
         }
     }
