@@ -79,6 +79,9 @@ impl Best {
     }
 }
 
+/// A size over another, and what that shows.
+type Judged = (Estimate, (Difference, Vec<Doubt>));
+
 /// The difference that makes a size worse than another.
 fn worse(response: Response) -> Difference {
     match response.more_is_better() {
@@ -119,7 +122,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         estimate.interval?;
         Some((estimate, judge(&estimate, (cells[j], cells[i]), response)))
     };
-    let of_best: Vec<Option<(Estimate, (Difference, Vec<Doubt>))>> = (0..points.len())
+    let of_best: Vec<Option<Judged>> = (0..points.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
         .collect();
     let is_worse = |i: usize| {
