@@ -3,7 +3,10 @@
 //! `IOLAB_GRADE_RUNS=2000 cargo test --release -p iolab-synthetic claims:: -- --nocapture` prints the table of docs/METHODS.md;
 //! without it each kind is graded on a tenth of these runs.
 
-#![allow(clippy::print_stdout, reason = "the table is printed where it is asked for")]
+#![allow(
+    clippy::print_stdout,
+    reason = "the table is printed where it is asked for"
+)]
 
 use std::fmt;
 
