@@ -73,11 +73,6 @@ impl Comparison {
             Role::Nothing
         }
     }
-
-    /// Whether it is about what makes a workload more parallel or its steps longer.
-    pub fn is_ordered(&self) -> bool {
-        matches!(self.contrast, Contrast::Ordered { .. })
-    }
 }
 
 impl Effect {

@@ -1,0 +1,309 @@
+//! Best sizes, and settings to choose, in words.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::claim::{Best, Candidate, Choice, Standing};
+use iolab_workload::access;
+use iolab_workload::quantity::counted;
+use iolab_workload::units::format_size;
+
+use super::{BEST, at, cell, doubt, margin, times};
+use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
+
+/// The best size of the best curve, and how the others compare with it.
+pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
+    let worth = |best: &&Best| {
+        let top = best.candidates.get(best.best);
+        top.map_or(f64::NEG_INFINITY, |top| best.response.worth(top.median))
+    };
+    let shown: Vec<&Best> = curves.iter().filter(|best| best.shows()).collect();
+    let told = match shown.is_empty() {
+        true => curves.iter().max_by(|a, b| worth(a).total_cmp(&worth(b))),
+        false => shown
+            .iter()
+            .copied()
+            .max_by(|a, b| worth(a).total_cmp(&worth(b))),
+    };
+    let Some(told) = told else {
+        return String::new();
+    };
+    let run = |best: &Best| best.candidates.first().map(|one| one.cell.run);
+    if curves.iter().any(|best| run(best) != run(told)) {
+        return of_runs(curves, runs);
+    }
+    let mut text = of_best(told, runs);
+    if curves.len() > 1 {
+        text.push_str(&others(curves, told));
+    }
+    text
+}
+
+/// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not distinguishable: 16MiB); ...`
+fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
+    // What the accesses themselves do not tell apart.
+    let first = |best: &Best| {
+        let id = best.candidates.first()?.cell;
+        Some((
+            access::in_words(cell(runs, id)?.cell.trial()),
+            *runs.get(id.run)?,
+        ))
+    };
+    let all: Vec<(String, &Analysis)> = curves.iter().filter_map(first).collect();
+    let apart = |words: &str, run: &Analysis| {
+        let alike: Vec<&Analysis> = all
+            .iter()
+            .filter(|(other, _)| other == words)
+            .map(|(_, run)| *run)
+            .collect();
+        if alike.len() < 2 {
+            String::new()
+        } else if alike.iter().any(|other| other.target != run.target) {
+            format!(" on {}", run.target)
+        } else {
+            format!(" ({})", run.experiment)
+        }
+    };
+    let part = |best: &Best| {
+        let top = best.candidates.get(best.best)?;
+        let run = runs.get(top.cell.run)?;
+        let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
+        let how = match others.iter().all(|one| one.standing == Standing::Near) {
+            true => format!("within {}", margin()),
+            false => "not distinguishable".to_owned(),
+        };
+        let others = match (best.shows(), others.is_empty()) {
+            (false, _) => " (no size is shown to be best)".to_owned(),
+            (true, true) => String::new(),
+            (true, false) => format!(" ({how}: {})", ranges(best, &others)),
+        };
+        let cell = cell(runs, top.cell)?;
+        Some((
+            best.response,
+            format!(
+                "{}{} {} at bs={}{}{others}",
+                access::in_words(cell.cell.trial()),
+                apart(&access::in_words(cell.cell.trial()), run),
+                best.response.format(top.median),
+                format_size(top.bs),
+                origin(cell)
+            ),
+        ))
+    };
+    let parts: Vec<(Response, String)> = curves.iter().filter_map(part).collect();
+    let mut responses: Vec<Response> = Vec::new();
+    for (response, _) in &parts {
+        if !responses.contains(response) {
+            responses.push(*response);
+        }
+    }
+    let sentences = responses.into_iter().map(|response| {
+        let word = if response.more_is_better() {
+            "Highest"
+        } else {
+            "Lowest"
+        };
+        let own = parts.iter().filter(|(other, _)| *other == response);
+        let own: Vec<&str> = own.map(|(_, part)| part.as_str()).collect();
+        format!("{word} {response}: {}.", own.join("; "))
+    });
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+/// ` Best size in the 7 other settings: 64KiB in 5, 64KiB to 1MiB in 1, not shown in 1.`
+fn others(curves: &[Best], told: &Best) -> String {
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    let rest = curves.iter().filter(|best| !std::ptr::eq(*best, told));
+    for best in rest {
+        let open: Vec<&Candidate> = best.open().collect();
+        let words = match best.shows() {
+            true => ranges(best, &open),
+            false => "not shown".to_owned(),
+        };
+        match groups.iter_mut().find(|(other, _)| *other == words) {
+            Some((_, n)) => *n += 1,
+            None => groups.push((words, 1)),
+        }
+    }
+    groups.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let parts: Vec<String> = groups
+        .iter()
+        .map(|(words, n)| format!("{words} in {n}"))
+        .collect();
+    let n = curves.len() - 1;
+    format!(
+        " Best size in the {}: {}.",
+        counted(n, "other setting"),
+        parts.join(", ")
+    )
+}
+
+fn of_best(best: &Best, runs: &[&Analysis]) -> String {
+    let response = best.response;
+    let Some(top) = best.candidates.get(best.best) else {
+        return String::new();
+    };
+    let place = at(&best.held);
+    let (word, worse) = match response.more_is_better() {
+        true => ("highest", "lower"),
+        false => ("lowest", "higher"),
+    };
+    if best
+        .candidates
+        .iter()
+        .all(|one| one.standing == Standing::Unknown)
+    {
+        return format!(
+            "Too few trials to say at which I/O size {response}{place} is {word} (median at {}: {}).",
+            format_size(top.bs),
+            response.format(top.median)
+        );
+    }
+    if !best.shows() {
+        return format!(
+            "No I/O size is shown to give a {worse} {response} than another{place}.{}",
+            doubtful(best)
+        );
+    }
+    let origin = cell(runs, top.cell).map(origin).unwrap_or_default();
+    let mut text = format!(
+        "{} {response}{place}: {} at bs={}{origin}.",
+        capitalised(word),
+        response.format(top.median),
+        format_size(top.bs),
+    );
+    let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
+    if !others.is_empty() {
+        let how = match others.iter().all(|one| one.standing == Standing::Near) {
+            true => format!("within {} of it", margin()),
+            false => "not distinguishable from it".to_owned(),
+        };
+        text.push_str(&format!(
+            " {}: {}.",
+            capitalised(&how),
+            ranges(best, &others)
+        ));
+    }
+    text.push_str(&falls(best, worse));
+    text.push_str(&doubtful(best));
+    text
+}
+
+/// The sizes on either side of the best ones that are shown to be worse.
+fn falls(best: &Best, worse: &str) -> String {
+    let is_worse = |one: &&Candidate| one.standing == Standing::Worse && one.of_best.is_some();
+    let all: Vec<&Candidate> = best.candidates.iter().filter(is_worse).collect();
+    let below = best.candidates[..best.best].iter().rev().find(is_worse);
+    let above = best.candidates[best.best..].iter().find(is_worse);
+    let told: Vec<&Candidate> = [below, above].into_iter().flatten().collect();
+    let parts: Vec<String> = told
+        .iter()
+        .filter_map(|one| {
+            Some(format!(
+                "{} at {}",
+                times(&one.of_best?),
+                format_size(one.bs)
+            ))
+        })
+        .collect();
+    let more = match all.len() - told.len() {
+        0 => String::new(),
+        n => format!(", and at {n} more"),
+    };
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" {}: {}{more}.", capitalised(worse), parts.join(", ")),
+    }
+}
+
+/// What keeps sizes from being called worse.
+fn doubtful(best: &Best) -> String {
+    let all: Vec<&Candidate> = best
+        .candidates
+        .iter()
+        .filter(|one| one.standing == Standing::Doubtful)
+        .collect();
+    let Some(first) = all.first() else {
+        return String::new();
+    };
+    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
+    format!(
+        " Cannot tell at {}: {}.",
+        ranges(best, &all),
+        reasons.join("; ")
+    )
+}
+
+/// Sizes as ranges of neighbours: `64KiB to 1MiB, 16MiB`. The best size lies within a range even where it is not one of them.
+fn ranges(best: &Best, sizes: &[&Candidate]) -> String {
+    let is_in = |one: &Candidate| sizes.iter().any(|other| other.bs == one.bs);
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    let mut continues = false;
+    for (i, one) in best.candidates.iter().enumerate() {
+        let own = is_in(one);
+        match (own, continues, ranges.last_mut()) {
+            (true, true, Some(last)) => last.1 = one.bs,
+            (true, ..) => ranges.push((one.bs, one.bs)),
+            (false, ..) => {}
+        }
+        continues = own || continues && i == best.best;
+    }
+    let words = ranges.iter().map(|(from, to)| match from == to {
+        true => format_size(*from),
+        false => format!("{} to {}", format_size(*from), format_size(*to)),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Which setting to choose for a kind of access.
+pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
+    let best = cell(runs, choice.best)?;
+    let access = &choice.access;
+    let what = match access.read_percent {
+        100 => format!("reads (cache={})", access.cache),
+        0 => format!("writes (sync={}, cache={})", access.sync, access.cache),
+        share => format!(
+            "accesses ({share} % reads, sync={}, cache={})",
+            access.sync, access.cache
+        ),
+    };
+    let mut text = format!(
+        "Highest throughput of {what} on {}: {}, {}.",
+        access.target,
+        setting(best),
+        Response::Throughput.format(choice.throughput_mb_s),
+    );
+    match &choice.simplest {
+        Some((id, estimate)) => text.push_str(&format!(
+            " Simplest setting within {} of it: {}, {} that throughput.",
+            margin(),
+            setting(cell(runs, *id)?),
+            times(estimate),
+        )),
+        None => text.push_str(&format!(
+            " No simpler setting is shown to be within {} of it.",
+            margin()
+        )),
+    }
+    Some(Finding {
+        rule: Rule {
+            name: "choice",
+            kind: FindingKind::Result,
+            basis: BEST,
+        },
+        text,
+    })
+}
+
+/// `random reads, bs=4KiB, threads=2`.
+fn setting(cell: &CellAnalysis) -> String {
+    let trial = cell.cell.trial();
+    let mut text = format!("{}, bs={}", access::in_words(trial), format_size(trial.bs));
+    for (name, value) in [("threads", trial.threads), ("depth", trial.depth)] {
+        if value > 1 {
+            text.push_str(&format!(", {name}={value}"));
+        }
+    }
+    if trial.skip > 0 {
+        text.push_str(&format!(", skip={}", format_size(trial.skip)));
+    }
+    text
+}

@@ -1,0 +1,322 @@
+//! Comparisons in words.
+
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MARGIN};
+use iolab_workload::quantity::{counted, significant};
+use iolab_workload::trial::Pattern;
+
+use super::{at, cell, doubt, finding, margin, times};
+use crate::findings::{Finding, capitalised, origin};
+
+/// Claims that show nothing, one sentence for all levels of a factor.
+pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
+    for claim in claims {
+        let Claim::Comparison(Comparison {
+            contrast: Contrast::Levels { factor, base, .. },
+            response,
+            ..
+        }) = claim
+        else {
+            found.push(finding(claim, runs));
+            continue;
+        };
+        let alike: Vec<&Comparison> = claims
+            .iter()
+            .filter_map(|other| match other {
+                Claim::Comparison(other) => Some(other),
+                _ => None,
+            })
+            .filter(|other| matches!(&other.contrast, Contrast::Levels { factor: its, .. } if its == factor))
+            .collect();
+        if alike.len() == 1 {
+            found.push(finding(claim, runs));
+        } else if !told.contains(&factor.as_str()) {
+            told.push(factor);
+            found.push(Finding {
+                text: levels_alike(factor, base, *response, &alike),
+                ..finding(claim, runs)
+            });
+        }
+    }
+    found
+}
+
+/// `No difference in throughput was found between buffer_init=untouched and 5 other levels ...`
+fn levels_alike(factor: &str, base: &str, response: Response, all: &[&Comparison]) -> String {
+    let levels: Vec<&str> = all
+        .iter()
+        .filter_map(|one| match &one.contrast {
+            Contrast::Levels { other, .. } => Some(other.as_str()),
+            _ => None,
+        })
+        .collect();
+    let effects = || all.iter().flat_map(|one| &one.effects);
+    let widest = effects()
+        .filter(|one| one.difference == Difference::NotFound)
+        .max_by(|a, b| width(a).total_cmp(&width(b)));
+    let detectable = widest.map_or_else(String::new, |effect| {
+        let (low, high) = effect.estimate.interval.unwrap_or_default();
+        format!(
+            " A ratio outside {} to {} would have been found in all of them.",
+            significant(low),
+            significant(high)
+        )
+    });
+    let open = effects()
+        .filter(|one| one.difference == Difference::CannotTell)
+        .count();
+    let open = match open {
+        0 => String::new(),
+        n => format!(" Cannot tell in {}.", counted(n, "comparison")),
+    };
+    format!(
+        "No difference in {response} was found between {factor}={base} and {} in {}.{detectable}{open}",
+        levels.join(", "),
+        counted(effects().count(), "comparison"),
+    )
+}
+
+/// The two sides of an effect, as nouns.
+fn sides(contrast: &Contrast, effect: &Effect) -> (String, String) {
+    let noun = |read_percent: u8| match read_percent {
+        100 => "reads".to_owned(),
+        0 => "writes".to_owned(),
+        reads => format!("accesses ({reads} % reads)"),
+    };
+    match contrast {
+        Contrast::Pattern { read_percent } => {
+            let noun = noun(*read_percent);
+            (format!("sequential {noun}"), format!("random {noun}"))
+        }
+        Contrast::Direction { pattern } => {
+            let order = match pattern {
+                Pattern::Seq => "sequential",
+                _ => "random",
+            };
+            (format!("{order} reads"), format!("{order} writes"))
+        }
+        Contrast::Ordered { factor } | Contrast::Levels { factor, .. } => (
+            format!("{factor}={}", effect.levels.0),
+            format!("{factor}={}", effect.levels.1),
+        ),
+    }
+}
+
+/// `Random writes give 4.29 times (4.29 to 4.30) the throughput of random reads at bs=4KiB (346 MB/s against 80.7 MB/s)`.
+fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String {
+    let (base, other) = sides(&comparison.contrast, effect);
+    let response = comparison.response;
+    let (verb, one_level) = match (&comparison.contrast, response.is_time()) {
+        (Contrast::Ordered { .. } | Contrast::Levels { .. }, false) => ("gives", true),
+        (Contrast::Ordered { .. } | Contrast::Levels { .. }, true) => ("has", true),
+        (_, false) => ("give", false),
+        (_, true) => ("have", false),
+    };
+    let (of_base, of_other) = effect.medians;
+    let origins = origins(runs, effect);
+    let other = if one_level {
+        other
+    } else {
+        capitalised(&other)
+    };
+    format!(
+        "{other} {verb} {} the {response} of {base}{} ({} against {}{origins})",
+        times(&effect.estimate),
+        at(&effect.held),
+        response.format(of_other),
+        response.format(of_base),
+    )
+}
+
+/// Where the bytes came from, unless it was the target for both.
+fn origins(runs: &[&Analysis], effect: &Effect) -> String {
+    let of = |id| cell(runs, id).map(origin).unwrap_or_default();
+    match (of(effect.base), of(effect.other)) {
+        (base, other) if base == other => other,
+        (base, other) => {
+            let named = |text: String| match text.is_empty() {
+                true => " [device]".to_owned(),
+                false => text,
+            };
+            format!(";{} against{}", named(other), named(base))
+        }
+    }
+}
+
+pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
+    let mut text = extremes(comparison, runs);
+    if text.is_empty() {
+        return nothing(comparison, runs);
+    }
+    if comparison.effects.len() > 1 {
+        text.push_str(&tally(comparison));
+    }
+    text.push_str(&doubted(comparison));
+    text
+}
+
+/// The greatest effect of either direction, a sentence each; of ordered levels the greatest of all settings.
+fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> String {
+    let greatest = |difference| {
+        let of = comparison.of(difference);
+        // Of equals the first.
+        of.rev().max_by(|a, b| a.size().total_cmp(&b.size()))
+    };
+    let mut both: Vec<&Effect> = [Difference::Higher, Difference::Lower]
+        .into_iter()
+        .filter_map(greatest)
+        .collect();
+    both.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    // Beside a large effect a small one of the other sign is no news; the tally has it.
+    let matters = |effect: &Effect| effect.estimate.ratio.ln().abs() > MARGIN.ln_1p();
+    if both.len() > 1 && !matters(both[1]) {
+        both.truncate(1);
+    }
+    let sentences: Vec<String> = both
+        .iter()
+        .map(|effect| ratio(comparison, effect, runs) + ".")
+        .collect();
+    sentences.join(" ")
+}
+
+/// ` Of 8 comparisons: 6 higher, 1 lower, 1 equivalent within 5 %.`
+fn tally(comparison: &Comparison) -> String {
+    let (higher, lower) = words(comparison.response);
+    let parts: Vec<String> = [
+        (Difference::Higher, higher.to_owned()),
+        (Difference::Lower, lower.to_owned()),
+        (
+            Difference::Equivalent,
+            format!("equivalent within {}", margin()),
+        ),
+        (
+            Difference::NotFound,
+            "without a difference found".to_owned(),
+        ),
+        (Difference::CannotTell, "cannot tell".to_owned()),
+    ]
+    .into_iter()
+    .map(|(difference, words)| (comparison.of(difference).count(), words))
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, words)| format!("{n} {words}"))
+    .collect();
+    let n = comparison.effects.len();
+    format!(" Of {}: {}.", counted(n, "comparison"), parts.join(", "))
+}
+
+fn words(response: Response) -> (&'static str, &'static str) {
+    match response.is_time() {
+        true => ("longer", "shorter"),
+        false => ("higher", "lower"),
+    }
+}
+
+/// What the evidence holds against comparisons that would have been shown.
+fn doubted(comparison: &Comparison) -> String {
+    let with = comparison.of(Difference::CannotTell);
+    let with: Vec<&Effect> = with.filter(|effect| !effect.doubts.is_empty()).collect();
+    let Some(first) = with.first() else {
+        return String::new();
+    };
+    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
+    let more = match with.len() {
+        1 => String::new(),
+        n => format!(" (and in {} more)", n - 1),
+    };
+    format!(
+        " Cannot tell{}{more}: {}.",
+        at_level(comparison, first),
+        reasons.join("; ")
+    )
+}
+
+/// Where an effect was measured, with the level of the ordered factor.
+fn at_level(comparison: &Comparison, effect: &Effect) -> String {
+    match &comparison.contrast {
+        Contrast::Ordered { factor } => {
+            let mut all = effect.held.clone();
+            all.push((factor.clone(), effect.levels.1.clone()));
+            at(&all)
+        }
+        _ => at(&effect.held),
+    }
+}
+
+/// Levels above the least one.
+fn more(factor: &str) -> String {
+    match factor {
+        "threads" | "ranks" | "hosts" => format!("more {factor}"),
+        _ => format!("a larger {factor}"),
+    }
+}
+
+/// A comparison in which neither side is higher anywhere.
+fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
+    let Some(first) = comparison.effects.first() else {
+        return String::new();
+    };
+    let (base, other) = sides(&comparison.contrast, first);
+    let (base, other) = match &comparison.contrast {
+        Contrast::Ordered { factor } => (base, more(factor)),
+        _ => (base, other),
+    };
+    let response = comparison.response;
+    let n = comparison.effects.len();
+    let equivalent = comparison.of(Difference::Equivalent).count();
+    let all = match n {
+        1 => at(&first.held),
+        n => format!(" in {}", counted(n, "comparison")),
+    };
+    if equivalent == n {
+        return format!(
+            "{} and {base} are equivalent in {response} within {}{all}.",
+            capitalised(&other),
+            margin()
+        );
+    }
+    let found = comparison.of(Difference::NotFound).count();
+    if found + equivalent == 0 {
+        let doubted = doubted(comparison);
+        let why = match doubted.is_empty() {
+            true => format!(
+                "Too few trials to compare the {response} of {other} with that of {base}{all}."
+            ),
+            false => {
+                format!("Cannot compare the {response} of {other} with that of {base}.{doubted}")
+            }
+        };
+        return why;
+    }
+    let widest = comparison
+        .of(Difference::NotFound)
+        .max_by(|a, b| width(a).total_cmp(&width(b)));
+    let detectable = widest.map_or_else(String::new, |effect| {
+        let (low, high) = effect.estimate.interval.unwrap_or_default();
+        format!(
+            " A ratio outside {} to {} would have been found{}.",
+            significant(low),
+            significant(high),
+            match n {
+                1 => String::new(),
+                _ => format!("{} (the widest interval)", at_level(comparison, effect)),
+            }
+        )
+    });
+    let tally = if n > 1 {
+        tally(comparison)
+    } else {
+        String::new()
+    };
+    let origin = origins(runs, first);
+    format!(
+        "No difference was found between the {response} of {other} and of {base}{all}{origin}.{detectable}{tally}{}",
+        doubted(comparison)
+    )
+}
+
+fn width(effect: &Effect) -> f64 {
+    let (low, high) = effect.estimate.interval.unwrap_or((1.0, 1.0));
+    high / low
+}
