@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;
 use iolab_workload::settings::cell_label;
@@ -31,8 +31,13 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
         }
         false => format!("{} to {}", value(least), value(most)),
     };
+    // IOPS are their own unit.
+    let quantity = match response {
+        Response::Iops => String::new(),
+        other => format!("{other} "),
+    };
     Some(format!(
-        "{} on {}: {response} {answer}{}{}",
+        "{} on {}: {quantity}{answer}{}{}",
         analysis.experiment,
         analysis.target,
         source(measured()),
