@@ -48,7 +48,7 @@ pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run::{a_model, failed_trials, not_the_device, unfinished};
 pub use series_tests::{dependence, drift, steady, two_groups};
-pub(crate) use series_tests::{dependent_cells, drifting_cells};
+pub(crate) use series_tests::{dependent_cells, drifting_cells, in_two_groups};
 pub use shape::fixed_costs;
 pub use tail::tail_unknown;
 pub use timeline::{level_over_run, level_within_trials};

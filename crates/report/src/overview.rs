@@ -267,8 +267,17 @@ impl<'a> Overview<'a> {
     pub(crate) fn about(&self, headline: &Headline) -> String {
         match headline.runs.as_slice() {
             [only] if self.inputs.len() > 1 => {
+                let targets: BTreeSet<&str> = self
+                    .inputs
+                    .iter()
+                    .map(|input| input.run.analysis().target.as_str())
+                    .collect();
                 self.inputs.get(*only).map_or_else(String::new, |i| {
-                    format!("{}: ", i.run.analysis().experiment)
+                    let (run, several) = (i.run.analysis(), targets.len() > 1);
+                    match several {
+                        true => format!("{} on {}: ", run.experiment, run.target),
+                        false => format!("{}: ", run.experiment),
+                    }
                 })
             }
             _ => String::new(),

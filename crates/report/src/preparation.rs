@@ -47,7 +47,10 @@ pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
             format!("{}, {}", significant(p.faults.0), significant(p.faults.1))
         }),
         column("per fault", 1, &|p| {
-            p.ns_per_fault.map_or_else(none, format_ns)
+            // Of two sides that are not shown to differ it would be noise.
+            let is_shown = p.ratio.interval.is_some_and(|i| i.high < 1.0);
+            let cost = p.ns_per_fault.filter(|_| is_shown);
+            cost.map_or_else(none, format_ns)
         }),
     ]);
     columns

@@ -7,17 +7,14 @@ use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, jud
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 
-/// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
-const OPEN_MAX: usize = 40;
-
 /// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It comes within [`MARGIN`] of every other size.
+    /// It comes within [`MARGIN`] of the size with the best median, or is that size.
     Near,
-    /// It may be the best one.
+    /// It may be the best one: no difference from that size was found.
     Open,
-    /// Another size is better.
+    /// It is worse than that size.
     Worse,
     /// Another size looks better, and the evidence holds something that could turn that round.
     Doubtful,
@@ -114,8 +111,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let points = &curve.points;
     let top = curve.best(response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
-    // All pairs: the size with the best median is chosen by the trials that judge it, and several may be equally good.
-    let confidence = confidence(points.len() * (points.len() - 1) / 2);
+    let confidence = confidence(points.len() - 1);
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
@@ -129,13 +125,10 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let judged = of_best[i].as_ref();
         judged.is_some_and(|(_, (difference, _))| *difference == worse(response))
     };
-    // What is no worse than the size with the best median may be the best itself.
-    let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
-    let is_near = |i: usize| {
-        let mut others = open.iter().filter(|j| **j != i);
-        let near =
-            |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
-        open.len() <= OPEN_MAX && others.all(near)
+    // The size with the best median is near where any other is: none is shown to be better.
+    let is_near = |i: usize| match &of_best[i] {
+        Some((estimate, _)) => is_near(estimate, response),
+        None => i == best,
     };
     let has_interval = (0..points.len()).any(|i| of_best[i].is_some());
     let candidates = points.iter().enumerate().map(|(i, point)| {
@@ -143,8 +136,8 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let doubts = judged.map_or(Vec::new(), |(_, (_, doubts))| doubts.clone());
         let standing = match judged {
             None if i != best || !has_interval => Standing::Unknown,
-            _ if is_worse(i) => Standing::Worse,
             _ if is_near(i) => Standing::Near,
+            _ if is_worse(i) => Standing::Worse,
             _ if !doubts.is_empty() => Standing::Doubtful,
             _ => Standing::Open,
         };

@@ -324,22 +324,26 @@ pub fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
             all.push((*base, random));
         }
     }
-    let reads: BTreeSet<u8> = all
-        .iter()
-        .map(|(_, (.., c))| c.cell.trial().read_percent)
-        .collect();
     let confidence = confidence(all.len());
-    let of = |read_percent: u8| {
+    let kind =
+        |(_, (_, run, cell)): &Found<'_>| (run.target.clone(), cell.cell.trial().read_percent);
+    let mut kinds: Vec<(String, u8)> = Vec::new();
+    for pair in &all {
+        if !kinds.contains(&kind(pair)) {
+            kinds.push(kind(pair));
+        }
+    }
+    kinds.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
+    let of = |(target, read_percent): &(String, u8)| {
         let own = all
             .iter()
-            .filter(|(_, (.., c))| c.cell.trial().read_percent == read_percent);
-        of_pairs(
-            Contrast::Pattern { read_percent },
-            &own.copied().collect::<Vec<_>>(),
-            confidence,
-        )
+            .filter(|pair| kind(pair) == (target.clone(), *read_percent));
+        let contrast = Contrast::Pattern {
+            read_percent: *read_percent,
+        };
+        of_pairs(contrast, &own.copied().collect::<Vec<_>>(), confidence)
     };
-    reads.into_iter().rev().filter_map(of).collect()
+    kinds.iter().filter_map(of).collect()
 }
 
 /// A cell with its run and the place of that.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_record::ServedBy;
-use iolab_stats::{mean, mean_interval, median, median_interval, signed_rank};
+use iolab_stats::{mean_interval, median, median_interval};
 use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
@@ -45,7 +45,7 @@ pub enum Difference {
 /// A ratio, and the simultaneous interval that it was judged by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The other cell's response over that of the base.
+    /// The other cell's response over that of the base: the median over the blocks that both share, or the ratio of the medians.
     pub ratio: f64,
     /// Least and greatest ratio of its interval; `None` with too few trials.
     pub interval: Option<(f64, f64)>,
@@ -72,11 +72,6 @@ pub enum Doubt {
     Suspended,
     /// A side was not served by what it asks for.
     ServedBy(ServedBy),
-    /// The trials of one side alone form two groups, whose medians have this ratio: its median describes neither.
-    TwoGroups {
-        /// Upper over lower group.
-        ratio: f64,
-    },
 }
 
 /// Two cells that differ in what is asked about, and in nothing else.
@@ -115,19 +110,24 @@ pub(super) fn within_run(
     if logs.len() < TRIALS_MIN {
         return across_runs(base, other, confidence);
     }
-    let ranks = signed_rank(&logs, confidence)?;
-    let ((low, high), ratio) = match ranks.interval {
-        Some(interval) => ((interval.low, interval.high), ranks.centre),
-        None => (few(&logs, confidence)?, mean(&logs)?),
-    };
+    let (low, high) = interval(&logs, confidence)?;
     Some(Estimate {
-        ratio: ratio.exp(),
+        ratio: median(&logs)?.exp(),
         interval: Some((low.exp(), high.exp())),
         blocks: Some(logs.len()),
     })
 }
 
-/// The interval of values that are too few for ranks at this confidence: the t interval, widened to a fifth of their range beyond
+/// The interval of the median of some logarithms: exact where there are enough of them for the confidence.
+fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    match median_interval(logs, confidence) {
+        Some(interval) => Some((interval.low, interval.high)),
+        None if logs.len() >= TRIALS_MIN => few(logs, confidence),
+        None => None,
+    }
+}
+
+/// The interval of values that are too few for order statistics at this confidence: the t interval, widened to a fifth of their range beyond
 /// all of them, so that no odd value decides.
 fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let test = mean_interval(logs, confidence)?;
@@ -151,12 +151,7 @@ pub(super) fn across_runs(
     };
     let (base, other) = (logs(base), logs(other));
     let ratio = median(&other)? - median(&base)?;
-    let of = |logs: &[f64]| match median_interval(logs, confidence) {
-        Some(interval) => Some((interval.low, interval.high)),
-        None if logs.len() >= TRIALS_MIN => few(logs, confidence),
-        None => None,
-    };
-    let interval = of(&base).zip(of(&other));
+    let interval = interval(&base, confidence).zip(interval(&other, confidence));
     Some(Estimate {
         ratio: ratio.exp(),
         interval: interval.map(|((base_low, base_high), (low, high))| {
@@ -205,7 +200,7 @@ pub(super) fn judge(
     let Some((low, high)) = estimate.interval else {
         return (Difference::CannotTell, Vec::new());
     };
-    let shown = if low >= 1.0 / (1.0 + MARGIN) && high <= 1.0 + MARGIN {
+    let shown = if low >= 1.0 - MARGIN && high <= 1.0 / (1.0 - MARGIN) {
         Difference::Equivalent
     } else if low > 1.0 {
         Difference::Higher
@@ -243,11 +238,6 @@ fn turning(
     };
     let mut doubts: Vec<Doubt> = Vec::new();
     doubts.extend(foreign(base, other));
-    doubts.extend(
-        two_groups(base, other)
-            .into_iter()
-            .filter(|doubt| doubt.explains() >= size),
-    );
     for side in worse {
         let all = disturbances(side).into_iter();
         doubts.extend(all.filter(|doubt| doubt.explains() >= size));
@@ -272,14 +262,6 @@ fn foreign(base: &CellAnalysis, other: &CellAnalysis) -> Vec<Doubt> {
     not_as_asked
         .chain(slept.then_some(Doubt::Suspended))
         .collect()
-}
-
-/// Two groups of trials on one side alone.
-fn two_groups(base: &CellAnalysis, other: &CellAnalysis) -> Option<Doubt> {
-    let (base, other) = (base.series_tests.modes, other.series_tests.modes);
-    let one_side = base.xor(other)?;
-    let ratio = one_side.high_median / one_side.low_median;
-    ratio.is_finite().then_some(Doubt::TwoGroups { ratio })
 }
 
 /// What others did during the trials of a cell, where it is more than nothing.
@@ -314,7 +296,6 @@ impl Doubt {
             Self::Disturbed { value, .. } => of_share(value),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
             Self::Suspended | Self::ServedBy(_) => f64::INFINITY,
-            Self::TwoGroups { ratio } => ratio,
         }
     }
 }

@@ -33,8 +33,11 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
     };
     // IOPS are their own unit.
     let quantity = match response {
-        Response::Iops => String::new(),
-        other => format!("{other} "),
+        Response::Iops if analysis.response_group.is_none() => String::new(),
+        other => match &analysis.response_group {
+            Some(group) => format!("{group}'s {other} "),
+            None => format!("{other} "),
+        },
     };
     Some(format!(
         "{} on {}: {quantity}{answer}{}{}",

@@ -68,9 +68,15 @@ pub fn queued(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     QUEUED.one(format!(
-        "{asked} requests in flight give {} times the IOPS of one ({}): the storage serves them one after the other, or is at its limit.",
+        "{asked} requests in flight give {} times the IOPS of one ({}){}.",
         significant(served),
         cell_label(&analysis.factors, &cell.cell.levels),
+        match served {
+            below if below < 0.8 => "",
+            one if one < 1.25 =>
+                ": the storage serves them one after the other, or is at its limit",
+            _ => ": the storage is at its limit",
+        },
     ))
 }
 

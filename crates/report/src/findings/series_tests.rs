@@ -4,8 +4,9 @@ use iolab_stats::{Steadiness, holm};
 
 use super::{Finding, Rule, Says, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::MARGIN;
 use iolab_analysis::series_tests::SeriesTests;
-use iolab_workload::quantity::{digits, format_percent};
+use iolab_workload::quantity::{counted, digits, format_percent};
 use iolab_workload::settings::cell_label;
 
 pub(crate) const STEADY_STATE: Rule =
@@ -38,11 +39,24 @@ const ALPHA: f64 = 0.05;
 /// to may start fast and end slow; reads hardly change it. Trials that are alike before the region was written over once are no steady
 /// state.
 pub fn steady(analysis: &Analysis) -> Vec<Finding> {
+    // The standard is about the throughput of the device; a group's latency is another quantity.
+    if analysis.response.is_time() || analysis.response_group.is_some() {
+        return Vec::new();
+    }
     let cells = analysis.cells.iter();
     let writing = cells.filter(|c| c.cell.program().is_none() && c.cell.trial().read_percent < 100);
+    let drifting = drifting_cells(analysis);
+    let drifts = |cell: &CellAnalysis| drifting.iter().any(|other| other.cell.id == cell.cell.id);
     let judged: Vec<(&CellAnalysis, Steadiness)> = writing
+        .filter(|cell| !drifts(cell))
         .filter_map(|cell| Some((cell, cell.series_tests.steady?)))
         .collect();
+    let all = judged.len();
+    let of_writing = |n: usize| match (n == all, all == analysis.cells.len()) {
+        (true, true) => cells_of(n, analysis),
+        (true, false) => format!("All {} that write", counted(n, "cell")),
+        (false, _) => format!("{n} of {} that write", counted(all, "cell")),
+    };
     let (alike, not): (Vec<_>, Vec<_>) = judged.into_iter().partition(|(_, steady)| steady.reached);
     let (reached, early): (Vec<_>, Vec<_>) = alike
         .into_iter()
@@ -53,7 +67,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
             rule: STEADY_STATE,
             text: format!(
                 "{} reached a steady state: 5 trials in a row within 20 %, their slope within 10 % (SNIA), after the region was written over.",
-                cells_of(reached.len(), analysis)
+                of_writing(reached.len())
             ),
         });
     }
@@ -67,7 +81,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
             rule: NOT_WRITTEN_OVER,
             text: format!(
                 "{}: no steady state is shown. The last 5 trials are alike, but before them the run had written only {} of the region; --precondition writes the region first.",
-                cells_of(early.len(), analysis),
+                of_writing(early.len()),
                 format_percent(least)
             ),
         });
@@ -82,7 +96,7 @@ pub fn steady(analysis: &Analysis) -> Vec<Finding> {
             rule: NOT_STEADY,
             text: format!(
                 "{}: no steady state. The last 5 trials{place} spread over {} (SNIA allows 20 %) with a slope of {} (10 %). More trials, --settle or --precondition may reach it.",
-                cells_of(not.len(), analysis),
+                of_writing(not.len()),
                 format_percent(steady.range),
                 format_percent(steady.slope)
             ),
@@ -144,7 +158,7 @@ pub fn dependence(analysis: &Analysis) -> Vec<Finding> {
 /// Cells whose trials look like two groups.
 pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
     let cells = analysis.cells.iter();
-    let split: Vec<&CellAnalysis> = cells.filter(|c| c.series_tests.modes.is_some()).collect();
+    let split: Vec<&CellAnalysis> = cells.filter(|c| in_two_groups(c)).collect();
     let widest = split
         .iter()
         .filter_map(|cell| Some((*cell, cell.series_tests.modes?)))
@@ -161,6 +175,12 @@ pub fn two_groups(analysis: &Analysis) -> Vec<Finding> {
             analysis.response.format(modes.high_median),
         ),
     )
+}
+
+/// Whether the trials form two groups that are further apart than what matters.
+pub(crate) fn in_two_groups(cell: &CellAnalysis) -> bool {
+    let modes = cell.series_tests.modes;
+    modes.is_some_and(|modes| modes.low_median < (1.0 - MARGIN) * modes.high_median)
 }
 
 /// The cells that [`drift`] tells of.

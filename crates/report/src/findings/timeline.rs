@@ -91,11 +91,10 @@ fn level_in_warm_up(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     LEVEL_IN_WARM_UP.one(format!(
-        "During the warm-up, which the numbers exclude, throughput {} after {} ({}){}; the measured trials show the later level.",
-        moved(greatest.factor()),
+        "During the warm-up, which the numbers exclude, throughput changed{} after {} ({}); the measured trials show the later level.",
+        levels(greatest.cell, greatest.before_mb_s, greatest.after_mb_s, analysis),
         format_bytes(greatest.moved_bytes),
         format_ns(greatest.after_ns as f64),
-        levels(greatest.cell, greatest.before_mb_s, greatest.after_mb_s, analysis),
     ))
 }
 

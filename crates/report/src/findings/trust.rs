@@ -71,7 +71,7 @@ pub struct Trust {
 }
 
 /// Share of cells that may miss the precision goal in a run that is trusted.
-const IMPRECISE_MAX: f64 = 0.25;
+const IMPRECISE_MAX: f64 = 0.1;
 
 impl Trust {
     /// Judges runs together.

@@ -22,7 +22,7 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     let (text, basis) = match claim {
         Claim::Comparison(comparison) => (comparison::of_comparison(comparison, runs), COMPARISON),
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
-        Claim::LongTail(tail) => (of_tail(tail), TAIL),
+        Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
     };
     Finding {
         rule: Rule {
@@ -37,6 +37,17 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {
     let run = runs.get(id.run)?;
     run.cells.iter().find(|cell| cell.cell.id == id.cell)
+}
+
+/// `throughput`, `reader's throughput`: the quantity of a run.
+fn quantity(runs: &[&Analysis], id: CellId) -> String {
+    let Some(run) = runs.get(id.run) else {
+        return String::new();
+    };
+    match &run.response_group {
+        Some(group) => format!("{group}'s {}", run.response),
+        None => run.response.to_string(),
+    }
 }
 
 /// ` at bs=4KiB, threads=2`; nothing where nothing varies.
@@ -77,21 +88,24 @@ fn doubt(doubt: &Doubt) -> String {
             "the source of the bytes of one side is unknown".to_owned()
         }
         Doubt::ServedBy(other) => format!("one side was served by: {other}"),
-        Doubt::TwoGroups { ratio } => format!(
-            "the trials of one side form two groups, {} times apart",
-            significant(*ratio)
-        ),
     }
 }
 
-fn of_tail(tail: &LongTail) -> String {
+fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
+    let group = runs
+        .get(tail.cell.run)
+        .and_then(|run| run.response_group.as_ref());
+    let latency = group.map_or_else(
+        || "latency".to_owned(),
+        |group| format!("{group}'s latency"),
+    );
     let (p50, p99) = tail.quantiles;
     let others = match tail.cells {
         1 => String::new(),
         n => format!(" {n} cells have a p99 above 3 times the median."),
     };
     format!(
-        "The 99th percentile of latency is {} times ({} to {}) the median{}: {} against {}.{others}",
+        "The 99th percentile of {latency} is {} times ({} to {}) the median{}: {} against {}.{others}",
         significant(tail.ratio),
         significant(tail.interval.0),
         significant(tail.interval.1),

@@ -107,7 +107,13 @@ fn title(report: &StudyReport<'_>) -> String {
 fn summary(report: &StudyReport<'_>) -> String {
     let answers = report.answers.iter().filter_map(|a| a.sentences.first());
     let headlines = report.overview.digest.headlines.iter();
-    let headlines = headlines.map(|headline| clean(&headline.text));
+    let headlines = headlines.map(|headline| {
+        clean(&format!(
+            "{}{}",
+            report.overview.about(headline),
+            headline.text
+        ))
+    });
     let found: Vec<String> = answers
         .cloned()
         .chain(headlines)

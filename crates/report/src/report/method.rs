@@ -50,10 +50,10 @@ pub(super) const RULES: &[MethodRule] = &[
         source: "Price and Bonett, J. Statist. Comput. Simul. 72 (2002) 119-124",
     },
     MethodRule {
-        name: "Not distinguishable",
-        text: "Two levels are called so when the 95 % intervals of their medians overlap: a conservative screen, not a test.",
+        name: "Claims",
+        text: "Two cells of a run that differ in one thing are compared within the blocks that both share: the median of their ratios with its exact interval (a t interval widened beyond all ratios where the blocks are too few). All intervals of one kind in a run hold together in 95 % (Bonferroni). Higher and lower: the interval lies on one side of 1; equivalent: within 5 % of it. Below six trials, and where the evidence of these cells could turn it round, nothing is claimed.",
         formula: "",
-        source: "Schenker and Gentleman, The American Statistician 55 (2001) 182-186",
+        source: "David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1",
     },
     MethodRule {
         name: "Served by",

@@ -6,7 +6,7 @@ type Sentence = (&'static [&'static str], &'static str);
 const SENTENCES: &[Sentence] = &[
     (
         &[],
-        r"The unit of replication is the trial: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are called indistinguishable when these intervals overlap~\cite{schenker2001}. Ratios of medians have intervals on the logarithmic scale~\cite{price2002}.",
+        r"The unit of replication is the trial: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are compared by the median of their ratios within the blocks that both share, with exact intervals that hold together over all comparisons of a kind. Ratios of medians have intervals on the logarithmic scale~\cite{price2002}.",
     ),
     (
         &[

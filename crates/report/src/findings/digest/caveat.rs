@@ -2,7 +2,7 @@
 
 use iolab_workload::trial::CacheState;
 
-use crate::findings::{dependent_cells, drifting_cells};
+use crate::findings::{dependent_cells, drifting_cells, in_two_groups};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;
@@ -73,7 +73,7 @@ fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
             ))
         })
         .collect();
-    let bimodal = count(analyses, |cell| cell.series_tests.modes.is_some());
+    let bimodal = count(analyses, in_two_groups);
     caveats.extend(about(bimodal, "two groups of trials"));
     let trends = analyses
         .iter()

@@ -129,6 +129,9 @@ fn others(curves: &[Best], told: &Best) -> String {
         .map(|(words, n)| format!("{words} in {n}"))
         .collect();
     let n = curves.len() - 1;
+    if let ([(words, _)], 1) = (groups.as_slice(), n) {
+        return format!(" Best size in the other setting: {words}.");
+    }
     format!(
         " Best size in the {}: {}.",
         counted(n, "other setting"),
@@ -265,17 +268,23 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
             access.sync, access.cache
         ),
     };
+    // Where either has several requests in flight, both say so.
+    let simplest = choice.simplest.as_ref().and_then(|(id, _)| cell(runs, *id));
+    let is_parallel = [Some(best), simplest]
+        .into_iter()
+        .flatten()
+        .any(|cell| cell.cell.trial().in_flight() > 1);
     let mut text = format!(
         "Highest throughput of {what} on {}: {}, {}.",
         access.target,
-        setting(best),
+        setting(best, is_parallel),
         Response::Throughput.format(choice.throughput_mb_s),
     );
     match &choice.simplest {
         Some((id, estimate)) => text.push_str(&format!(
             " Simplest setting within {} of it: {}, {} that throughput.",
             margin(),
-            setting(cell(runs, *id)?),
+            setting(cell(runs, *id)?, is_parallel),
             times(estimate),
         )),
         None => text.push_str(&format!(
@@ -294,11 +303,11 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
 }
 
 /// `random reads, bs=4KiB, threads=2`.
-fn setting(cell: &CellAnalysis) -> String {
+fn setting(cell: &CellAnalysis, is_parallel: bool) -> String {
     let trial = cell.cell.trial();
     let mut text = format!("{}, bs={}", access::in_words(trial), format_size(trial.bs));
     for (name, value) in [("threads", trial.threads), ("depth", trial.depth)] {
-        if value > 1 {
+        if is_parallel {
             text.push_str(&format!(", {name}={value}"));
         }
     }

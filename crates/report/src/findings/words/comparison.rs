@@ -5,7 +5,7 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{at, cell, doubt, finding, margin, times};
+use super::{at, cell, doubt, finding, margin, quantity, times};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
@@ -15,7 +15,6 @@ pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
     for claim in claims {
         let Claim::Comparison(Comparison {
             contrast: Contrast::Levels { factor, base, .. },
-            response,
             ..
         }) = claim
         else {
@@ -35,7 +34,7 @@ pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
         } else if !told.contains(&factor.as_str()) {
             told.push(factor);
             found.push(Finding {
-                text: levels_alike(factor, base, *response, &alike),
+                text: levels_alike(factor, base, &alike, runs),
                 ..finding(claim, runs)
             });
         }
@@ -44,7 +43,11 @@ pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
 }
 
 /// `No difference in throughput was found between buffer_init=untouched and 5 other levels ...`
-fn levels_alike(factor: &str, base: &str, response: Response, all: &[&Comparison]) -> String {
+fn levels_alike(factor: &str, base: &str, all: &[&Comparison], runs: &[&Analysis]) -> String {
+    let first = all.iter().flat_map(|one| &one.effects).next();
+    let response = first
+        .map(|effect| quantity(runs, effect.base))
+        .unwrap_or_default();
     let levels: Vec<&str> = all
         .iter()
         .filter_map(|one| match &one.contrast {
@@ -53,13 +56,20 @@ fn levels_alike(factor: &str, base: &str, response: Response, all: &[&Comparison
         })
         .collect();
     let effects = || all.iter().flat_map(|one| &one.effects);
+    let can_tell = |one: &Effect| one.difference != Difference::CannotTell;
+    if !effects().any(can_tell) && effects().all(|one| one.doubts.is_empty()) {
+        return format!(
+            "Too few trials to compare the {response} of {factor}={base} with that of {}.",
+            levels.join(", ")
+        );
+    }
     let widest = effects()
         .filter(|one| one.difference == Difference::NotFound)
         .max_by(|a, b| width(a).total_cmp(&width(b)));
     let detectable = widest.map_or_else(String::new, |effect| {
         let (low, high) = effect.estimate.interval.unwrap_or_default();
         format!(
-            " A ratio outside {} to {} would have been found in all of them.",
+            " The ratios lie within {} to {} (95 %).",
             significant(low),
             significant(high)
         )
@@ -116,18 +126,30 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
     };
     let (of_base, of_other) = effect.medians;
     let origins = origins(runs, effect);
-    let other = if one_level {
-        other
-    } else {
-        capitalised(&other)
+    let target = on_target(runs, effect);
+    let other = match (one_level, target.is_empty()) {
+        (true, _) | (_, false) => other,
+        (false, true) => capitalised(&other),
     };
     format!(
-        "{other} {verb} {} the {response} of {base}{} ({} against {}{origins})",
+        "{target}{other} {verb} {} the {} of {base}{} ({} against {}{origins})",
         times(&effect.estimate),
+        quantity(runs, effect.base),
         at(&effect.held),
         response.format(of_other),
         response.format(of_base),
     )
+}
+
+/// `model:sata-ssd: ` where a comparison of several runs is about one of several targets.
+fn on_target(runs: &[&Analysis], effect: &Effect) -> String {
+    let target = |run: usize| runs.get(run).map(|run| run.target.as_str());
+    let own = target(effect.other.run);
+    let several = runs.iter().any(|run| Some(run.target.as_str()) != own);
+    match own.filter(|_| several && effect.base.run != effect.other.run) {
+        Some(target) => format!("{target}: "),
+        None => String::new(),
+    }
 }
 
 /// Where the bytes came from, unless it was the target for both.
@@ -203,7 +225,18 @@ fn tally(comparison: &Comparison) -> String {
     .map(|(n, words)| format!("{n} {words}"))
     .collect();
     let n = comparison.effects.len();
-    format!(" Of {}: {}.", counted(n, "comparison"), parts.join(", "))
+    let of = match &comparison.contrast {
+        Contrast::Ordered { factor } => {
+            let base = comparison.effects.first().map(|one| one.levels.0.as_str());
+            format!(" with {factor}={}", base.unwrap_or_default())
+        }
+        _ => String::new(),
+    };
+    format!(
+        " Of {}{of}: {}.",
+        counted(n, "comparison"),
+        parts.join(", ")
+    )
 }
 
 fn words(response: Response) -> (&'static str, &'static str) {
@@ -262,7 +295,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
         Contrast::Ordered { factor } => (base, more(factor)),
         _ => (base, other),
     };
-    let response = comparison.response;
+    let response = quantity(runs, first.base);
     let n = comparison.effects.len();
     let equivalent = comparison.of(Difference::Equivalent).count();
     let all = match n {
@@ -270,9 +303,12 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
         n => format!(" in {}", counted(n, "comparison")),
     };
     if equivalent == n {
+        let other = match &comparison.contrast {
+            Contrast::Levels { .. } => other,
+            _ => capitalised(&other),
+        };
         return format!(
-            "{} and {base} are equivalent in {response} within {}{all}.",
-            capitalised(&other),
+            "{other} and {base} are equivalent in {response} within {}{all}.",
             margin()
         );
     }
@@ -295,19 +331,18 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let detectable = widest.map_or_else(String::new, |effect| {
         let (low, high) = effect.estimate.interval.unwrap_or_default();
         format!(
-            " A ratio outside {} to {} would have been found{}.",
+            " The ratio lies within {} to {} (95 %{}).",
             significant(low),
             significant(high),
             match n {
                 1 => String::new(),
-                _ => format!("{} (the widest interval)", at_level(comparison, effect)),
+                _ => format!(", the widest{}", at_level(comparison, effect)),
             }
         )
     });
-    let tally = if n > 1 {
-        tally(comparison)
-    } else {
-        String::new()
+    let tally = match n {
+        _ if found == n => String::new(),
+        _ => tally(comparison),
     };
     let origin = origins(runs, first);
     format!(
