@@ -7,10 +7,13 @@ use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, jud
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 
+/// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
+const OPEN_MAX: usize = 40;
+
 /// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It comes within [`MARGIN`] of the size with the best median, or is that size.
+    /// It comes within [`MARGIN`] of each size that may be best.
     Near,
     /// It may be the best one: no difference from that size was found.
     Open,
@@ -79,14 +82,6 @@ impl Best {
 /// A size over another, and what that shows.
 type Judged = (Estimate, (Difference, Vec<Doubt>));
 
-/// The difference that makes a size worse than another.
-fn worse(response: Response) -> Difference {
-    match response.more_is_better() {
-        true => Difference::Lower,
-        false => Difference::Higher,
-    }
-}
-
 /// Whether a size comes within the margin of another.
 fn is_near(estimate: &Estimate, response: Response) -> bool {
     estimate
@@ -111,7 +106,8 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let points = &curve.points;
     let top = curve.best(response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
-    let confidence = confidence(points.len() - 1);
+    // All pairs: the size with the best median is chosen by the trials that judge it, and several may be equally good.
+    let confidence = confidence(points.len() * (points.len() - 1) / 2);
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
@@ -121,14 +117,25 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let of_best: Vec<Option<Judged>> = (0..points.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
         .collect();
+    // Within the margin, too: a small loss is one.
+    let is_lower = |estimate: &Estimate| {
+        let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
+        match response.more_is_better() {
+            true => high < 1.0,
+            false => low > 1.0,
+        }
+    };
     let is_worse = |i: usize| {
         let judged = of_best[i].as_ref();
-        judged.is_some_and(|(_, (difference, _))| *difference == worse(response))
+        judged.is_some_and(|(estimate, (_, doubts))| is_lower(estimate) && doubts.is_empty())
     };
-    // The size with the best median is near where any other is: none is shown to be better.
-    let is_near = |i: usize| match &of_best[i] {
-        Some((estimate, _)) => is_near(estimate, response),
-        None => i == best,
+    // What is no worse than the size with the best median may be the best itself.
+    let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
+    let is_near = |i: usize| {
+        let mut others = open.iter().filter(|j| **j != i);
+        let near =
+            |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
+        open.len() <= OPEN_MAX && others.all(near)
     };
     let has_interval = (0..points.len()).any(|i| of_best[i].is_some());
     let candidates = points.iter().enumerate().map(|(i, point)| {

@@ -68,7 +68,7 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
         let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
         let how = match others.iter().all(|one| one.standing == Standing::Near) {
             true => format!("within {}", margin()),
-            false => "not distinguishable".to_owned(),
+            false => "not shown to differ".to_owned(),
         };
         let others = match (best.shows(), others.is_empty()) {
             (false, _) => " (no size is shown to be best)".to_owned(),
@@ -177,7 +177,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     if !others.is_empty() {
         let how = match others.iter().all(|one| one.standing == Standing::Near) {
             true => format!("within {} of it", margin()),
-            false => "not distinguishable from it".to_owned(),
+            false => format!("not shown to be {worse}"),
         };
         text.push_str(&format!(
             " {}: {}.",
