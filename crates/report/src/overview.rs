@@ -231,11 +231,13 @@ impl<'a> Overview<'a> {
             .enumerate()
             .filter_map(|(number, input)| {
                 let analysis = input.run.analysis();
-                Some((
-                    number,
-                    analysis.experiment.clone(),
-                    Sparkline::of(analysis)?,
-                ))
+                let is_alike =
+                    |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
+                let name = match self.inputs.iter().filter(is_alike).count() {
+                    1 => analysis.experiment.clone(),
+                    _ => format!("{} on {}", analysis.experiment, analysis.target),
+                };
+                Some((number, name, Sparkline::of(analysis)?))
             });
         let drawn = |outline: &Sparkline| {
             outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)

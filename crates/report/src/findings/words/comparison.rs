@@ -29,7 +29,12 @@ pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
             })
             .filter(|other| matches!(&other.contrast, Contrast::Levels { factor: its, .. } if its == factor))
             .collect();
-        if alike.len() == 1 {
+        // A level that cannot be judged for a reason of its own is told by itself.
+        let is_doubted = |one: &Comparison| one.effects.iter().any(|one| !one.doubts.is_empty());
+        let (doubted, alike): (Vec<&Comparison>, Vec<&Comparison>) =
+            alike.into_iter().partition(|one| is_doubted(one));
+        let is_own = |one: &&Comparison| matches!(claim, Claim::Comparison(own) if own == *one);
+        if alike.len() < 2 || doubted.iter().any(is_own) {
             found.push(finding(claim, runs));
         } else if !told.contains(&factor.as_str()) {
             told.push(factor);
@@ -57,7 +62,7 @@ fn levels_alike(factor: &str, base: &str, all: &[&Comparison], runs: &[&Analysis
         .collect();
     let effects = || all.iter().flat_map(|one| &one.effects);
     let can_tell = |one: &Effect| one.difference != Difference::CannotTell;
-    if !effects().any(can_tell) && effects().all(|one| one.doubts.is_empty()) {
+    if !effects().any(can_tell) {
         return format!(
             "Too few trials to compare the {response} of {factor}={base} with that of {}.",
             levels.join(", ")
@@ -79,7 +84,7 @@ fn levels_alike(factor: &str, base: &str, all: &[&Comparison], runs: &[&Analysis
         .count();
     let open = match open {
         0 => String::new(),
-        n => format!(" Cannot tell in {}.", counted(n, "comparison")),
+        n => format!(" Too few trials in {}.", counted(n, "comparison")),
     };
     format!(
         "No difference in {response} was found between {factor}={base} and {} in {}.{detectable}{open}",
