@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;
 use iolab_workload::settings::cell_label;
@@ -77,6 +77,10 @@ fn doubts(analysis: &Analysis) -> String {
         |cell: &CellAnalysis| cell.precision.is_some_and(|p| p > analysis.precision_goal);
     let parts = [
         (count(&|cell| cell.response.is_none()), "not measured"),
+        (
+            count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),
+            "behind the requested rate",
+        ),
         (count(&disturbs), "disturbed"),
         (
             count(&|cell| cell.response.is_some() && cell.precision.is_none()),

@@ -31,14 +31,14 @@ pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
         analysis.cells.iter().flat_map(named).map(own).collect()
     };
     let targets: BTreeSet<&str> = analyses.iter().flat_map(of).collect();
-    let what = match targets.len() {
-        1 => "One target was measured".to_owned(),
-        n => format!("{n} targets were measured"),
+    let (what, its, it) = match targets.len() {
+        1 => ("One target was measured".to_owned(), "its", "it"),
+        n => (format!("{n} targets were measured"), "their", "them"),
     };
     limit(
         ONE_PLACE,
         format!(
-            "{what}, in its state at that time: the intervals apply to repetitions on it, not to other devices, nor to a fuller, older or warmer one."
+            "{what}, in {its} state at that time: the intervals apply to repetitions on {it}, not to other devices, nor to a fuller, older or warmer one."
         ),
     )
 }
