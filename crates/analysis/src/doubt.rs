@@ -330,16 +330,8 @@ fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> 
         return Vec::new();
     }
     let around = CellDisturbance::of(cell, &[sample], cpus, Response::Latency);
-    let traffic = around.others.filter(|_| around.has_other_traffic());
-    let found = [
-        (Disturber::OtherTraffic, traffic),
-        (Disturber::CpuPressure, around.cpu_wait()),
-        (Disturber::Steal, around.stolen()),
-        (Disturber::Quota, around.held_by_quota()),
-    ];
-    let disturbed = found
-        .into_iter()
-        .filter_map(|(by, value)| value.map(|worst| Reason::Disturbed { by, worst }));
+    let disturbed =
+        Disturber::taken_by_others(&around).map(|(by, worst)| Reason::Disturbed { by, worst });
     let preempted = around
         .preempted()
         .map(|per_second| Reason::Preempted { per_second });

@@ -94,6 +94,20 @@ impl Disturber {
         }
     }
 
+    /// What others took of the device and of the CPUs around some trials, where it is worth a flag, each with its value.
+    pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
+        let traffic = around.others.filter(|_| around.has_other_traffic());
+        let found = [
+            (Self::OtherTraffic, traffic),
+            (Self::CpuPressure, around.cpu_wait()),
+            (Self::Steal, around.stolen()),
+            (Self::Quota, around.held_by_quota()),
+        ];
+        found
+            .into_iter()
+            .filter_map(|(by, value)| Some((by, value?)))
+    }
+
     /// Its value in a cell; `None` where it was not counted.
     pub fn value(self, around: &CellDisturbance) -> Option<f64> {
         match self {

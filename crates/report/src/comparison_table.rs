@@ -3,8 +3,9 @@
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
 use iolab_workload::quantity::significant;
+use iolab_workload::trial::Pattern;
 
-use crate::findings::words::margin;
+use crate::findings::words::{accesses, margin};
 
 use crate::layout::{self, Column, none, wrapped};
 
@@ -52,7 +53,7 @@ fn subject(contrast: &Contrast) -> String {
             format!("random over sequential {}", accesses(*read_percent))
         }
         Contrast::Direction { pattern } => match pattern {
-            iolab_workload::trial::Pattern::Seq => "sequential writes over reads".to_owned(),
+            Pattern::Seq => "sequential writes over reads".to_owned(),
             _ => "random writes over reads".to_owned(),
         },
         Contrast::Ordered { factor } => format!("each {factor} over the least"),
@@ -61,14 +62,6 @@ fn subject(contrast: &Contrast) -> String {
             base,
             other,
         } => format!("{factor}={other} over {factor}={base}"),
-    }
-}
-
-fn accesses(read_percent: u8) -> String {
-    match read_percent {
-        100 => "reads".to_owned(),
-        0 => "writes".to_owned(),
-        reads => format!("accesses ({reads} % reads)"),
     }
 }
 

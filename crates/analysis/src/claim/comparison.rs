@@ -66,7 +66,7 @@ pub struct Comparison {
     pub effects: Vec<Effect>,
 }
 
-/// A cell with its place among those of its run.
+/// A measured cell.
 type Cell<'a> = &'a CellAnalysis;
 
 /// The comparisons of one run, factor by factor. `run` is its place among several.

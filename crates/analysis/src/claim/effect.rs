@@ -36,7 +36,7 @@ pub enum Difference {
     Lower,
     /// It differs by at most [`MARGIN`].
     Equivalent,
-    /// No difference was found; one beyond the interval would have been.
+    /// No difference was found: the interval holds 1, and more than the margin.
     NotFound,
     /// Too few trials for an interval, or the evidence holds something that could turn the claim round.
     CannotTell,
@@ -267,18 +267,8 @@ fn foreign(base: &CellAnalysis, other: &CellAnalysis) -> Vec<Doubt> {
 /// What others did during the trials of a cell, where it is more than nothing.
 fn disturbances(cell: &CellAnalysis) -> Vec<Doubt> {
     let around = &cell.disturbance;
-    let found = [
-        (
-            Disturber::OtherTraffic,
-            around.others.filter(|_| around.has_other_traffic()),
-        ),
-        (Disturber::CpuPressure, around.cpu_wait()),
-        (Disturber::Steal, around.stolen()),
-        (Disturber::Quota, around.held_by_quota()),
-    ];
-    let disturbed = found
-        .into_iter()
-        .filter_map(|(by, value)| value.map(|value| Doubt::Disturbed { by, value }));
+    let disturbed =
+        Disturber::taken_by_others(around).map(|(by, value)| Doubt::Disturbed { by, value });
     let preempted = around
         .preempted()
         .map(|per_second| Doubt::Preempted { per_second });

@@ -11,7 +11,7 @@ use iolab_workload::quantity::{format_ns, significant};
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
-pub(crate) use comparison::nothings;
+pub(crate) use comparison::{accesses, nothings};
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";

@@ -37,7 +37,7 @@ pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     text
 }
 
-/// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not distinguishable: 16MiB); ...`
+/// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not shown to differ: 16MiB); ...`
 fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
     // What the accesses themselves do not tell apart.
     let first = |best: &Best| {

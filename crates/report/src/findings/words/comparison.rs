@@ -93,16 +93,20 @@ fn levels_alike(factor: &str, base: &str, all: &[&Comparison], runs: &[&Analysis
     )
 }
 
-/// The two sides of an effect, as nouns.
-fn sides(contrast: &Contrast, effect: &Effect) -> (String, String) {
-    let noun = |read_percent: u8| match read_percent {
+/// What requests with this share of reads are called, %.
+pub(crate) fn accesses(read_percent: u8) -> String {
+    match read_percent {
         100 => "reads".to_owned(),
         0 => "writes".to_owned(),
         reads => format!("accesses ({reads} % reads)"),
-    };
+    }
+}
+
+/// The two sides of an effect, as nouns.
+fn sides(contrast: &Contrast, effect: &Effect) -> (String, String) {
     match contrast {
         Contrast::Pattern { read_percent } => {
-            let noun = noun(*read_percent);
+            let noun = accesses(*read_percent);
             (format!("sequential {noun}"), format!("random {noun}"))
         }
         Contrast::Direction { pattern } => {
