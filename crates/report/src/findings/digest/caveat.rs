@@ -4,7 +4,7 @@ use iolab_workload::trial::CacheState;
 
 use crate::findings::{dependent_cells, drifting_cells, in_two_groups};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
-use iolab_record::RunStatus;
+use iolab_record::{RunStatus, ServedBy};
 use iolab_workload::quantity::format_percent;
 use iolab_workload::units::format_size;
 
@@ -121,7 +121,13 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     };
     let region = cells().map(|cell| cell.cell.trial().region).max()?;
     let mut parts = vec![format!("regions above {}", format_size(region))];
-    if cells().all(|cell| cell.cell.trial().cache == CacheState::Direct) {
+    // What the page cache served all the same was measured, and is told of as such.
+    let is_direct = |cell: &CellAnalysis| {
+        let served = cell.served.as_ref();
+        cell.cell.trial().cache == CacheState::Direct
+            && !served.is_some_and(|served| served.any(ServedBy::PageCache))
+    };
+    if cells().all(is_direct) {
         parts.push("the page cache".to_owned());
     }
     if cells().all(|cell| cell.cell.trial().rate.is_none()) {
