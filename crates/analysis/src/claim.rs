@@ -6,20 +6,33 @@
 //! and how often they fail on runs whose truth is known.
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes of
-//! a curve, `order.rs` which claims a page begins with.
+//! a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests at once, `answers.rs`
+//! what only some experiments ask, `agree.rs` claims that contradict each other, `order.rs` which claims a page begins with.
 
+mod agree;
+mod answers;
 mod best;
+mod change;
 mod choice;
 mod comparison;
+mod concurrency;
 mod effect;
 mod order;
+mod series;
 mod tail;
 
+pub use answers::{
+    Aspect, FixedCosts, Load, Preparation, Programs, SharedLimit, Together, Verified,
+};
 pub use best::{Best, Candidate, Standing, best_of_curves};
+pub use change::{Change, Place};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons, random_across_runs};
+pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Doubt, Effect, Estimate, MARGIN};
+pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
+pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, in_two_groups};
 pub use tail::{LongTail, long_tail};
 
 use crate::analysis::Analysis;
@@ -27,18 +40,40 @@ use crate::analysis::Analysis;
 /// A statement about cells of some runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
+    /// Whether data that was read back is what was written.
+    Verified(Verified),
+    /// How two programs compare.
+    Programs(Box<Programs>),
+    /// What a given load does to the response time.
+    Load(Load),
+    /// Fewer requests at once than were asked for, and why.
+    TooFew(TooFew),
+    /// What page faults of untouched buffers cost.
+    Preparation(Preparation),
     /// What changes from one level of a factor to another.
     Comparison(Comparison),
     /// Where curves over I/O sizes are best: all curves of one run, or the only curve of each of several.
     Best(Vec<Best>),
+    /// Throughput that changes its level for good.
+    Change(Change),
     /// Slow requests far from the median one.
     LongTail(LongTail),
+    /// Whether cells that write reached a steady state.
+    Steady(Steady),
+    /// What more requests in flight gained.
+    Queued(Queued),
+    /// A fixed cost of a request and a rate for its bytes.
+    FixedCosts(FixedCosts),
+    /// What groups reach at once, against each alone.
+    Together(Together),
+    /// Trials that drift, depend on each other or form two groups.
+    Course(Course),
 }
 
 impl Claim {
-    /// The runs that it rests on, by their places in ascending order.
-    pub fn runs(&self) -> Vec<usize> {
-        let cells: Vec<CellId> = match self {
+    /// The cells that it rests on; empty where it is about a run as a whole.
+    fn cells(&self) -> Vec<CellId> {
+        match self {
             Self::Comparison(comparison) => {
                 let effects = comparison.effects.iter();
                 effects
@@ -49,20 +84,50 @@ impl Claim {
                 let all = curves.iter().flat_map(|best| &best.candidates);
                 all.map(|candidate| candidate.cell).collect()
             }
+            Self::TooFew(few) => few.cells.clone(),
+            Self::Steady(steady) => steady.cells.clone(),
+            Self::Course(course) => course.cells.clone(),
             Self::LongTail(tail) => vec![tail.cell],
+            Self::Change(change) => vec![change.cell],
+            Self::Queued(queued) => vec![queued.cell],
+            Self::Together(together) => vec![together.cell],
+            Self::Verified(_)
+            | Self::Programs(_)
+            | Self::Load(_)
+            | Self::Preparation(_)
+            | Self::FixedCosts(_) => Vec::new(),
+        }
+    }
+
+    /// The runs that it rests on, by their places in ascending order.
+    pub fn runs(&self) -> Vec<usize> {
+        let mut runs: Vec<usize> = match self {
+            Self::Verified(Verified { run, .. })
+            | Self::Load(Load { run, .. })
+            | Self::Preparation(Preparation { run, .. })
+            | Self::FixedCosts(FixedCosts { run, .. }) => vec![*run],
+            Self::Programs(programs) => vec![programs.run],
+            _ => self.cells().iter().map(|cell| cell.run).collect(),
         };
-        let mut runs: Vec<usize> = cells.iter().map(|cell| cell.run).collect();
         runs.sort_unstable();
         runs.dedup();
         runs
     }
 }
 
-/// All that runs show, run by run, and last what several of them show together. The same runs give the same claims, always.
+/// All that runs show, run by run, and last what several of them show together. The same runs give the same claims, always; where two
+/// of them contradict each other, both say that it cannot be told.
 pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let mut all = Vec::new();
     let mut of_accesses = Vec::new();
     for (place, run) in runs.iter().enumerate() {
+        all.extend(answers::verified(run, place).map(Claim::Verified));
+        let programs = answers::programs(run, place).into_iter().map(Box::new);
+        all.extend(programs.map(Claim::Programs));
+        all.extend(answers::load(run, place).map(Claim::Load));
+        let too_few = concurrency::too_few(run, place).into_iter();
+        all.extend(too_few.map(Claim::TooFew));
+        all.extend(answers::untouched(run, place).map(Claim::Preparation));
         let mut curves = best_of_curves(run, place);
         match curves.len() {
             0 => {}
@@ -70,11 +135,19 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
             _ => all.push(Claim::Best(curves)),
         }
         all.extend(comparisons(run, place).into_iter().map(Claim::Comparison));
+        all.extend(change::changes(run, place).into_iter().map(Claim::Change));
         all.extend(long_tail(run, place).map(Claim::LongTail));
+        all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
+        all.extend(concurrency::queued(run, place).map(Claim::Queued));
+        all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
+        let together = answers::together(run, place).into_iter();
+        all.extend(together.map(Claim::Together));
+        all.extend(series::courses(run, place).into_iter().map(Claim::Course));
     }
     if !of_accesses.is_empty() {
         all.push(Claim::Best(of_accesses));
     }
     all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
+    agree::reconcile(&mut all, runs);
     all
 }

@@ -5,9 +5,10 @@
 //! is none. That a difference is below 5 % is shown by a test of equivalence; the sizes at which only the ratio of the
 //! medians says so stand beside it.
 
-use iolab_stats::{Ratio, ratio_of_medians, student, tost_log, welch};
+use iolab_stats::{student, tost_log, welch};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::claim::{Estimate, confidence, within_run};
 
 /// The margins within which two programs are called equivalent, as shares.
 pub const MARGINS: [f64; 2] = [0.05, 0.01];
@@ -20,7 +21,7 @@ pub fn margin_name(margin: f64) -> String {
 
 /// Level of all tests.
 pub const ALPHA: f64 = 0.05;
-/// Confidence of the ratio's interval.
+/// Confidence of the intervals that the t tests have.
 const CONFIDENCE: f64 = 0.95;
 /// The factors that name programs.
 const FACTORS: [&str; 2] = ["linkage", "command"];
@@ -41,8 +42,8 @@ pub struct SizePoint {
     pub size: u64,
     /// Median time of the base and of the new program, ns.
     pub medians_ns: Option<(f64, f64)>,
-    /// Ratio of the medians, new over base, with its 95 % interval.
-    pub ratio: Option<Ratio>,
+    /// New over base, within the blocks that both share; the intervals of all sizes hold together in 95 %.
+    pub ratio: Option<Estimate>,
     /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
     pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
     /// p-value of the equivalence test for each of [`MARGINS`].
@@ -78,6 +79,7 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
         return Vec::new();
     }
     let mut program_pairs: Vec<ProgramPair> = Vec::new();
+    let confidence = confidence(of_level(analysis, factor, base).count());
     for cell in of_level(analysis, factor, base) {
         let others = |c: &CellAnalysis| other_levels(analysis, c, &[factor]);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
@@ -85,7 +87,7 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
             continue;
         };
         let held = other_levels(analysis, cell, &[factor, "region"]);
-        let point = point(cell, partner);
+        let point = point(cell, partner, confidence);
         match program_pairs.iter_mut().find(|c| c.held == held) {
             Some(pair) => pair.points.push(point),
             None => program_pairs.push(ProgramPair {
@@ -136,7 +138,7 @@ impl SizePoint {
     /// that the test of equivalence has too.
     fn is_near(&self, margin: usize) -> bool {
         let margin = MARGINS.get(margin).copied().unwrap_or(0.0);
-        let near = |r: Ratio| r.ratio.ln().abs() < margin.ln_1p();
+        let near = |r: Estimate| r.ratio.ln().abs() < margin.ln_1p();
         self.ratio.is_some_and(near)
     }
 }
@@ -176,7 +178,7 @@ fn other_levels(analysis: &Analysis, cell: &CellAnalysis, without: &[&str]) -> V
         .collect()
 }
 
-fn point(base: &CellAnalysis, new: &CellAnalysis) -> SizePoint {
+fn point(base: &CellAnalysis, new: &CellAnalysis, confidence: f64) -> SizePoint {
     let (a, b) = (base.values.as_slice(), new.values.as_slice());
     let first = |count: usize| {
         let (a, b) = (a.get(..count)?, b.get(..count)?);
@@ -189,7 +191,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis) -> SizePoint {
     SizePoint {
         size: base.cell.trial().region,
         medians_ns: medians.map(|(a, b)| (a.median, b.median)),
-        ratio: ratio_of_medians(a, b, CONFIDENCE),
+        ratio: within_run(base, new, confidence),
         first_trials: FIRST_TRIALS.map(first),
         equivalence: MARGINS.map(|margin| tost_log(a, b, margin, ALPHA).map(|e| e.p)),
     }

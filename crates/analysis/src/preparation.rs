@@ -1,9 +1,10 @@
 //! Buffers that nothing has touched against buffers of zeros: what the page faults of the first touch cost.
 
-use iolab_stats::{CONFIDENCE, Ratio, ratio_of_medians, welch};
+use iolab_stats::{CONFIDENCE, welch};
 use iolab_workload::trial::BufferInit;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::claim::{Estimate, confidence, within_run};
 use crate::curve::held_levels;
 use crate::equivalence::FIRST_TRIALS;
 
@@ -16,8 +17,8 @@ pub struct PreparationPoint {
     pub held: Vec<String>,
     /// Median response with untouched and with zeroed buffers.
     pub medians: (f64, f64),
-    /// Ratio of the medians, untouched over zeroed.
-    pub ratio: Ratio,
+    /// Untouched over zeroed, within the blocks that both share; the intervals of all settings hold together in 95 %.
+    pub ratio: Estimate,
     /// p of Welch's test with the first 10 and the first 20 trials of each; `None` where there are fewer.
     pub p: [Option<f64>; FIRST_TRIALS.len()],
     /// Page faults per trial with untouched and with zeroed buffers.
@@ -40,19 +41,27 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         let cells = analysis.cells.iter();
         cells.filter(move |c| c.cell.trial().buffer_init == init && c.n > 0)
     };
+    let confidence = confidence(with(BufferInit::Untouched).count());
     let point = |untouched: &CellAnalysis| {
         let held = held_levels(analysis, untouched, factor);
         let mut zeroed = with(BufferInit::Zeroed);
         let zeroed = zeroed.find(|cell| held_levels(analysis, cell, factor) == held)?;
-        point(untouched, zeroed, held)
+        point((untouched, zeroed), held, confidence)
     };
     with(BufferInit::Untouched).filter_map(point).collect()
 }
 
+impl PreparationPoint {
+    /// Whether untouched buffers are shown to be slower.
+    pub fn is_slower(&self) -> bool {
+        self.ratio.interval.is_some_and(|(_, high)| high < 1.0)
+    }
+}
+
 fn point(
-    untouched: &CellAnalysis,
-    zeroed: &CellAnalysis,
+    (untouched, zeroed): (&CellAnalysis, &CellAnalysis),
     held: Vec<String>,
+    confidence: f64,
 ) -> Option<PreparationPoint> {
     let p = |n: usize| {
         let (a, b) = (untouched.values.get(..n)?, zeroed.values.get(..n)?);
@@ -65,7 +74,7 @@ fn point(
         bs: untouched.cell.trial().bs,
         held,
         medians: (untouched.response?.median, zeroed.response?.median),
-        ratio: ratio_of_medians(&zeroed.values, &untouched.values, CONFIDENCE)?,
+        ratio: within_run(zeroed, untouched, confidence)?,
         p: FIRST_TRIALS.map(p),
         faults,
         ns_per_fault: (more >= 1.0 && slower > 0.0).then(|| slower / more),

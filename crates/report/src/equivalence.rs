@@ -7,7 +7,7 @@ use iolab_workload::units::format_size;
 use crate::layout::{self, Column, none, wrapped};
 use iolab_workload::escape_control::escape_control;
 
-/// The table for a terminal of `width` columns: the ratio of the medians, the p-values of the t tests on the first
+/// The table for a terminal of `width` columns: the ratio of the times, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.
 pub fn text(pair: &ProgramPair, width: u16) -> String {
     wrapped(&caption(pair), width) + &layout::text(columns(pair), width)
@@ -25,7 +25,7 @@ pub(crate) fn caption(pair: &ProgramPair) -> String {
     );
     let trials = FIRST_TRIALS.map(|trials| trials.to_string()).join(" and ");
     format!(
-        "{}: ratio of the median times, {programs}{held}\n\
+        "{}: ratio of the times within blocks, {programs}{held}; intervals hold at all sizes together in 95 %\n\
          W, S: p of Welch's and Student's t test on the first {trials} measured trials\n\
          =: p of the test that shows equivalence within a margin\n",
         escape_control(&pair.factor)
@@ -44,8 +44,8 @@ pub(crate) fn columns(pair: &ProgramPair) -> Vec<Column> {
         }),
         of("95 % interval".to_owned(), 1, &|point| {
             let interval = point.ratio.and_then(|r| r.interval);
-            interval.map_or_else(none, |i| {
-                format!("{} to {}", significant(i.low), significant(i.high))
+            interval.map_or_else(none, |(low, high)| {
+                format!("{} to {}", significant(low), significant(high))
             })
         }),
     ];

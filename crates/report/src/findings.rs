@@ -1,36 +1,29 @@
-//! iolab-findings: what was found, in plain sentences: one rule, one function, from the analysis alone.
+//! What was found, in plain sentences: claims in words, and what limits the numbers.
 //!
-//! Files to begin with: `rule.rs` what a rule is, `lib.rs` the topics in their order, one file a topic with its rules
-//! and functions, `digest.rs` what several runs mean for a decision (`trust.rs` how far to trust them, `digest/`
+//! Files to begin with: `words.rs` claims as sentences, `rule.rs` what else is said and on what it rests, one file a topic,
+//! `digest.rs` what several runs mean for a decision (`trust.rs` how far to trust them, `digest/`
 //! findings by weight, merged).
 
 mod agreement;
+mod ceiling;
 mod conclusion;
-mod concurrency;
 pub mod digest;
 mod disturbance;
 pub mod interpretation;
 mod limits;
 mod peers;
 mod precision;
-mod preparation;
-mod programs;
 mod ranks;
 mod rate;
 mod rule;
 mod run;
-mod series_tests;
-mod shape;
 mod tail;
-mod timeline;
-mod together;
 pub mod trust;
-mod verified;
 pub mod words;
 
 pub use agreement::{agreement, overall, tally};
+pub use ceiling::exceeds_ceiling;
 pub use conclusion::conclusion;
-pub use concurrency::{concurrency, exceeds_ceiling, queued};
 pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
@@ -40,20 +33,12 @@ use iolab_workload::quantity::significant;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
-pub use preparation::untouched_buffers;
-pub use programs::programs;
 pub use ranks::{caches_kept, imbalance, stragglers};
-pub use rate::{load, rate_not_held};
+pub use rate::rate_not_held;
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run::{a_model, failed_trials, not_the_device, unfinished};
-pub use series_tests::{dependence, drift, steady, two_groups};
-pub(crate) use series_tests::{dependent_cells, drifting_cells, in_two_groups};
-pub use shape::fixed_costs;
 pub use tail::tail_unknown;
-pub use timeline::{level_over_run, level_within_trials};
-pub use together::shared_limit;
-pub use verified::verified;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
@@ -69,49 +54,32 @@ pub struct Finding {
     pub text: String,
 }
 
-/// What is said of one run, topic by topic.
+/// What limits the numbers of one run, topic by topic: how far it got, where its bytes came from, what disturbed it.
 const TOPICS: &[&[Says]] = &[
     run::STATUS,
-    verified::SAYS,
     peers::SAYS,
     run::ORIGIN,
     disturbance::SAYS,
     rate::HELD,
-    concurrency::SAYS,
-    rate::LOADS,
-    shape::SAYS,
-    preparation::SAYS,
+    ceiling::SAYS,
     ranks::SAYS,
-    together::SAYS,
-    programs::SAYS,
-    timeline::SAYS,
-    series_tests::SAYS,
     precision::SAYS,
     tail::UNKNOWN,
     run::FAILURES,
 ];
 
-/// All that can be said of one run: what it shows, the weightiest first; what limits it; and last what it does not show.
+/// All that can be said of one run: what it shows, in the order of [`claim::Role`]; what limits it; and last what it does not show.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let claims = claim::claims(&[analysis]);
     let (shown, not) = claim::ordered(&claims);
-    let said = |claims: Vec<&Claim>| {
-        let texts = claims
-            .into_iter()
-            .map(|one| words::finding(one, &[analysis]));
-        texts.collect::<Vec<Finding>>()
-    };
+    let said = shown
+        .into_iter()
+        .map(|one| words::finding(one, &[analysis]));
+    let (results, weak): (Vec<Finding>, Vec<Finding>) =
+        said.partition(|finding| finding.rule.kind == FindingKind::Result);
     let rules = TOPICS.iter().copied().flatten();
-    let (results, others): (Vec<Finding>, Vec<Finding>) = rules
-        .flat_map(|says| says(analysis))
-        .partition(|finding| finding.rule.kind == FindingKind::Result);
-    [
-        results,
-        said(shown),
-        others,
-        words::nothings(&not, &[analysis]),
-    ]
-    .concat()
+    let limits: Vec<Finding> = rules.flat_map(|says| says(analysis)).collect();
+    [results, limits, weak, words::nothings(&not, &[analysis])].concat()
 }
 
 /// What several runs show together.

@@ -26,6 +26,8 @@ const LINES_MAX: usize = 40;
 /// Lines that a command adds below: where the report and the run files are.
 const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
+/// Most experiments that a statement names; of more it says how many.
+const NAMED_MAX: usize = 3;
 const CAVEAT_LINES: usize = 5;
 
 /// Runs, and what a page about them begins with.
@@ -265,24 +267,31 @@ impl<'a> Overview<'a> {
         if text == heading { String::new() } else { text }
     }
 
-    /// The run that a headline is about, where there are several; merged headlines name the accesses themselves.
+    /// The runs that a headline is about, where there are several and it does not name them itself.
     pub(crate) fn about(&self, headline: &Headline) -> String {
-        match headline.runs.as_slice() {
-            [only] if self.inputs.len() > 1 => {
-                let targets: BTreeSet<&str> = self
-                    .inputs
-                    .iter()
-                    .map(|input| input.run.analysis().target.as_str())
-                    .collect();
-                self.inputs.get(*only).map_or_else(String::new, |i| {
-                    let (run, several) = (i.run.analysis(), targets.len() > 1);
-                    match several {
-                        true => format!("{} on {}: ", run.experiment, run.target),
-                        false => format!("{}: ", run.experiment),
-                    }
-                })
+        if self.inputs.len() < 2 || headline.names_runs {
+            return String::new();
+        }
+        let targets: BTreeSet<&str> = self
+            .inputs
+            .iter()
+            .map(|input| input.run.analysis().target.as_str())
+            .collect();
+        let mut names: Vec<String> = Vec::new();
+        for input in headline.runs.iter().filter_map(|run| self.inputs.get(*run)) {
+            let run = input.run.analysis();
+            let name = match targets.len() > 1 {
+                true => format!("{} on {}", run.experiment, run.target),
+                false => run.experiment.clone(),
+            };
+            if !names.contains(&name) {
+                names.push(name);
             }
-            _ => String::new(),
+        }
+        match names.len() {
+            0 => String::new(),
+            n if n > NAMED_MAX => format!("{n} experiments: "),
+            _ => format!("{}: ", names.join(", ")),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::imbalance::Disturber;
 /// The greatest difference that is none to speak of: 5 %, in either direction.
 pub const MARGIN: f64 = 0.05;
 /// Share of runs in which a kind of claim may be false.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 /// How far beyond the least and the greatest of a few values their interval reaches, as a share of their range.
 const BEYOND_FEW: f64 = 0.2;
 /// A worker that is preempted waits for about one time slice of the others (`base_slice_ns` of the kernel's scheduler).
@@ -72,6 +72,11 @@ pub enum Doubt {
     Suspended,
     /// A side was not served by what it asks for.
     ServedBy(ServedBy),
+    /// Another run compares the same settings of the same target, and shows something that excludes this.
+    Contradicted {
+        /// The place of that run.
+        run: usize,
+    },
 }
 
 /// Two cells that differ in what is asked about, and in nothing else.
@@ -96,12 +101,12 @@ pub struct Effect {
 }
 
 /// The confidence of each of so many comparisons at which all of them hold in 95 % (Bonferroni).
-pub(super) fn confidence(comparisons: usize) -> f64 {
+pub(crate) fn confidence(comparisons: usize) -> f64 {
     1.0 - ALPHA / comparisons.max(1) as f64
 }
 
 /// The ratio of the responses of two cells of one run: from the blocks that both share, where these suffice.
-pub(super) fn within_run(
+pub(crate) fn within_run(
     base: &CellAnalysis,
     other: &CellAnalysis,
     confidence: f64,
@@ -285,7 +290,7 @@ impl Doubt {
         match self {
             Self::Disturbed { value, .. } => of_share(value),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
-            Self::Suspended | Self::ServedBy(_) => f64::INFINITY,
+            Self::Suspended | Self::ServedBy(_) | Self::Contradicted { .. } => f64::INFINITY,
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Which claims a page begins with.
 
+use super::answers::Aspect;
 use super::best::Best;
+use super::change::Place;
 use super::comparison::{Comparison, Contrast};
 use super::effect::{Difference, Effect, MARGIN};
+use super::series::{Shape, State};
 use super::{Claim, Standing};
 
 /// Most claims that a page begins with.
@@ -11,14 +14,26 @@ pub const HEADLINES_MAX: usize = 5;
 /// What a claim is to the reader; the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
+    /// It answers the question of an experiment.
+    Answer,
+    /// It explains a number.
+    Explanation,
     /// A difference, or the best size of an access: it decides what to choose.
     Effect,
     /// The best size in each of several settings, in which the question was another one.
     BestInSettings,
+    /// A change over time: a median mixes two levels.
+    Change,
+    /// No steady state: longer runs give other results.
+    Unsteady,
     /// A limit that changes a decision.
     Limit,
     /// Levels that are equivalent.
     Equivalence,
+    /// It says more of what others say.
+    Detail,
+    /// It weakens the numbers, and changes no decision.
+    Weakness,
     /// Nothing was found, or nothing can be told: no news.
     Nothing,
 }
@@ -33,12 +48,25 @@ impl Claim {
                 _ => Role::Effect,
             },
             Self::Best(_) => Role::Nothing,
+            Self::Verified(_) | Self::Load(_) => Role::Answer,
+            Self::Programs(programs) => match programs.aspect {
+                Aspect::Ratio | Aspect::Equivalence(_) => Role::Answer,
+                Aspect::Significance => Role::Detail,
+            },
+            Self::TooFew(_) | Self::Preparation(_) => Role::Explanation,
+            Self::Change(_) => Role::Change,
+            Self::Steady(steady) => match steady.state {
+                State::Reached => Role::Detail,
+                State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
+            },
             Self::LongTail(_) => Role::Limit,
+            Self::Queued(_) | Self::FixedCosts(_) | Self::Together(_) => Role::Detail,
+            Self::Course(_) => Role::Weakness,
         }
     }
 
     /// How much it matters among claims of its role: the natural logarithm of the greatest ratio that its interval allows no
-    /// smaller one than.
+    /// smaller one than; 0 where it is about no ratio, so that such claims keep their order.
     pub fn size(&self) -> f64 {
         match self {
             Self::Comparison(comparison) => {
@@ -46,6 +74,17 @@ impl Claim {
             }
             Self::Best(curves) => curves.iter().map(spread).fold(0.0, f64::max),
             Self::LongTail(tail) => tail.interval.0.ln(),
+            Self::Verified(_)
+            | Self::Programs(_)
+            | Self::Load(_)
+            | Self::TooFew(_)
+            | Self::Preparation(_)
+            | Self::Change(_)
+            | Self::Steady(_)
+            | Self::Queued(_)
+            | Self::FixedCosts(_)
+            | Self::Together(_)
+            | Self::Course(_) => 0.0,
         }
     }
 }
@@ -107,11 +146,14 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     (news, nothing)
 }
 
-/// The claims that a page begins with, the weightiest first: at most five, none that shows nothing, no effect within the margin, and
-/// of one kind about the same runs one.
+/// The claims that a page may begin with, the weightiest first, of which it takes [`HEADLINES_MAX`]: none that shows nothing, no effect
+/// within the margin, and of one kind about the same runs one.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
-    let decides = |claim: &Claim| claim.role() != Role::Effect || claim.size() > MARGIN.ln_1p();
+    let decides = |claim: &Claim| match claim.role() {
+        Role::Effect => claim.size() > MARGIN.ln_1p(),
+        role => role <= Role::Equivalence,
+    };
     for claim in ordered(claims).0.into_iter().filter(|claim| decides(claim)) {
         let is_alike =
             |other: &&Claim| other.kind() == claim.kind() && other.runs() == claim.runs();
@@ -119,7 +161,6 @@ pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
             chosen.push(claim);
         }
     }
-    chosen.truncate(HEADLINES_MAX);
     chosen
 }
 
@@ -135,6 +176,36 @@ impl Claim {
             },
             Self::Best(_) => ("best-size", ""),
             Self::LongTail(_) => ("long-tail", ""),
+            Self::Verified(verified) => match verified.all.failed {
+                0 => ("verified", ""),
+                _ => ("verify-failed", ""),
+            },
+            Self::Programs(programs) => match programs.aspect {
+                Aspect::Ratio => ("programs-differ", ""),
+                Aspect::Significance => ("programs-significance", ""),
+                Aspect::Equivalence(_) => ("programs-equivalent", ""),
+            },
+            Self::Load(_) => ("load", ""),
+            Self::TooFew(_) => ("serialised", ""),
+            Self::Preparation(_) => ("preparation", ""),
+            Self::Change(change) => match change.place {
+                Place::OverRun { .. } => ("level-over-run", ""),
+                Place::WithinTrials { .. } => ("level-within-trials", ""),
+                Place::InWarmUp => ("level-in-warm-up", ""),
+            },
+            Self::Steady(steady) => match steady.state {
+                State::Reached => ("steady-state", ""),
+                State::NotWrittenOver { .. } => ("not-written-over", ""),
+                State::NotReached { .. } => ("not-steady", ""),
+            },
+            Self::Queued(_) => ("queued", ""),
+            Self::FixedCosts(_) => ("fixed-costs", ""),
+            Self::Together(_) => ("shared-limit", ""),
+            Self::Course(course) => match course.shape {
+                Shape::Drifting { .. } => ("drift", ""),
+                Shape::Dependent => ("dependence", ""),
+                Shape::TwoGroups(_) => ("two-groups", ""),
+            },
         }
     }
 }

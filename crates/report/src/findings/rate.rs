@@ -1,24 +1,17 @@
-//! What trials at a given rate tell: which rates were held, and what they did to the response time.
+//! Rates that were not held.
 
 use super::{Finding, Rule, Says, cells_of};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Latency, Response};
-use iolab_workload::quantity::{format_ns, significant};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;
 
 pub(crate) const RATE_NOT_HELD: Rule = Rule::doubt(
     "rate-not-held",
     "requests that were due and never issued, in each trial",
 );
-pub(crate) const LOAD: Rule = Rule::result(
-    "load",
-    "medians over the trials of their response times' quantiles",
-);
 
 /// Whether rates were held.
 pub(crate) const HELD: &[Says] = &[rate_not_held];
-
-/// What a load does to the response time.
-pub(crate) const LOADS: &[Says] = &[load];
 
 /// Cells in which storage or machine could not keep up with the rate.
 pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
@@ -49,40 +42,4 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
         significant(rate_report.rate_wanted),
     );
     RATE_NOT_HELD.one(text)
-}
-
-/// The greatest rate that was held, and the response time there and at the least rate.
-pub fn load(analysis: &Analysis) -> Vec<Finding> {
-    if analysis.factors != ["rate"] || analysis.response != Response::Latency {
-        return Vec::new();
-    }
-    let mut held: Vec<(f64, Latency)> = analysis
-        .cells
-        .iter()
-        .filter_map(|c| {
-            let rate_report = c
-                .rate_report
-                .as_ref()
-                .filter(|rate_report| rate_report.not_held == 0)?;
-            Some((rate_report.rate_wanted, c.latency?))
-        })
-        .collect();
-    held.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let at = |(rate, latency): &(f64, Latency)| {
-        format!(
-            "{} (99th percentile {}) at {}/s",
-            format_ns(latency.p50_ns),
-            format_ns(latency.p99_ns),
-            significant(*rate)
-        )
-    };
-    match held.as_slice() {
-        [] => Vec::new(),
-        [only] => LOAD.one(format!("Median response time: {}.", at(only))),
-        [least, .., most] => LOAD.one(format!(
-            "Median response time: {}, and {}, the highest rate that was held.",
-            at(least),
-            at(most)
-        )),
-    }
 }

@@ -1,12 +1,19 @@
-//! Claims in words: `comparison.rs` effects, `best.rs` sizes and settings to choose.
+//! Claims in words: `comparison.rs` effects, `best.rs` sizes and settings to choose, and a file each for what `iolab_analysis::claim`
+//! has one for.
 
+mod answers;
 mod best;
+mod change;
 mod comparison;
+mod concurrency;
+mod programs;
+mod series;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, Doubt, Estimate, LongTail, MARGIN};
+use iolab_analysis::claim::{CellId, Claim, Doubt, Estimate, LongTail, MARGIN, Role, State};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, significant};
+use iolab_workload::settings::cell_label;
 
 use crate::findings::{Finding, FindingKind, Rule};
 
@@ -15,22 +22,70 @@ pub(crate) use comparison::{accesses, nothings};
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
+const VERIFIED: &str = "every block that a trial wrote, read back after it";
+const LOAD: &str = "medians over the trials of their response times' quantiles";
+const TOO_FEW: &str =
+    "the requests in flight, by Little's law, and those at the device, by its counters";
+const PREPARATION: &str = "ratios within the blocks that both cells share, with intervals that hold for all settings together in 95 %, Welch's test, and the page faults of each trial";
+const QUEUED: &str =
+    "the IOPS of each cell over those of the cell with one request at a time (the utilisation law)";
+const FIXED_COSTS: &str =
+    "the median time of a request at each size, fitted as a fixed cost and a rate";
+const TOGETHER: &str = "medians over the trials, and whether their exact 95 % intervals overlap";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
 pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
-    let (text, basis) = match claim {
-        Claim::Comparison(comparison) => (comparison::of_comparison(comparison, runs), COMPARISON),
-        Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
-        Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
+    let (text, basis) = match claim.runs().first().and_then(|run| runs.get(*run)) {
+        Some(first) => said(claim, first, runs),
+        None => (String::new(), ""),
     };
     Finding {
         rule: Rule {
             name: claim.kind().0,
-            kind: FindingKind::Result,
+            kind: kind(claim),
             basis,
         },
         text,
+    }
+}
+
+/// The sentence, and what it rests on; `first` is the first run that it is about.
+fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'static str) {
+    match claim {
+        Claim::Verified(verified) => (answers::of_verified(verified, first), VERIFIED),
+        Claim::Programs(two) => (programs::of_programs(two), programs::basis(two.aspect)),
+        Claim::Load(load) => (answers::of_load(load), LOAD),
+        Claim::TooFew(few) => (concurrency::of_too_few(few, first), TOO_FEW),
+        Claim::Preparation(untouched) => (answers::of_preparation(untouched, first), PREPARATION),
+        Claim::Comparison(comparison) => (comparison::of_comparison(comparison, runs), COMPARISON),
+        Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
+        Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
+        Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
+        Claim::Steady(steady) => (
+            series::of_steady(steady, first),
+            series::steady_basis(&steady.state),
+        ),
+        Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
+        Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
+        Claim::Together(together) => (answers::of_together(together, first), TOGETHER),
+        Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
+    }
+}
+
+/// What a claim's sentence is for.
+fn kind(claim: &Claim) -> FindingKind {
+    match claim {
+        Claim::Verified(verified) if verified.all.failed > 0 => FindingKind::Doubt,
+        Claim::Steady(steady) => match steady.state {
+            State::Reached => FindingKind::Result,
+            State::NotReached { .. } => FindingKind::Doubt,
+            State::NotWrittenOver { .. } => FindingKind::Limit,
+        },
+        _ => match claim.role() {
+            Role::Change | Role::Weakness => FindingKind::Doubt,
+            _ => FindingKind::Result,
+        },
     }
 }
 
@@ -47,6 +102,21 @@ fn quantity(runs: &[&Analysis], id: CellId) -> String {
     match &run.response_group {
         Some(group) => format!("{group}'s {}", run.response),
         None => run.response.to_string(),
+    }
+}
+
+/// `bs=4KiB, threads=2`: a cell by the factors of its run.
+fn in_cell(run: &Analysis, id: CellId) -> String {
+    let cell = run.cells.iter().find(|cell| cell.cell.id == id.cell);
+    let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
+    cell_label(&run.factors, levels)
+}
+
+/// ` at bs=4KiB, threads=2`; nothing where there is no factor.
+fn at_cell(run: &Analysis, id: CellId) -> String {
+    match run.factors.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", in_cell(run, id)),
     }
 }
 
@@ -76,7 +146,7 @@ pub(crate) fn margin() -> String {
 }
 
 /// A reason for doubt, in words.
-fn doubt(doubt: &Doubt) -> String {
+fn doubt(doubt: &Doubt, runs: &[&Analysis]) -> String {
     match doubt {
         Doubt::Disturbed { by, value } => format!("{} ({})", by.words(), by.format(*value)),
         Doubt::Preempted { per_second } => format!(
@@ -88,6 +158,10 @@ fn doubt(doubt: &Doubt) -> String {
             "the source of the bytes of one side is unknown".to_owned()
         }
         Doubt::ServedBy(other) => format!("one side was served by: {other}"),
+        Doubt::Contradicted { run } => match runs.get(*run) {
+            Some(run) => format!("the run of {} shows otherwise", run.experiment),
+            None => "another run shows otherwise".to_owned(),
+        },
     }
 }
 

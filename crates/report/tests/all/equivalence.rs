@@ -1,16 +1,10 @@
 //! The table of two programs side by side.
 
+use iolab_analysis::claim::Estimate;
 use iolab_analysis::equivalence::{FirstTrials, ProgramPair, SizePoint};
 use iolab_report::equivalence::text;
-use iolab_stats::{Interval, Ratio};
 
 fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
-    let interval = Interval {
-        low: ratio * 0.97,
-        high: ratio * 1.03,
-        confidence: 0.95,
-        ranks: None,
-    };
     let tests = FirstTrials {
         welch: p,
         student: p / 2.0,
@@ -18,9 +12,10 @@ fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
     SizePoint {
         size,
         medians_ns: Some((600_000.0, 600_000.0 * ratio)),
-        ratio: Some(Ratio {
+        ratio: Some(Estimate {
             ratio,
-            interval: Some(interval),
+            interval: Some((ratio * 0.97, ratio * 1.03)),
+            blocks: Some(20),
         }),
         first_trials: [Some(tests), None],
         equivalence: [Some(1.0 - p), None],

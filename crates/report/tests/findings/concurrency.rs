@@ -2,12 +2,13 @@
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
-use iolab_report::findings::{concurrency, exceeds_ceiling, queued};
+use iolab_report::findings::exceeds_ceiling;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Rate;
 
+use crate::named;
 use iolab_synthetic::{add_cell, record};
 
 /// Cells of these threads and throughputs; 4 KiB requests.
@@ -70,29 +71,32 @@ fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
     // The threads themselves see 48 on their way.
     assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
     assert_eq!(of.shortfall, None);
-    assert!(concurrency(&analysis).is_empty());
+    assert!(named("serialised", &analysis).is_empty());
 }
 
 #[test]
 fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
     let mut record = grid(&[("1", 35.0), ("4", 35.0)]);
-    assert!(queued(&analyse(&record)).is_empty(), "scaling says it");
+    assert!(
+        named("queued", &analyse(&record)).is_empty(),
+        "scaling says it"
+    );
     record.experiment.response = Response::Latency;
-    let text = &queued(&analyse(&record))[0].text;
+    let text = &named("queued", &analyse(&record))[0].text;
     assert!(
         text.starts_with("4 requests in flight give 1.00 times the IOPS of one (threads=4)"),
         "{text}"
     );
     let mut grown = grid(&[("1", 35.0), ("4", 130.0)]);
     grown.experiment.response = Response::Latency;
-    assert!(queued(&analyse(&grown)).is_empty());
+    assert!(named("queued", &analyse(&grown)).is_empty());
 }
 
 #[test]
 fn iops_that_grow_are_not_short_of_requests() {
     let analysis = analyse(&grid(&[("1", 35.0), ("2", 66.0), ("8", 200.0)]));
     assert!(flagged(&analysis, Flag::Serialised).is_empty());
-    assert!(concurrency(&analysis).is_empty());
+    assert!(named("serialised", &analysis).is_empty());
 }
 
 /// 128 requests of 128 MiB were asked for over a region that holds eight.
@@ -104,7 +108,7 @@ fn more_requests_than_the_region_holds_are_not_in_flight() {
     issued(&mut record, 0, 8.0);
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis, Flag::FewInFlight), [0]);
-    let text = &concurrency(&analysis)[0].text;
+    let text = &named("serialised", &analysis)[0].text;
     assert!(
         text.contains("8.00 of 128") && text.contains("holds 8 requests"),
         "{text}"
@@ -127,7 +131,7 @@ fn the_device_tells_a_limit_from_a_lock() {
     issued(&mut lock, 0, 8.0);
     let analysis = analyse(&lock);
     assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
-    let text = &concurrency(&analysis)[0].text;
+    let text = &named("serialised", &analysis)[0].text;
     assert!(
         text.contains("waited before they reached the device"),
         "{text}"
@@ -151,7 +155,7 @@ fn a_sibling_names_the_lock() {
     }
     let analysis = analyse(&record);
     assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
-    let text = &concurrency(&analysis)[0].text;
+    let text = &named("serialised", &analysis)[0].text;
     assert!(
         text.contains("a lock of the file") && text.contains("layout=private"),
         "{text}"

@@ -84,7 +84,11 @@ fn the_crossing_is_where_the_fixed_cost_no_longer_matters() {
     let first = &pair.points[0];
     let ratio = first.ratio.expect("there are trials");
     assert!((ratio.ratio - 1.5).abs() < 1e-4, "{ratio:?}");
-    assert!(ratio.interval.is_some_and(|i| i.low < 1.5 && i.high > 1.5));
+    assert!(
+        ratio
+            .interval
+            .is_some_and(|(low, high)| low < 1.5 && high > 1.5)
+    );
     for tests in first.first_trials.iter().flatten() {
         assert!(tests.welch < 1e-6 && tests.student < 1e-6);
     }

@@ -2,12 +2,10 @@
 
 use iolab_analysis::analysis::{Flag, analyse};
 use iolab_record::{RunRecord, RunStatus, ServedBy};
-use iolab_report::findings::{
-    below_precision, dependence, drift, failed_trials, not_the_device, two_groups, unfinished,
-};
+use iolab_report::findings::{below_precision, failed_trials, not_the_device, unfinished};
 use iolab_workload::response::Response;
 
-use crate::{all_findings, text};
+use crate::{all_findings, named, text};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 
 const BENT: [(&str, f64); 5] = [
@@ -146,7 +144,7 @@ fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
     add_cell(&mut drifting, &["bs=8KiB"], &rising(-2.0));
     add_cell(&mut drifting, &["bs=16KiB"], &around(100.0));
     let analysis = analyse(&drifting);
-    let found = text(&drift(&analysis));
+    let found = text(&named("drift", &analysis));
     assert!(
         found.starts_with("In 2 of 3 cells the trials drift"),
         "{found}"
@@ -155,8 +153,11 @@ fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
         found.contains("most in bs=8KiB by -2.2 % per trial"),
         "{found}"
     );
-    assert!(dependence(&analysis).is_empty(), "drift is told once");
-    assert!(drift(&analyse(&bent())).is_empty());
+    assert!(
+        named("dependence", &analysis).is_empty(),
+        "drift is told once"
+    );
+    assert!(named("drift", &analyse(&bent())).is_empty());
 }
 
 #[test]
@@ -171,13 +172,13 @@ fn trials_that_resemble_the_ones_before_are_told() {
     let mut record = record("x", &["bs"]);
     add_cell(&mut record, &["bs=4KiB"], &waves(5));
     let analysis = analyse(&record);
-    assert!(drift(&analysis).is_empty());
-    let found = text(&dependence(&analysis));
+    assert!(named("drift", &analysis).is_empty());
+    let found = text(&named("dependence", &analysis));
     assert!(
         found.starts_with("In the only cell trials depend on earlier ones"),
         "{found}"
     );
-    assert!(dependence(&analyse(&bent())).is_empty());
+    assert!(named("dependence", &analyse(&bent())).is_empty());
 }
 
 #[test]
@@ -195,11 +196,11 @@ fn two_groups_of_trials_are_told_with_their_places() {
         .collect();
     add_cell(&mut record, &["bs=1MiB"], &values);
     add_cell(&mut record, &["bs=2MiB"], &around(900.0));
-    let found = text(&two_groups(&analyse(&record)));
+    let found = text(&named("two-groups", &analyse(&record)));
     assert!(
         found.contains("In 1 of 2 cells the trials form two groups"),
         "{found}"
     );
     assert!(found.contains("40 % of them around 50"), "{found}");
-    assert!(two_groups(&analyse(&bent())).is_empty());
+    assert!(named("two-groups", &analyse(&bent())).is_empty());
 }

@@ -24,6 +24,13 @@ fn all_findings(analysis: &Analysis) -> Vec<Finding> {
     iolab_report::findings::findings(analysis)
 }
 
+/// What is said of one run in claims of this name, or findings by the rule of this name.
+fn named(name: &str, analysis: &Analysis) -> Vec<Finding> {
+    let mut found = all_findings(analysis);
+    found.retain(|finding| finding.rule.name == name);
+    found
+}
+
 /// What findings say, each of which must rest on something.
 fn text(findings: &[Finding]) -> String {
     for finding in findings {

@@ -2,9 +2,10 @@
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_record::RunRecord;
-use iolab_report::findings::{load, rate_not_held};
+use iolab_report::findings::rate_not_held;
 use iolab_workload::response::Response;
 
+use crate::named;
 use iolab_synthetic::{add_cell, around, rate_report, record};
 
 /// Cells at these rates that left so many of their 1000 requests unmade.
@@ -45,7 +46,7 @@ fn the_closed_loop_has_no_pace() {
     add_cell(&mut record, &["bs=4KiB"], &around(100.0));
     let analysis = analyse(&record);
     assert_eq!(analysis.cells[0].rate_report, None);
-    assert!(rate_not_held(&analysis).is_empty() && load(&analysis).is_empty());
+    assert!(rate_not_held(&analysis).is_empty() && named("load", &analysis).is_empty());
 }
 
 #[test]
@@ -97,12 +98,10 @@ fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
 
 #[test]
 fn the_greatest_rate_that_was_held_is_named() {
-    let found = load(&analyse(&loaded(&[
-        (4000, 0),
-        (1000, 0),
-        (2000, 0),
-        (8000, 999),
-    ])));
+    let found = named(
+        "load",
+        &analyse(&loaded(&[(4000, 0), (1000, 0), (2000, 0), (8000, 999)])),
+    );
     assert!(found[0].text.contains("at 1000/s, and"), "{found:?}");
     assert!(
         found[0]
@@ -110,7 +109,7 @@ fn the_greatest_rate_that_was_held_is_named() {
             .ends_with("at 4000/s, the highest rate that was held."),
         "{found:?}"
     );
-    assert!(load(&analyse(&loaded(&[(8000, 999)]))).is_empty());
+    assert!(named("load", &analyse(&loaded(&[(8000, 999)]))).is_empty());
 }
 
 #[test]

@@ -5,11 +5,11 @@ use iolab_analysis::bends::{self, Bend, Bends};
 use iolab_analysis::curve::by_size;
 use iolab_analysis::optimum::optimum;
 use iolab_record::RunRecord;
-use iolab_report::findings::{Finding, fixed_costs};
+use iolab_report::findings::Finding;
 use iolab_workload::units::format_size;
 use proptest::prelude::*;
 
-use crate::all_findings;
+use crate::{all_findings, named};
 use iolab_synthetic::{add_cell, around, record};
 
 /// A curve over the powers of two from 1 KiB to 1 MiB, with the thresholds of a machine.
@@ -77,7 +77,7 @@ fn few_sizes_bear_no_bend() {
     few.samples.retain(|sample| sample.cell < 7);
     let analysis = analyse(&few);
     assert_eq!(Bends::of(&analysis).iter().count(), 0);
-    assert_eq!(fixed_costs(&analysis), []);
+    assert_eq!(named("fixed-costs", &analysis), []);
 }
 
 #[test]
@@ -98,15 +98,18 @@ fn a_fixed_cost_and_a_rate_are_told_apart() {
     let fit = bends::fixed_cost(&analysis, &curves[0]).expect("it describes the curve");
     assert!((fit.t0 / 400.0 - 1.0).abs() < 0.02, "{fit:?}");
     assert!((fit.bandwidth / 10.0 - 1.0).abs() < 0.02, "{fit:?}");
-    let sentence = text(&fixed_costs(&analysis));
+    let sentence = text(&named("fixed-costs", &analysis));
     assert!(sentence.contains("MB/s (error up to"), "{sentence}");
     // A curve that falls is not of that kind, and requests that overlap have no such time.
-    assert_eq!(fixed_costs(&analyse(&curve(|size| 1e6 / size))), []);
+    assert_eq!(
+        named("fixed-costs", &analyse(&curve(|size| 1e6 / size))),
+        []
+    );
     let mut deep = curve(model);
     deep.cells
         .iter_mut()
         .for_each(|cell| cell.spec.trial.depth = 8);
-    assert_eq!(fixed_costs(&analyse(&deep)), []);
+    assert_eq!(named("fixed-costs", &analyse(&deep)), []);
 }
 
 #[test]

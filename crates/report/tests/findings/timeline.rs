@@ -3,9 +3,10 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::timeline::{moments, profile};
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
-use iolab_report::findings::{Finding, level_over_run, level_within_trials};
+use iolab_report::findings::Finding;
 use iolab_workload::trial::Rate;
 
+use crate::named;
 use iolab_synthetic::{add_cell, add_trial, record};
 
 const MS: u64 = 1_000_000;
@@ -58,7 +59,7 @@ fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
 }
 
 fn over_run(record: &RunRecord) -> Vec<Finding> {
-    level_over_run(&analyse(record))
+    named("level-over-run", &analyse(record))
 }
 
 fn only(findings: Vec<Finding>) -> String {
@@ -179,7 +180,7 @@ fn a_level_within_trials_is_told() {
             .collect();
         over_time(&mut record, trial, &bytes);
     }
-    let text = only(level_within_trials(&analyse(&record)));
+    let text = only(named("level-within-trials", &analyse(&record)));
     assert!(text.starts_with("In the only cell throughput"), "{text}");
     assert!(text.contains("after 1.20 s (1."), "{text}");
     assert!(text.contains("it fell to 3"), "{text}");
@@ -197,7 +198,7 @@ fn trials_that_are_steady_or_short_have_no_levels() {
                 .collect();
             over_time(&mut record, trial, &bytes);
         }
-        level_within_trials(&analyse(&record))
+        named("level-within-trials", &analyse(&record))
     };
     assert_eq!(within(&|_| 1e8, 100), []);
     assert_eq!(within(&|i| if i < 10 { 1e8 } else { 1e7 }, 19), []);

@@ -2,11 +2,11 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_record::RunRecord;
-use iolab_report::findings::{one_place, shared_limit};
+use iolab_report::findings::one_place;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
 
-use crate::text;
+use crate::{named, text};
 use iolab_synthetic::{add_cell, record};
 
 /// Cells of these active groups and throughputs, which vary by 1 %.
@@ -45,7 +45,7 @@ fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
             ("a+b", pair),
             ("all", all),
         ];
-        let findings = shared_limit(&analyse(&targets(&["a", "b", "c"], &cells)));
+        let findings = named("shared-limit", &analyse(&targets(&["a", "b", "c"], &cells)));
         let told = text(&findings);
         assert!(told.starts_with("3 groups at once reach"), "{told}");
         assert!(told.contains(part), "{part}: {told}");
@@ -78,11 +78,14 @@ fn nothing_is_said_of_groups_that_keep_a_proportion() {
     let mut record = targets(&["a", "b"], &cells);
     let all = record.cells.last_mut().expect("all");
     all.spec.groups[0].spec.trial.flow = Some(2);
-    assert_eq!(shared_limit(&analyse(&record)), []);
+    assert_eq!(named("shared-limit", &analyse(&record)), []);
 }
 
 #[test]
 fn nothing_is_said_where_one_was_not_measured_alone() {
     let cells = [("a", 100.0), ("all", 150.0)];
-    assert_eq!(shared_limit(&analyse(&targets(&["a", "b"], &cells))), []);
+    assert_eq!(
+        named("shared-limit", &analyse(&targets(&["a", "b"], &cells))),
+        []
+    );
 }

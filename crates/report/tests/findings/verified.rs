@@ -1,9 +1,10 @@
 //! What reading back has shown, in flags and findings.
 
-use iolab_analysis::analysis::{Flag, analyse};
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Verified};
-use iolab_report::findings::verified;
+use iolab_report::findings::Finding;
 
+use crate::named;
 use iolab_synthetic::{add_cell, add_trial, around, record};
 
 fn verified_run() -> RunRecord {
@@ -20,8 +21,14 @@ fn verified_run() -> RunRecord {
     record
 }
 
+fn told(analysis: &Analysis) -> Vec<Finding> {
+    let mut found = named("verified", analysis);
+    found.extend(named("verify-failed", analysis));
+    found
+}
+
 fn only(record: &RunRecord) -> (&'static str, String) {
-    let mut findings = verified(&analyse(record));
+    let mut findings = told(&analyse(record));
     assert_eq!(findings.len(), 1, "{findings:?}");
     let finding = findings.remove(0);
     assert!(!finding.rule.basis.is_empty());
@@ -35,7 +42,7 @@ fn nothing_is_said_where_nothing_was_verified() {
         sample.verified = None;
     }
     let analysis = analyse(&record);
-    assert!(verified(&analysis).is_empty());
+    assert!(told(&analysis).is_empty());
     assert_eq!(analysis.cells[0].verified, None);
 }
 

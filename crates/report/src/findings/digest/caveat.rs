@@ -2,8 +2,8 @@
 
 use iolab_workload::trial::CacheState;
 
-use crate::findings::{dependent_cells, drifting_cells, in_two_groups};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
+use iolab_analysis::claim::{dependent_cells, drifting_cells, in_two_groups};
 use iolab_record::{RunStatus, ServedBy};
 use iolab_workload::quantity::format_percent;
 use iolab_workload::units::format_size;

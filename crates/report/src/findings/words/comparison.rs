@@ -184,7 +184,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     if comparison.effects.len() > 1 {
         text.push_str(&tally(comparison));
     }
-    text.push_str(&doubted(comparison));
+    text.push_str(&doubted(comparison, runs));
     text
 }
 
@@ -256,13 +256,13 @@ fn words(response: Response) -> (&'static str, &'static str) {
 }
 
 /// What the evidence holds against comparisons that would have been shown.
-fn doubted(comparison: &Comparison) -> String {
+fn doubted(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let with = comparison.of(Difference::CannotTell);
     let with: Vec<&Effect> = with.filter(|effect| !effect.doubts.is_empty()).collect();
     let Some(first) = with.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
+    let reasons: Vec<String> = first.doubts.iter().map(|one| doubt(one, runs)).collect();
     let more = match with.len() {
         1 => String::new(),
         n => format!(" (and in {} more)", n - 1),
@@ -323,7 +323,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     }
     let found = comparison.of(Difference::NotFound).count();
     if found + equivalent == 0 {
-        let doubted = doubted(comparison);
+        let doubted = doubted(comparison, runs);
         let why = match doubted.is_empty() {
             true => format!(
                 "Too few trials to compare the {response} of {other} with that of {base}{all}."
@@ -356,7 +356,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let origin = origins(runs, first);
     format!(
         "No difference was found between the {response} of {other} and of {base}{all}{origin}.{detectable}{tally}{}",
-        doubted(comparison)
+        doubted(comparison, runs)
     )
 }
 

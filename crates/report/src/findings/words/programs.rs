@@ -1,78 +1,76 @@
-//! What two programs side by side tell.
+//! Two programs side by side, in words.
 
-use super::format_ratio;
-use super::{Finding, Rule, Says};
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{Aspect, Programs};
 use iolab_analysis::equivalence::{
-    ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name, program_pairs,
+    ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name,
 };
 use iolab_workload::quantity::format_ns;
 use iolab_workload::units::format_size;
 
-pub(crate) const PROGRAMS_DIFFER: Rule = Rule::result(
-    "programs-differ",
-    "the ratio of median times with its interval",
-);
-pub(crate) const PROGRAMS_SIGNIFICANCE: Rule =
-    Rule::result("programs-significance", "Welch's t test at each size");
-pub(crate) const PROGRAMS_EQUIVALENT: Rule = Rule::result(
-    "programs-equivalent",
-    "two one-sided t tests on the logarithms at each size",
-);
-
-/// What is said of a run, in this order.
-pub(crate) const SAYS: &[Says] = &[programs];
+use super::times;
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
 
-/// The difference where it is most, whether it is one, and from where on it does not matter.
-pub fn programs(analysis: &Analysis) -> Vec<Finding> {
-    let of_one = |pair: ProgramPair| {
-        let mut sentences: Vec<(Rule, String)> = Vec::new();
-        sentences.extend(difference(&pair).map(|text| (PROGRAMS_DIFFER, text)));
-        sentences.extend(significance(&pair).map(|text| (PROGRAMS_SIGNIFICANCE, text)));
-        let margins = 0..MARGINS.len();
-        sentences.extend(margins.map(|margin| (PROGRAMS_EQUIVALENT, equivalence(&pair, margin))));
-        let place = if pair.held.is_empty() {
-            String::new()
-        } else {
-            format!("With {}: ", pair.held.join(" "))
-        };
-        sentences.into_iter().map(move |(rule, text)| Finding {
-            rule,
-            text: format!("{place}{text}"),
-        })
+pub(super) fn basis(aspect: Aspect) -> &'static str {
+    match aspect {
+        Aspect::Ratio => {
+            "ratios of times within the blocks that both programs share, with intervals that hold for all sizes together in 95 %"
+        }
+        Aspect::Significance => "Welch's t test at each size",
+        Aspect::Equivalence(_) => "two one-sided t tests on the logarithms at each size",
+    }
+}
+
+/// The difference at both ends, whether there is one, or from where on it does not matter.
+pub(super) fn of_programs(programs: &Programs) -> String {
+    let pair = &programs.pair;
+    let place = match pair.held.is_empty() {
+        true => String::new(),
+        false => format!("With {}: ", pair.held.join(" ")),
     };
-    program_pairs(analysis)
-        .into_iter()
-        .flat_map(of_one)
-        .collect()
+    let text = match programs.aspect {
+        Aspect::Ratio => difference(pair),
+        Aspect::Significance => significance(pair),
+        Aspect::Equivalence(margin) => Some(equivalence(pair, margin)),
+    };
+    place + &text.unwrap_or_default()
 }
 
 /// The ratio at the least size, where what is not reading weighs most, and at the largest.
 fn difference(pair: &ProgramPair) -> Option<String> {
     let (first, last) = (pair.points.first()?, pair.points.last()?);
     let (base, new) = (name(&pair.base), name(&pair.new));
-    let mut text = format!(
-        "{new} takes {} as long as {base} {}",
-        times(first)?,
-        at(first)
-    );
+    let ratio = times(&first.ratio?);
     let (a, b) = first.medians_ns?;
-    text.push_str(&format!(" ({} against {})", format_ns(b), format_ns(a)));
+    let medians = format!("({} against {})", format_ns(b), format_ns(a));
+    let mut text = match is_shown(first) {
+        true => format!(
+            "{new} takes {ratio} as long as {base} {} {medians}",
+            at(first)
+        ),
+        false => format!(
+            "No difference was found {}: {new} takes {ratio} as long as {base} {medians}",
+            at(first)
+        ),
+    };
     if first.size != last.size
-        && let Some(ratio) = times(last)
+        && let Some(ratio) = &last.ratio
     {
-        text.push_str(&format!(", {ratio} {}", at(last)));
+        let ratio = times(ratio);
+        text.push_str(&match (is_shown(first), is_shown(last)) {
+            (true, false) => format!("; no difference was found {}: {ratio}", at(last)),
+            _ => format!("; {} {ratio}", at(last)),
+        });
     }
     text.push('.');
     Some(text)
 }
 
-/// `1.31 times (95 % interval 1.27 to 1.35)`.
-fn times(point: &SizePoint) -> Option<String> {
-    Some(format_ratio(&point.ratio?, " times"))
+/// Whether one of the two is shown to take longer.
+fn is_shown(point: &SizePoint) -> bool {
+    let interval = point.ratio.and_then(|ratio| ratio.interval);
+    interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
 }
 
 /// At how many sizes Welch's test finds a difference, for each number of trials.
@@ -114,10 +112,7 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
     };
     let naive = pair.naive_from(margin).map(|size| {
         let verb = if many { "stays" } else { "lies" };
-        format!(
-            "the ratio of the medians alone {verb} within it{}",
-            from(size)
-        )
+        format!("the ratio alone {verb} within it{}", from(size))
     });
     let test = if many { " at each size" } else { "" };
     let to = if many { " up to the largest size" } else { "" };
@@ -125,13 +120,13 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         (Some(size), naive) => format!(
             "The two are equivalent within {within}{} (equivalence test{test}, p <= {ALPHA}); {}.",
             from(size),
-            naive.unwrap_or_else(|| "the ratio of the medians alone does not say so".to_owned()),
+            naive.unwrap_or_else(|| "the ratio alone does not say so".to_owned()),
         ),
         (None, Some(naive)) => format!(
             "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. Increase --budget."
         ),
         (None, None) => format!(
-            "Equivalence within {within} is not shown{to}, and the ratio of the medians lies outside of it{}.",
+            "Equivalence within {within} is not shown{to}, and the ratio lies outside of it{}.",
             if many { " there" } else { "" },
         ),
     }

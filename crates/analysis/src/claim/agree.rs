@@ -1,0 +1,192 @@
+//! Claims that contradict each other: two runs may compare the same two settings of one target and find opposite things. Neither is
+//! shown then.
+
+use std::collections::{BTreeMap, HashMap};
+
+use iolab_workload::settings::SETTINGS;
+
+use super::best::Standing;
+use super::effect::{CellId, Difference, Doubt, Estimate};
+use super::{Claim, MARGIN};
+use crate::analysis::Analysis;
+
+/// Where a comparison of two cells stands among claims: its claim, and its place in that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Source {
+    claim: usize,
+    /// An effect of a comparison, or a curve and a size of it.
+    part: (usize, usize),
+}
+
+/// What one claim says of two settings: the second over the first, where the first is the lesser as text.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    source: Source,
+    run: usize,
+    interval: (f64, f64),
+    relation: Relation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    Higher,
+    Lower,
+    Equivalent,
+}
+
+/// Two settings of one target, and the quantity in which they are compared.
+type Key = (String, String, String, String);
+
+/// Makes "cannot tell" of every two comparisons of the same settings of one target that cannot both be true.
+pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
+    for (one, other) in contradictions(claims, runs) {
+        doubt(claims, one.source, other.run);
+        doubt(claims, other.source, one.run);
+    }
+}
+
+/// Each two comparisons that cannot both be true: their intervals hold nothing in common, and they say different things.
+fn contradictions(claims: &[Claim], runs: &[&Analysis]) -> Vec<(Said, Said)> {
+    let mut found = Vec::new();
+    for all in said(claims, runs).values() {
+        for (i, one) in all.iter().enumerate() {
+            let later = all.iter().skip(i + 1);
+            found.extend(
+                later
+                    .filter(|other| one.contradicts(other))
+                    .map(|o| (*one, *o)),
+            );
+        }
+    }
+    found
+}
+
+impl Said {
+    fn contradicts(&self, other: &Self) -> bool {
+        let is_apart = self.interval.0 > other.interval.1 || other.interval.0 > self.interval.1;
+        is_apart && self.relation != other.relation
+    }
+}
+
+/// What claims say of each two settings. Only what two runs can say is looked at: one run compares each two cells once.
+fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
+    let mut all: HashMap<Key, Vec<Said>> = HashMap::new();
+    if runs.len() < 2 {
+        return all;
+    }
+    let mut settings: BTreeMap<CellId, String> = BTreeMap::new();
+    let mut note = |base: CellId, other: CellId, estimate: &Estimate, relation, source| {
+        let (Some(run), Some(interval)) = (runs.get(other.run), estimate.interval) else {
+            return;
+        };
+        let mut text = |id: CellId| {
+            let of = || cell_settings(runs, id);
+            settings.entry(id).or_insert_with(of).clone()
+        };
+        let (base_text, other_text) = (text(base), text(other));
+        let quantity = format!(
+            "{} {}",
+            run.response_group.as_deref().unwrap_or_default(),
+            run.response
+        );
+        let turned = other_text < base_text;
+        let said = Said {
+            source,
+            run: other.run,
+            interval: match turned {
+                false => interval,
+                true => (1.0 / interval.1, 1.0 / interval.0),
+            },
+            relation: match (relation, turned) {
+                (Relation::Higher, true) => Relation::Lower,
+                (Relation::Lower, true) => Relation::Higher,
+                (same, _) => same,
+            },
+        };
+        let (first, second) = match turned {
+            false => (base_text, other_text),
+            true => (other_text, base_text),
+        };
+        let key = (run.target.clone(), quantity, first, second);
+        all.entry(key).or_default().push(said);
+    };
+    for (claim, one) in claims.iter().enumerate() {
+        match one {
+            Claim::Comparison(comparison) => {
+                for (place, effect) in comparison.effects.iter().enumerate() {
+                    let relation = match effect.difference {
+                        Difference::Higher => Relation::Higher,
+                        Difference::Lower => Relation::Lower,
+                        Difference::Equivalent => Relation::Equivalent,
+                        Difference::NotFound | Difference::CannotTell => continue,
+                    };
+                    let part = (place, 0);
+                    let source = Source { claim, part };
+                    note(
+                        effect.base,
+                        effect.other,
+                        &effect.estimate,
+                        relation,
+                        source,
+                    );
+                }
+            }
+            Claim::Best(curves) => {
+                for (curve, best) in curves.iter().enumerate() {
+                    let top = best.candidates.get(best.best).map(|top| top.cell);
+                    for (place, one) in best.candidates.iter().enumerate() {
+                        let (Some(top), Some(estimate)) = (top, one.of_best) else {
+                            continue;
+                        };
+                        let relation = match (one.standing, best.response.more_is_better()) {
+                            (Standing::Worse, true) => Relation::Lower,
+                            (Standing::Worse, false) => Relation::Higher,
+                            (Standing::Near, _) if is_alike(&estimate) => Relation::Equivalent,
+                            _ => continue,
+                        };
+                        let part = (curve, place);
+                        note(top, one.cell, &estimate, relation, Source { claim, part });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Whether an interval lies within the margin.
+fn is_alike(estimate: &Estimate) -> bool {
+    let within = |(low, high): (f64, f64)| low >= 1.0 - MARGIN && high <= 1.0 / (1.0 - MARGIN);
+    estimate.interval.is_some_and(within)
+}
+
+/// All settings of a cell, as text.
+fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
+    let run = runs.get(id.run);
+    let cell = run.and_then(|run| run.cells.iter().find(|cell| cell.cell.id == id.cell));
+    let values = cell.map(|cell| SETTINGS.iter().map(|setting| setting.get(&cell.cell.spec)));
+    let values: Vec<String> = values.into_iter().flatten().collect();
+    values.join("\n")
+}
+
+/// Takes what a claim says of one comparison back.
+fn doubt(claims: &mut [Claim], source: Source, run: usize) {
+    let because = Doubt::Contradicted { run };
+    match claims.get_mut(source.claim) {
+        Some(Claim::Comparison(comparison)) => {
+            if let Some(effect) = comparison.effects.get_mut(source.part.0) {
+                effect.difference = Difference::CannotTell;
+                effect.doubts.push(because);
+            }
+        }
+        Some(Claim::Best(curves)) => {
+            let best = curves.get_mut(source.part.0);
+            if let Some(one) = best.and_then(|best| best.candidates.get_mut(source.part.1)) {
+                one.standing = Standing::Doubtful;
+                one.doubts.push(because);
+            }
+        }
+        _ => {}
+    }
+}

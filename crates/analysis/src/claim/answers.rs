@@ -1,0 +1,270 @@
+//! What answers the question of an experiment, or explains its numbers, beside comparisons and best sizes.
+
+use iolab_stats::{Interval, LatencyBandwidth};
+use iolab_workload::group::ALL;
+use iolab_workload::response::Response;
+
+use super::effect::CellId;
+use super::series::id;
+use crate::analysis::{Analysis, CellAnalysis, CellVerified, Flag, Latency};
+use crate::bends;
+use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
+use crate::preparation::{PreparationPoint, preparation};
+
+/// Data that was read back after it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verified {
+    /// The run.
+    pub run: usize,
+    /// All cells together.
+    pub all: CellVerified,
+    /// Cells with wrong data.
+    pub wrong: usize,
+}
+
+/// What a given load does to the response time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// The run.
+    pub run: usize,
+    /// Requests per second and response times at the least rate that was held.
+    pub least: (f64, Latency),
+    /// The same at the highest rate that was held, where that is another one.
+    pub most: Option<(f64, Latency)>,
+}
+
+/// Two programs side by side over the sizes of what they read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Programs {
+    /// The run.
+    pub run: usize,
+    /// Both programs.
+    pub pair: ProgramPair,
+    /// What is claimed of them.
+    pub aspect: Aspect,
+}
+
+/// What is claimed of two programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aspect {
+    /// How many times as long one takes.
+    Ratio,
+    /// At how many sizes a test finds a difference.
+    Significance,
+    /// From which size on they are equivalent within this one of [`MARGINS`].
+    Equivalence(usize),
+}
+
+/// What page faults of untouched buffers cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preparation {
+    /// The run.
+    pub run: usize,
+    /// The setting in which they cost most.
+    pub most: PreparationPoint,
+    /// Settings in which they cost anything.
+    pub slower: usize,
+    /// Settings.
+    pub settings: usize,
+}
+
+/// The time of a request as a fixed cost and a rate for its bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FixedCosts {
+    /// The run.
+    pub run: usize,
+    /// For each curve that the model describes: the levels that it holds, and the model in ns and bytes.
+    pub curves: Vec<(Vec<String>, LatencyBandwidth)>,
+}
+
+/// What groups reach at once, against what each reaches alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Together {
+    /// The cell in which all are active.
+    pub cell: CellId,
+    /// Factor and level of the other factors.
+    pub at: Vec<(String, String)>,
+    /// Groups.
+    pub groups: usize,
+    /// The median at once, in the unit of the response, with its exact interval.
+    pub at_once: (f64, Interval),
+    /// The sum of what each reaches alone, with the sums of the ends of the intervals.
+    pub alone: (f64, f64, f64),
+    /// Whether they share a limit.
+    pub limit: SharedLimit,
+}
+
+/// Whether groups share a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SharedLimit {
+    /// No limit is shown.
+    NotShown,
+    /// They do, and these few reach it by themselves.
+    ReachedBy(String),
+    /// They do, and only all of them reach it.
+    ReachedByAll,
+}
+
+/// What reading back has shown; `None` where nothing was read back.
+pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
+    let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
+    let all = cells.fold(CellVerified::default(), CellVerified::plus);
+    let is_wrong = |cell: &&CellAnalysis| cell.flags.contains(&Flag::VerifyFailed);
+    (all.trials > 0 || all.failed > 0).then(|| Verified {
+        run,
+        all,
+        wrong: analysis.cells.iter().filter(is_wrong).count(),
+    })
+}
+
+/// The response times at the least and at the greatest rate that was held.
+pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
+    if analysis.factors != ["rate"] || analysis.response != Response::Latency {
+        return None;
+    }
+    let held = analysis.cells.iter().filter_map(|cell| {
+        let report = cell.rate_report.as_ref().filter(|r| r.not_held == 0)?;
+        Some((report.rate_wanted, cell.latency?))
+    });
+    let mut held: Vec<(f64, Latency)> = held.collect();
+    held.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Some(Load {
+        run,
+        least: *held.first()?,
+        most: held.get(1..).and_then(<[_]>::last).copied(),
+    })
+}
+
+/// All that is claimed of the programs of a run.
+pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Programs> {
+    let aspects = [Aspect::Ratio, Aspect::Significance]
+        .into_iter()
+        .chain((0..MARGINS.len()).map(Aspect::Equivalence));
+    let of_pair = |pair: ProgramPair| {
+        let shows = |aspect: &Aspect| match aspect {
+            Aspect::Ratio => pair.points.first().is_some_and(|p| p.ratio.is_some()),
+            Aspect::Significance => {
+                let mut tests = pair.points.iter().flat_map(|point| point.first_trials);
+                tests.any(|test| test.is_some())
+            }
+            Aspect::Equivalence(_) => true,
+        };
+        let shown = aspects.clone().filter(shows);
+        shown
+            .map(|aspect| Programs {
+                run,
+                pair: pair.clone(),
+                aspect,
+            })
+            .collect::<Vec<_>>()
+    };
+    let pairs = program_pairs(analysis).into_iter();
+    pairs.flat_map(of_pair).collect()
+}
+
+/// What untouched buffers cost, where they cost anything.
+pub(super) fn untouched(analysis: &Analysis, run: usize) -> Option<Preparation> {
+    let points = preparation(analysis);
+    let slower = points.iter().filter(|point| point.is_slower()).count();
+    let settings = points.len();
+    let most = points
+        .into_iter()
+        .min_by(|a, b| a.ratio.ratio.total_cmp(&b.ratio.ratio))?;
+    (slower > 0).then_some(Preparation {
+        run,
+        most,
+        slower,
+        settings,
+    })
+}
+
+/// The curves that a fixed cost and a rate describe.
+pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts> {
+    let curves = bends::bendable(analysis).into_iter();
+    let modelled = curves.filter_map(|curve| {
+        let model = bends::fixed_cost(analysis, &curve)?;
+        Some((curve.held, model))
+    });
+    let curves: Vec<_> = modelled.collect();
+    (!curves.is_empty()).then_some(FixedCosts { run, curves })
+}
+
+/// The factor that says which groups run.
+const ACTIVE: &str = "active";
+
+/// Where a run has all groups at once and each alone: what they reach at once, against the sum of what each reaches alone.
+pub(super) fn together(analysis: &Analysis, run: usize) -> Vec<Together> {
+    let place = analysis.factors.iter().position(|factor| factor == ACTIVE);
+    let Some(place) = place else {
+        return Vec::new();
+    };
+    if analysis.response.is_time() || analysis.response_group.is_some() {
+        return Vec::new();
+    }
+    let level = |cell: &CellAnalysis| cell.cell.levels.get(place).cloned().unwrap_or_default();
+    let others = |cell: &CellAnalysis| -> Vec<(String, String)> {
+        let levels = analysis.factors.iter().zip(&cell.cell.levels).enumerate();
+        let others = levels.filter(|(number, _)| *number != place);
+        others
+            .map(|(_, (factor, level))| (factor.clone(), level.clone()))
+            .collect()
+    };
+    let whole = analysis.cells.iter().filter(|cell| level(cell) == ALL);
+    let claims = whole.filter_map(|whole| {
+        let at = others(whole);
+        let beside = analysis.cells.iter().filter(|cell| others(cell) == at);
+        let beside: Vec<(String, &CellAnalysis)> = beside.map(|cell| (level(cell), cell)).collect();
+        of_groups(id(run, whole), whole, &beside, at)
+    });
+    claims.collect()
+}
+
+/// A median with its interval.
+fn reached(cell: &CellAnalysis) -> Option<(f64, Interval)> {
+    let response = cell.response?;
+    Some((response.median, response.median_interval?))
+}
+
+fn of_groups(
+    id: CellId,
+    whole: &CellAnalysis,
+    beside: &[(String, &CellAnalysis)],
+    at: Vec<(String, String)>,
+) -> Option<Together> {
+    // Where a rate or a proportion holds groups back, what they reach at once tells of that.
+    let groups = &whole.cell.spec.groups;
+    let mut trials = groups.iter().map(|group| &group.spec.trial);
+    if trials.any(|trial| trial.rate.is_some() || trial.flow.is_some()) {
+        return None;
+    }
+    let at_once = reached(whole)?;
+    let mut alone = (0.0, 0.0, 0.0);
+    for group in groups {
+        let (_, cell) = beside.iter().find(|(level, _)| *level == group.name)?;
+        let (median, interval) = reached(cell)?;
+        alone = (
+            alone.0 + median,
+            alone.1 + interval.low,
+            alone.2 + interval.high,
+        );
+    }
+    // The fewest groups that already reach what all do.
+    let enough = beside.iter().filter(|(level, cell)| {
+        let within = reached(cell).is_some_and(|(median, _)| median >= at_once.1.low);
+        level != ALL && within
+    });
+    let fewest = enough.min_by_key(|(level, _)| level.matches('+').count());
+    let limit = match (at_once.1.high >= alone.1, fewest) {
+        (true, _) => SharedLimit::NotShown,
+        (false, Some((level, _))) => SharedLimit::ReachedBy(level.clone()),
+        (false, None) => SharedLimit::ReachedByAll,
+    };
+    Some(Together {
+        cell: id,
+        at,
+        groups: groups.len(),
+        at_once,
+        alone,
+        limit,
+    })
+}

@@ -1,0 +1,173 @@
+//! What only some experiments ask, in words.
+
+use iolab_analysis::analysis::{Analysis, CellVerified, Latency, Response};
+use iolab_analysis::bends::MODEL_ERROR_MAX;
+use iolab_analysis::claim::{FixedCosts, Load, Preparation, SharedLimit, Together, Verified};
+use iolab_analysis::equivalence::FIRST_TRIALS;
+use iolab_workload::quantity::{format_bytes, format_ns, format_p, format_percent, significant};
+
+use super::times;
+use crate::findings::cells_of;
+
+/// Data that was read back.
+pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
+    let all = &verified.all;
+    if all.failed > 0 {
+        return wrong(verified.wrong, all, run);
+    }
+    let cache = match all.cached_bytes {
+        0 => String::new(),
+        bytes => format!(
+            " Up to {} of it came from the page cache, which could not be dropped, and does not verify storage.",
+            format_bytes(bytes as f64)
+        ),
+    };
+    format!(
+        "All data that {} trials wrote was read back and is correct: {}.{cache}",
+        all.trials,
+        format_bytes(all.bytes as f64),
+    )
+}
+
+fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
+    let kinds: Vec<String> = all
+        .kinds()
+        .map(|(kind, blocks)| format!("{blocks} {}", kind.name()))
+        .collect();
+    format!(
+        "{}: this storage did NOT keep what was written to it. Of {} blocks read back in {} trials these were wrong: {}. The first places are in the run file. Do not use any result before the cause is found.",
+        cells_of(cells, run),
+        all.blocks,
+        all.trials,
+        kinds.join(", "),
+    )
+}
+
+/// Response times at a given load.
+pub(super) fn of_load(load: &Load) -> String {
+    let at = |(rate, latency): &(f64, Latency)| {
+        format!(
+            "{} (99th percentile {}) at {}/s",
+            format_ns(latency.p50_ns),
+            format_ns(latency.p99_ns),
+            significant(*rate)
+        )
+    };
+    match &load.most {
+        None => format!("Median response time: {}.", at(&load.least)),
+        Some(most) => format!(
+            "Median response time: {}, and {}, the highest rate that was held.",
+            at(&load.least),
+            at(most)
+        ),
+    }
+}
+
+/// What page faults of untouched buffers cost.
+pub(super) fn of_preparation(preparation: &Preparation, run: &Analysis) -> String {
+    let most = &preparation.most;
+    let place = match most.held.as_slice() {
+        [] => String::new(),
+        held => format!(" with {}", held.join(" ")),
+    };
+    let tests: Vec<String> = FIRST_TRIALS
+        .iter()
+        .zip(most.p)
+        .filter_map(|(n, p)| Some(format!("p {} with {n} trials", format_p(p?))))
+        .collect();
+    let tests = match tests.as_slice() {
+        [] => String::new(),
+        some => format!("; {}", some.join(", ")),
+    };
+    let cost = most
+        .ns_per_fault
+        .map_or_else(String::new, |ns| format!(", {} per fault", format_ns(ns)));
+    format!(
+        "Untouched buffers give {} the throughput of zeroed ones{place}: {} against {}{tests}. A trial has {} page faults against {}{cost}. They are slower in {} of {} settings.",
+        times(&most.ratio),
+        run.response.format(most.medians.0),
+        run.response.format(most.medians.1),
+        significant(most.faults.0),
+        significant(most.faults.1),
+        preparation.slower,
+        preparation.settings,
+    )
+}
+
+/// What a request and its bytes cost.
+pub(super) fn of_fixed_costs(costs: &FixedCosts) -> String {
+    let parts = costs.curves.iter().map(|(held, model)| {
+        let label = match held.is_empty() {
+            true => String::new(),
+            false => format!("{} ", held.join(" ")),
+        };
+        // Bytes per ns are GB/s, a thousand MB/s.
+        let rate = Response::Throughput.format(model.bandwidth * 1e3);
+        format!(
+            "{label}{} and {rate} (error up to {}; half of that rate at {})",
+            format_ns(significant_ns(model.t0)),
+            format_percent(model.relative_error_max),
+            format_bytes(model.n_half.round()),
+        )
+    });
+    format!(
+        "A fixed cost per request and a rate for its bytes describe the time of a request to within {}: {}.",
+        format_percent(MODEL_ERROR_MAX),
+        parts.collect::<Vec<String>>().join("; ")
+    )
+}
+
+/// Digits below a tenth of a nanosecond mean nothing.
+fn significant_ns(ns: f64) -> f64 {
+    (ns * 10.0).round() / 10.0
+}
+
+/// What groups reach at once, against each alone.
+pub(super) fn of_together(together: &Together, run: &Analysis) -> String {
+    let unit = run.response.unit();
+    let levels: Vec<String> = together
+        .at
+        .iter()
+        .map(|(factor, level)| format!("{factor}={level}"))
+        .collect();
+    let place = match levels.is_empty() {
+        true => String::new(),
+        false => format!("At {}, ", levels.join(", ")),
+    };
+    let (at_once, interval) = together.at_once;
+    let (alone, low, high) = together.alone;
+    let compared = format!(
+        "{place}{} groups at once reach {} {unit} ({} to {}), {} times the {} {unit} ({} to {}) that they reach one at a time, added up",
+        together.groups,
+        significant(at_once),
+        significant(interval.low),
+        significant(interval.high),
+        significant(at_once / alone),
+        significant(alone),
+        significant(low),
+        significant(high),
+    );
+    match &together.limit {
+        SharedLimit::NotShown => format!("{compared}: no limit that they share is shown."),
+        SharedLimit::ReachedBy(level) => format!(
+            "{compared}: they share a limit; {} already {} it.",
+            listed(level),
+            if level.contains('+') {
+                "reach"
+            } else {
+                "reaches"
+            }
+        ),
+        SharedLimit::ReachedByAll => {
+            format!("{compared}: they share a limit, which fewer of them do not reach.")
+        }
+    }
+}
+
+/// The groups of a level: `a, b and c`.
+fn listed(level: &str) -> String {
+    match level.rsplit_once('+') {
+        Some((before, last)) => format!("{} and {last}", before.replace('+', ", ")),
+        None => level.to_owned(),
+    }
+}

@@ -1,0 +1,92 @@
+//! Changes of the level of throughput, in words. What they may come from is a suspect, no cause.
+
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::claim::{Change, Place};
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
+
+use super::in_cell;
+use crate::findings::within;
+
+const IN_TRIALS: &str =
+    "changepoints (PELT) in the median over the trials of each interval, confirmed likewise";
+const OVER_RUN: &str = "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values";
+
+pub(super) fn basis(change: &Change) -> &'static str {
+    match change.place {
+        Place::OverRun { .. } => OVER_RUN,
+        Place::WithinTrials { .. } | Place::InWarmUp => IN_TRIALS,
+    }
+}
+
+pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
+    let falls = change.factor < 1.0;
+    let (bytes, time) = (
+        format_bytes(change.after_bytes),
+        format_ns(change.after_ns as f64),
+    );
+    let levels = levels(change, run);
+    match change.place {
+        Place::OverRun {
+            trials_before,
+            trials_after,
+        } => {
+            let suspect = match falls {
+                true => {
+                    "Typical causes: an exhausted write cache, garbage collection or throttling; --precondition moves the change before the first trial"
+                }
+                false => {
+                    "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
+                }
+            };
+            format!(
+                "After {bytes} written ({time} of trials), throughput {}{levels}, for {trials_after} trials after {trials_before}. {suspect}. Medians over the run mix both levels.",
+                moved(change.factor)
+            )
+        }
+        Place::WithinTrials { cells, trials } => {
+            let suspect = match falls {
+                true => {
+                    "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
+                }
+                false => "Typical cause: a cache that fills with data that is read again",
+            };
+            let in_trials = match trials {
+                1 => "in its only trial".to_owned(),
+                n => format!("in the median of {n} trials"),
+            };
+            format!(
+                "In {} throughput changes its level within the trials: after {time} ({bytes}) it {}{levels}, {in_trials}. {suspect}. Shorter or longer trials would give other results.",
+                within(cells, run),
+                moved(change.factor)
+            )
+        }
+        Place::InWarmUp => format!(
+            "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} ({time}); the measured trials show the later level."
+        ),
+    }
+}
+
+/// `fell to 34 % of what it was`.
+fn moved(factor: f64) -> String {
+    if factor < 1.0 {
+        format!("fell to {} of what it was", format_percent(factor))
+    } else if factor.is_finite() {
+        format!("rose to {} of what it was", format_percent(factor))
+    } else {
+        "rose from nothing".to_owned()
+    }
+}
+
+/// ` (bs=1MiB: from 1200 MB/s to 410 MB/s)`.
+fn levels(change: &Change, run: &Analysis) -> String {
+    let name = match run.factors.is_empty() {
+        true => String::new(),
+        false => format!("{}: ", in_cell(run, change.cell)),
+    };
+    let format = |value| Response::Throughput.format(value);
+    format!(
+        " ({name}from {} to {})",
+        format(change.before_mb_s),
+        format(change.after_mb_s)
+    )
+}

@@ -1,0 +1,68 @@
+//! Requests that were asked to be served at once, and were not, in words.
+
+use iolab_analysis::analysis::{Analysis, Relief, Shortfall};
+use iolab_analysis::claim::{Cause, Queued, TooFew};
+use iolab_workload::quantity::significant;
+
+use super::{at_cell, in_cell};
+use crate::findings::within;
+
+/// Fewer requests at once than asked for, and why.
+pub(super) fn of_too_few(few: &TooFew, run: &Analysis) -> String {
+    let place = match few.shortfall {
+        Shortfall::Issued => "in flight",
+        Shortfall::ReachedDevice => "at the device",
+    };
+    format!(
+        "Concurrency was lower than requested in {}; lowest{}: {} of {} requests {place}. {}",
+        within(few.cells.len(), run),
+        at_cell(run, few.worst),
+        significant(few.seen),
+        few.asked,
+        cause(&few.cause),
+    )
+}
+
+fn cause(cause: &Cause) -> String {
+    match cause {
+        Cause::Region { requests } => format!(
+            "The region holds {requests} requests of this size: a larger region (--size) or fewer threads times depth."
+        ),
+        Cause::Late => "The threads did not issue them in time, or the trials had too few requests: increase --time.".to_owned(),
+        Cause::Shared(Relief { factor, level, iops }) => {
+            let what = match *factor {
+                "layout" => "a lock of the file that they share",
+                "descriptors" => "the descriptor that they share, with its one position",
+                _ => "the seek before each transfer",
+            };
+            format!(
+                "The threads wait for {what}: with {factor}={level} the same threads reach {} IOPS.",
+                significant(*iops)
+            )
+        }
+        Cause::Position => "lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.".to_owned(),
+        Cause::Cpus => "The CPUs were the limit (see the flags): more threads cannot help there.".to_owned(),
+        Cause::Queue { requests } => format!(
+            "The queue of the device holds {} requests at most (nr_requests), and was full.",
+            significant(*requests)
+        ),
+        Cause::Durable => "Each write waits until it is durable; file systems and devices do that one write at a time.".to_owned(),
+        Cause::Unknown => "They waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned(),
+    }
+}
+
+/// What the requests in flight gained.
+pub(super) fn of_queued(queued: &Queued, run: &Analysis) -> String {
+    format!(
+        "{} requests in flight give {} times the IOPS of one ({}){}.",
+        queued.asked,
+        significant(queued.gain),
+        in_cell(run, queued.cell),
+        match queued.gain {
+            below if below < 0.8 => "",
+            one if one < 1.25 =>
+                ": the storage serves them one after the other, or is at its limit",
+            _ => ": the storage is at its limit",
+        },
+    )
+}

@@ -1,0 +1,91 @@
+//! The order and the shape of trials, in words.
+
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{Course, Shape, State, Steady};
+use iolab_workload::quantity::{counted, digits, format_percent};
+
+use super::{at_cell, in_cell};
+use crate::findings::{cells_of, within};
+
+/// Drift, dependence, two groups.
+pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
+    let cells = within(course.cells.len(), run);
+    let most = in_cell(run, course.most);
+    match course.shape {
+        Shape::Drifting { slope } => format!(
+            "In {cells} the trials drift with time (Mann-Kendall, Holm), most in {most} by {} per trial. Intervals there are too narrow.",
+            signed_percent(slope),
+        ),
+        Shape::Dependent => format!(
+            "In {cells} trials depend on earlier ones (Ljung-Box, Holm). Intervals there do not have their nominal confidence."
+        ),
+        Shape::TwoGroups(modes) => format!(
+            "In {cells} the trials form two groups, most clearly in {most}: {} of them around {}, the others around {}. The median describes neither group.",
+            format_percent(modes.low_share),
+            run.response.format(modes.low_median),
+            run.response.format(modes.high_median),
+        ),
+    }
+}
+
+/// `+1.2 %`, `-0.030 %`: with digits enough not to read as nothing.
+fn signed_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let sign = if percent > 0.0 { "+" } else { "" };
+    match percent.abs() < 0.1 {
+        true => format!("{sign}{} %", digits(percent, 2)),
+        false => format!("{sign}{}", format_percent(share)),
+    }
+}
+
+/// Whether a steady state was reached.
+pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
+    let n = steady.cells.len();
+    let cells = match (n == steady.judged, steady.judged == run.cells.len()) {
+        (true, true) => cells_of(n, run),
+        (true, false) => format!("All {} that write", counted(n, "cell")),
+        (false, _) => format!("{n} of {} that write", counted(steady.judged, "cell")),
+    };
+    match &steady.state {
+        State::Reached => format!(
+            "{cells} reached a steady state: 5 trials in a row within 20 %, their slope within 10 % (SNIA), after the region was written over."
+        ),
+        State::NotWrittenOver { least } => format!(
+            "{cells}: no steady state is shown. The last 5 trials are alike, but before them the run had written only {} of the region; --precondition writes the region first.",
+            format_percent(*least)
+        ),
+        State::NotReached {
+            worst,
+            range,
+            slope,
+        } => format!(
+            "{cells}: no steady state. The last 5 trials{} spread over {} (SNIA allows 20 %) with a slope of {} (10 %). More trials, --settle or --precondition may reach it.",
+            at_cell(run, *worst),
+            format_percent(*range),
+            format_percent(*slope)
+        ),
+    }
+}
+
+/// What a claim about the order of trials rests on.
+pub(super) fn basis(course: &Course) -> &'static str {
+    match course.shape {
+        Shape::Drifting { .. } => {
+            "Mann and Kendall's test in each cell, with Holm's correction over the cells"
+        }
+        Shape::Dependent => {
+            "Ljung and Box's test in each cell, with Holm's correction over the cells"
+        }
+        Shape::TwoGroups(_) => "the density of each cell's trials, and its valley",
+    }
+}
+
+/// What a claim about the steady state rests on.
+pub(super) fn steady_basis(state: &State) -> &'static str {
+    match state {
+        State::Reached | State::NotReached { .. } => "the last 5 trials of each cell that writes",
+        State::NotWrittenOver { .. } => {
+            "the bytes that the run wrote before the last 5 trials of a cell, over its region"
+        }
+    }
+}
