@@ -26,9 +26,9 @@ const LINES_MAX: usize = 40;
 /// Lines that a command adds below: where the report and the run files are.
 const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
+const CAVEAT_LINES: usize = 5;
 /// Most experiments that a statement names; of more it says how many.
 const NAMED_MAX: usize = 3;
-const CAVEAT_LINES: usize = 5;
 
 /// Runs, and what a page about them begins with.
 #[derive(Debug)]
