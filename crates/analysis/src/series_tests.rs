@@ -20,7 +20,7 @@ pub struct SeriesTests {
     pub trend: Option<Trend>,
     /// Two groups of values, if it looks like them.
     pub modes: Option<Modality>,
-    /// The steady state, each value taken as a round.
+    /// Whether they end in a steady state, each value taken as a round.
     pub steady: Option<Steadiness>,
 }
 

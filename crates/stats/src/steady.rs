@@ -9,11 +9,9 @@ pub const STEADY_RANGE_MAX: f64 = 0.2;
 /// Most that the fitted line may rise or fall over the window, over its mean.
 pub const STEADY_SLOPE_MAX: f64 = 0.1;
 
-/// How steady a window of rounds is.
+/// How steady the last window of rounds is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steadiness {
-    /// Its first round, counted from 0.
-    pub from: usize,
     /// Greatest less least round, over the mean.
     pub range: f64,
     /// Rise or fall of the fitted line from the first to the last round of the window, over the mean; never negative.
@@ -22,27 +20,15 @@ pub struct Steadiness {
     pub reached: bool,
 }
 
-/// The first window of [`STEADY_WINDOW`] rounds that is steady; where none is, the last window.
+/// Whether rounds end in a steady state: their last [`STEADY_WINDOW`]. What was steady before a later change no longer is.
 ///
 /// Steady is a window whose range is at most 20 % and whose line of least squares rises or falls by at most 10 % of the
 /// mean. Source: SNIA, Solid State Storage Performance Test Specification, version 2.0.2 (2020), definition of steady
 /// state, with the average value in the window as the reference of both.
 ///
-/// `None` below five rounds, when a round is not finite, or when the mean of a window is not positive.
+/// `None` below five rounds, when a round of the window is not finite, or when its mean is not positive.
 pub fn steady_state(rounds: &[f64]) -> Option<Steadiness> {
-    let last = rounds.len().checked_sub(STEADY_WINDOW)?;
-    let mut found = None;
-    for from in 0..=last {
-        let window = steadiness(from, &rounds[from..from + STEADY_WINDOW])?;
-        if window.reached {
-            return Some(window);
-        }
-        found = Some(window);
-    }
-    found
-}
-
-fn steadiness(from: usize, window: &[f64]) -> Option<Steadiness> {
+    let window = rounds.get(rounds.len().checked_sub(STEADY_WINDOW)?..)?;
     let mean = mean(window).filter(|mean| *mean > 0.0)?;
     let greatest = window.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let least = window.iter().copied().fold(f64::INFINITY, f64::min);
@@ -53,7 +39,6 @@ fn steadiness(from: usize, window: &[f64]) -> Option<Steadiness> {
     let slope = covariance / places().map(|at| at * at).sum::<f64>();
     let slope = slope.abs() * 2.0 * middle;
     (range.is_finite() && slope.is_finite()).then_some(Steadiness {
-        from,
         range,
         slope,
         reached: range <= STEADY_RANGE_MAX && slope <= STEADY_SLOPE_MAX,
@@ -65,11 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_is_steady_at_once() {
-        let steady = steady_state(&[100.0, 105.0, 95.0, 102.0, 98.0, 400.0]).unwrap();
+    fn a_level_is_steady_at_once_and_a_change_ends_it() {
+        let rounds = [100.0, 105.0, 95.0, 102.0, 98.0, 400.0];
+        let steady = steady_state(&rounds[..5]).unwrap();
         assert!(steady.reached);
-        assert_eq!(steady.from, 0);
         assert!((steady.range - 0.1).abs() < 1e-12);
+        assert!(!steady_state(&rounds).unwrap().reached);
     }
 
     #[test]
@@ -77,9 +63,9 @@ mod tests {
         let rounds = [
             900.0, 700.0, 520.0, 410.0, 400.0, 402.0, 399.0, 401.0, 400.0,
         ];
-        let steady = steady_state(&rounds).unwrap();
-        assert!(steady.reached);
-        assert_eq!(steady.from, 3);
+        let reached = |n: usize| steady_state(&rounds[..n]).unwrap().reached;
+        let first = (5..=rounds.len()).find(|n| reached(*n));
+        assert_eq!(first, Some(8));
     }
 
     /// The range alone would pass: 18 % from end to end. NumPy: `polyfit(range(5), y, 1)[0] * 4 / y.mean()`.

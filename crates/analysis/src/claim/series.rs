@@ -10,6 +10,9 @@ use crate::series_tests::SeriesTests;
 /// requests resolve, and far below any interval.
 const DRIFT_LEAST: f64 = 1e-4;
 
+/// Level of the test for dependence. Its distribution is an approximation that rejects half as often again as it should with 30 trials.
+const DEPENDENCE_ALPHA: f64 = 0.01;
+
 /// What trials show that intervals take for granted that they do not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
@@ -138,7 +141,7 @@ pub fn in_two_groups(cell: &CellAnalysis) -> bool {
 
 /// Cells whose trials drift with time.
 pub fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
-    let mut drifting = significant(analysis, |tests| tests.trend.map(|trend| trend.p));
+    let mut drifting = significant(analysis, ALPHA, |tests| tests.trend.map(|trend| trend.p));
     drifting.retain(|cell| drift_per_run(cell).is_none_or(|drift| drift >= DRIFT_LEAST));
     drifting
 }
@@ -152,13 +155,19 @@ fn drift_per_run(cell: &CellAnalysis) -> Option<f64> {
 /// Cells whose trials depend on the ones before without drifting.
 pub fn dependent_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     let drifting = drifting_cells(analysis);
-    let mut dependent = significant(analysis, |tests| tests.ljung_box.map(|test| test.p));
+    let mut dependent = significant(analysis, DEPENDENCE_ALPHA, |tests| {
+        tests.ljung_box.map(|test| test.p)
+    });
     dependent.retain(|cell| !drifting.iter().any(|other| other.cell.id == cell.cell.id));
     dependent
 }
 
-/// Cells whose p value stays below the level after Holm's correction over all cells.
-fn significant(analysis: &Analysis, p: impl Fn(&SeriesTests) -> Option<f64>) -> Vec<&CellAnalysis> {
+/// Cells whose p value stays below a level after Holm's correction over all cells.
+fn significant(
+    analysis: &Analysis,
+    level: f64,
+    p: impl Fn(&SeriesTests) -> Option<f64>,
+) -> Vec<&CellAnalysis> {
     let tested: Vec<(&CellAnalysis, f64)> = analysis
         .cells
         .iter()
@@ -168,7 +177,7 @@ fn significant(analysis: &Analysis, p: impl Fn(&SeriesTests) -> Option<f64>) -> 
     let adjusted = holm(&p).unwrap_or_default();
     let cells = tested.into_iter().zip(adjusted);
     cells
-        .filter(|(_, adjusted)| *adjusted < ALPHA)
+        .filter(|(_, adjusted)| *adjusted < level)
         .map(|((cell, _), _)| cell)
         .collect()
 }

@@ -1,0 +1,308 @@
+//! Claims about trials in their order, about levels over time, steady states and tails: how often they are false, and how often what is
+//! large is said. Printed and counted as those of `claims.rs`.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{CellId, Claim, Course, Place, Shape, State, claims};
+use iolab_record::RunRecord;
+use iolab_synthetic::{At, Change, Common, Noise, Outcome, OverTime, Scenario, Truth};
+
+use crate::claims::{SAID_MIN, hold, outcome, place, shapes};
+
+/// What is claimed of a run, each claim judged by `judge`; `None` where it is not about that.
+fn judged(
+    (record, truth): (RunRecord, Truth),
+    judge: impl Fn(&Claim, &Truth) -> Option<bool>,
+) -> Outcome {
+    let analysis = analyse(&record);
+    let all = claims(&[&analysis]);
+    Outcome::of_all(
+        all.iter()
+            .filter_map(|claim| judge(claim, &truth))
+            .map(outcome),
+    )
+}
+
+fn writing(changes: &[&str]) -> Scenario {
+    let sets: Vec<&str> = [&["bs=64k,1M", "sync=end"], changes].concat();
+    Scenario {
+        trials: 12,
+        ..Scenario::of("write-size", &sets)
+    }
+}
+
+/// A change that is claimed is one in the right direction, at the right place within two blocks, by the right factor within a fifth.
+fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
+    let Claim::Change(change) = claim else {
+        return None;
+    };
+    let Place::OverRun { trials_before, .. } = change.place else {
+        return None;
+    };
+    let cell = &truth.cells[place(change.cell, truth)];
+    let cells = truth.cells.len();
+    Some(cell.changes.iter().any(|of| {
+        let blocks_before = (of.block as usize - 1) * cells;
+        (change.factor / of.ratio).ln().abs() < 1.2_f64.ln()
+            && trials_before.abs_diff(blocks_before) <= 2 * cells
+    }))
+}
+
+#[test]
+fn a_level_over_the_run_is_rarely_made_up() {
+    for (name, noise) in shapes() {
+        let quiet = Scenario {
+            noise,
+            common: Common {
+                wander_sigma: 0.05,
+                wander_correlation: 0.8,
+                ..Common::default()
+            },
+            ..writing(&[])
+        };
+        hold("level over the run, none", &quiet, name, |run| {
+            judged(run, change_over_run)
+        });
+    }
+}
+
+#[test]
+fn a_level_over_the_run_is_found() {
+    for ratio in [0.4, 2.5] {
+        let changing = Scenario {
+            changes: vec![Change {
+                at: At::all(),
+                after: 0.5,
+                ratio,
+            }],
+            ..writing(&[])
+        };
+        let name = format!("lognormal 3 %, ratio {ratio}");
+        let score = hold("level over the run", &changing, &name, |run| {
+            judged(run, change_over_run)
+        });
+        assert!(score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
+
+fn change_within(claim: &Claim, truth: &Truth) -> Option<bool> {
+    let Claim::Change(change) = claim else {
+        return None;
+    };
+    let Place::WithinTrials { .. } = change.place else {
+        return None;
+    };
+    let ratio = truth.cells[place(change.cell, truth)].within_trials;
+    Some((change.factor / ratio).ln().abs() < 1.2_f64.ln())
+}
+
+#[test]
+fn levels_within_trials_are_found_and_not_made_up() {
+    for ratio in [1.0, 0.4, 2.5] {
+        let course = Scenario {
+            over_time: Some(OverTime {
+                sigma: 0.1,
+                at: At::levels("bs=1M"),
+                after: 0.4,
+                ratio,
+            }),
+            ..writing(&["time=4s", "bytes=none"])
+        };
+        let name = format!("intervals scatter by 10 %, ratio {ratio}");
+        let score = hold("level within trials", &course, &name, |run| {
+            judged(run, change_within)
+        });
+        assert!(ratio == 1.0 || score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
+
+/// A steady state is one where the level neither trends nor changes; its absence, where it does.
+fn steady(claim: &Claim, is_steady: bool) -> Option<bool> {
+    let Claim::Steady(steady) = claim else {
+        return None;
+    };
+    Some(match steady.state {
+        State::Reached | State::NotWrittenOver { .. } => is_steady,
+        State::NotReached { .. } => !is_steady,
+    })
+}
+
+#[test]
+fn steady_states_are_said_where_there_are_any() {
+    let over = ["region=16M"];
+    let level = writing(&over);
+    let score = hold("steady state", &level, "lognormal 3 %", |run| {
+        judged(run, |claim, _| steady(claim, true))
+    });
+    assert!(score.is_true_at_least(SAID_MIN), "{score}");
+    let trend = Scenario {
+        common: Common {
+            trend: -1.5,
+            ..Common::default()
+        },
+        ..writing(&over)
+    };
+    hold(
+        "steady state",
+        &trend,
+        "falls to 0.22 over the run",
+        |run| judged(run, |claim, _| steady(claim, false)),
+    );
+    let late = Scenario {
+        changes: vec![Change {
+            at: At::all(),
+            after: 0.8,
+            ratio: 0.5,
+        }],
+        ..writing(&over)
+    };
+    let score = hold(
+        "steady state",
+        &late,
+        "halves three trials before the end",
+        |run| judged(run, |claim, _| steady(claim, false)),
+    );
+    assert!(score.is_true_at_least(SAID_MIN), "{score}");
+    // Trials that are alike before the region was written over are no steady state, whatever they are.
+    let early = writing(&["region=64G"]);
+    hold(
+        "steady state",
+        &early,
+        "a thousandth of the region is written",
+        |run| {
+            judged(run, |claim, _| match claim {
+                Claim::Steady(steady) => Some(!matches!(steady.state, State::Reached)),
+                _ => None,
+            })
+        },
+    );
+}
+
+/// A tail that is called long is, and its interval holds it.
+fn tail(claim: &Claim, truth: &Truth) -> Option<bool> {
+    let Claim::LongTail(tail) = claim else {
+        return None;
+    };
+    let ratio = truth.cells[place(tail.cell, truth)].p99_over_p50;
+    let (low, high) = tail.interval;
+    Some(ratio > 3.0 && (low..=high).contains(&ratio))
+}
+
+#[test]
+fn long_tails_are_said_and_others_are_not() {
+    for (factor, name) in [
+        (1.0, "p99 3 times p50"),
+        (0.8, "2.4 times"),
+        (1.5, "4.5 times"),
+    ] {
+        let reading = Scenario {
+            tails: vec![(At::levels("bs=64k"), factor)],
+            trials: 8,
+            ..Scenario::of("read-size", &["bs=4k,64k,1M"])
+        };
+        let score = hold("long tail", &reading, name, |run| judged(run, tail));
+        assert!(factor <= 1.0 || score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
+
+/// Whether a claim about the order or shape of trials is of this shape.
+fn course(claim: &Claim, is: fn(&Shape) -> bool) -> Option<&Course> {
+    match claim {
+        Claim::Course(course) if is(&course.shape) => Some(course),
+        _ => None,
+    }
+}
+
+/// Holds claims of a shape to what is true of these cells.
+fn shape(
+    kind: &'static str,
+    scenario: &Scenario,
+    name: &str,
+    (is, holds): (fn(&Shape) -> bool, impl Fn(CellId, &Truth) -> bool),
+    said: bool,
+) {
+    let score = hold(kind, scenario, name, |run| {
+        judged(run, |claim, truth| {
+            let course = course(claim, is)?;
+            Some(course.cells.iter().all(|cell| holds(*cell, truth)))
+        })
+    });
+    assert!(!said || score.is_true_at_least(SAID_MIN), "{score}");
+}
+
+#[test]
+fn drift_dependence_and_groups_are_said_where_there_are_any() {
+    let is_drift = |shape: &Shape| matches!(shape, Shape::Drifting { .. });
+    let is_dependence = |shape: &Shape| matches!(shape, Shape::Dependent);
+    let is_groups = |shape: &Shape| matches!(shape, Shape::TwoGroups(_));
+    let reading = |noise: Noise, common: Common, trials: u32| Scenario {
+        noise,
+        common,
+        trials,
+        ..Scenario::of("read-size", &["bs=4k,64k,1M"])
+    };
+    let quiet = Common::default();
+    for (name, noise) in shapes() {
+        for trials in [10, 30] {
+            let none = reading(noise, quiet, trials);
+            shape("drift, none", &none, name, (is_drift, |_, _| false), false);
+            shape(
+                "dependence, none",
+                &none,
+                name,
+                (is_dependence, |_, _| false),
+                false,
+            );
+            if matches!(noise, Noise::Lognormal { .. }) {
+                shape(
+                    "two groups, none",
+                    &none,
+                    name,
+                    (is_groups, |_, _| false),
+                    false,
+                );
+            }
+        }
+    }
+    let little = Noise::Lognormal { sigma: 0.03 };
+    let trend = Common {
+        trend: 0.3,
+        ..quiet
+    };
+    let drifting = reading(little, trend, 20);
+    shape(
+        "drift",
+        &drifting,
+        "30 % over the run",
+        (is_drift, |_, _| true),
+        true,
+    );
+    let wandering = Common {
+        wander_sigma: 0.2,
+        wander_correlation: 0.97,
+        ..quiet
+    };
+    let dependent = reading(little, wandering, 40);
+    shape(
+        "drift or dependence",
+        &dependent,
+        "autoregressive 0.97",
+        (
+            |shape: &Shape| !matches!(shape, Shape::TwoGroups(_)),
+            |_, _| true,
+        ),
+        true,
+    );
+    let split = Noise::TwoGroups {
+        upper: 0.5,
+        ratio: 1.5,
+        sigma: 0.01,
+    };
+    let groups = reading(split, quiet, 20);
+    shape(
+        "two groups",
+        &groups,
+        "1.5 apart",
+        (is_groups, |_, _| true),
+        true,
+    );
+}
