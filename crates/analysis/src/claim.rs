@@ -22,7 +22,7 @@ mod series;
 mod tail;
 
 pub use answers::{
-    Aspect, FixedCosts, Load, Preparation, Programs, SharedLimit, Together, Verified,
+    Aspect, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together, Verified,
 };
 pub use best::{Best, Candidate, Standing, best_of_curves};
 pub use change::{Change, Place};

@@ -143,24 +143,27 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     if durable_write::asks(input) {
         return Ok(write!(to, "{}", durable_write::text(input, &style))?);
     }
-    heading(analysis, style, to)?;
-    write!(to, "{}", table::text(analysis, style.width))?;
+    let mut text: Vec<u8> = Vec::new();
+    heading(analysis, style, &mut text)?;
+    write!(text, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {
-        write!(to, "\n{curves}")?;
+        write!(text, "\n{curves}")?;
     }
     for pair in program_pairs(analysis) {
-        writeln!(to, "\n{}", equivalence::text(&pair, style.width))?;
+        writeln!(text, "\n{}", equivalence::text(&pair, style.width))?;
     }
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
-        write!(to, "\n{}", prepare::text(&prepared, style.width))?;
+        write!(text, "\n{}", prepare::text(&prepared, style.width))?;
     }
     for comparison in &input.interpretation.peers {
-        writeln!(to, "\n{}", compare::text(comparison, style.width))?;
+        writeln!(text, "\n{}", compare::text(comparison, style.width))?;
     }
-    let overview = Overview::new([input]);
-    Ok(write!(to, "{}", overview.findings_text(style.width))?)
+    let used = text.iter().filter(|byte| **byte == b'\n').count();
+    to.write_all(&text)?;
+    let findings = Overview::new([input]).findings_text(used, style.width);
+    Ok(write!(to, "{findings}")?)
 }
 
 /// Writes findings as paragraphs that fit the width.

@@ -23,6 +23,12 @@ use iolab_workload::escape_control::escape_control;
 
 /// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
 const LINES_MAX: usize = 40;
+/// Lines of a run of few cells at 80 columns or more, where its table leaves so many.
+const RUN_LINES_MAX: usize = 32;
+/// Cells that are few.
+const FEW_CELLS: usize = 12;
+/// Lines of what matters that a run has in any case.
+const FINDINGS_LINES_MIN: usize = 6;
 /// Lines that a command adds below: where the report and the run files are.
 const LINES_BELOW: usize = 6;
 /// Most lines of the caveats.
@@ -68,14 +74,23 @@ impl<'a> Overview<'a> {
             head.push('\n');
             head.push_str(&panels::text(&outlines, style));
         }
-        let caveats = self.caveats(style.width);
+        let caveats = self.caveats(CAVEAT_LINES, style.width);
         let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
         head + &self.findings(LINES_MAX.saturating_sub(used), style.width) + &caveats
     }
 
-    /// The findings that matter and the caveats, as the end of a single run.
-    pub fn findings_text(&self, width: u16) -> String {
-        self.findings(usize::MAX, width) + &self.caveats(width)
+    /// The findings that matter and the caveats, as the end of a single run whose text has `used` lines so far: of a run with few
+    /// cells as many as fit on a screen, and in any case some.
+    pub fn findings_text(&self, used: usize, width: u16) -> String {
+        if self.digest.trust.cells > FEW_CELLS {
+            return self.findings(usize::MAX, width) + &self.caveats(CAVEAT_LINES, width);
+        }
+        let left = RUN_LINES_MAX.saturating_sub(used);
+        // An empty line stands before the caveats.
+        let least = FINDINGS_LINES_MIN + 1;
+        let caveats = self.caveats(left.saturating_sub(least).clamp(1, CAVEAT_LINES), width);
+        let lines = left.saturating_sub(caveats.lines().count());
+        self.findings(lines.max(FINDINGS_LINES_MIN), width) + &caveats
     }
 
     /// What was measured, on what.
@@ -295,7 +310,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    fn caveats(&self, width: u16) -> String {
+    fn caveats(&self, lines: usize, width: u16) -> String {
         let texts = self.caveat_words();
         if texts.is_empty() {
             return String::new();
@@ -303,7 +318,7 @@ impl<'a> Overview<'a> {
         let all = escape_control(&format!("Caveats: {}.", texts.join("; "))).into_owned();
         format!(
             "\n{}",
-            layout::cut(&paragraph(&all, "", width), CAVEAT_LINES, width)
+            layout::cut(&paragraph(&all, "", width), lines, width)
         )
     }
 

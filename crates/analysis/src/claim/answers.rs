@@ -27,10 +27,27 @@ pub struct Verified {
 pub struct Load {
     /// The run.
     pub run: usize,
-    /// Requests per second and response times at the least rate that was held.
-    pub least: (f64, Latency),
-    /// The same at the highest rate that was held, where that is another one.
-    pub most: Option<(f64, Latency)>,
+    /// What its rates did.
+    pub rates: Rates,
+}
+
+/// What the rates of a run did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rates {
+    /// Some were held.
+    Held {
+        /// Requests per second and response times at the least of them.
+        least: (f64, Latency),
+        /// The same at the highest of them, where that is another one.
+        most: Option<(f64, Latency)>,
+    },
+    /// None was held.
+    NoneHeld {
+        /// The least rate that was asked for, requests per second.
+        least: f64,
+        /// What was reached there: median over the trials.
+        reached: f64,
+    },
 }
 
 /// Two programs side by side over the sizes of what they read.
@@ -122,17 +139,29 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
     if analysis.factors != ["rate"] || analysis.response != Response::Latency {
         return None;
     }
-    let held = analysis.cells.iter().filter_map(|cell| {
-        let report = cell.rate_report.as_ref().filter(|r| r.not_held == 0)?;
-        Some((report.rate_wanted, cell.latency?))
-    });
+    let reports = || {
+        let all = analysis.cells.iter();
+        all.filter_map(|cell| Some((cell, cell.rate_report.as_ref()?)))
+    };
+    let held = reports().filter(|(_, report)| report.not_held == 0);
+    let held = held.filter_map(|(cell, report)| Some((report.rate_wanted, cell.latency?)));
     let mut held: Vec<(f64, Latency)> = held.collect();
     held.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Some(Load {
-        run,
-        least: *held.first()?,
-        most: held.get(1..).and_then(<[_]>::last).copied(),
-    })
+    let rates = match held.as_slice() {
+        [] => {
+            let (_, report) =
+                reports().min_by(|a, b| a.1.rate_wanted.total_cmp(&b.1.rate_wanted))?;
+            Rates::NoneHeld {
+                least: report.rate_wanted,
+                reached: report.rate_achieved,
+            }
+        }
+        [least, rest @ ..] => Rates::Held {
+            least: *least,
+            most: rest.last().copied(),
+        },
+    };
+    Some(Load { run, rates })
 }
 
 /// All that is claimed of the programs of a run.

@@ -6,7 +6,7 @@ use iolab_record::ServedBy;
 use iolab_stats::{mean_interval, median, median_interval};
 use iolab_workload::response::Response;
 
-use crate::analysis::{CellAnalysis, TRIALS_MIN};
+use crate::analysis::{CellAnalysis, Flag, TRIALS_MIN};
 use crate::imbalance::Disturber;
 
 /// The greatest difference that is none to speak of: 5 %, in either direction.
@@ -72,6 +72,8 @@ pub enum Doubt {
     Suspended,
     /// A side was not served by what it asks for.
     ServedBy(ServedBy),
+    /// A side fell behind the rate that was asked for, so that its times grow with the length of a trial.
+    RateNotHeld,
     /// Another run compares the same settings of the same target, and shows something that excludes this.
     Contradicted {
         /// The place of that run.
@@ -243,6 +245,10 @@ fn turning(
     };
     let mut doubts: Vec<Doubt> = Vec::new();
     doubts.extend(foreign(base, other));
+    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
+    if response.is_time() && [base, other].iter().any(is_behind) {
+        doubts.push(Doubt::RateNotHeld);
+    }
     for side in worse {
         let all = disturbances(side).into_iter();
         doubts.extend(all.filter(|doubt| doubt.explains() >= size));
@@ -290,7 +296,9 @@ impl Doubt {
         match self {
             Self::Disturbed { value, .. } => of_share(value),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
-            Self::Suspended | Self::ServedBy(_) | Self::Contradicted { .. } => f64::INFINITY,
+            Self::Suspended | Self::ServedBy(_) | Self::RateNotHeld | Self::Contradicted { .. } => {
+                f64::INFINITY
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use iolab_stats::mean_interval;
 
 use super::effect::{CellId, confidence};
-use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
+use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
 
 /// The 99th percentile over the median above which a tail is long, but for rounding.
 const LONG: f64 = 3.0;
@@ -33,7 +33,9 @@ pub fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         .filter(|cell| cell.tail.is_some())
         .count();
     let long = |cell: &&CellAnalysis| {
-        if cell.tail_ratios.len() < TRIALS_MIN || cell.mix.is_some() {
+        // Times that grow with the length of a trial say nothing of the storage.
+        let is_behind = cell.flags.contains(&Flag::RateNotHeld);
+        if cell.tail_ratios.len() < TRIALS_MIN || cell.mix.is_some() || is_behind {
             return None;
         }
         let logs: Vec<f64> = cell.tail_ratios.iter().map(|ratio| ratio.ln()).collect();

@@ -158,6 +158,10 @@ fn doubt(doubt: &Doubt, runs: &[&Analysis]) -> String {
             "the source of the bytes of one side is unknown".to_owned()
         }
         Doubt::ServedBy(other) => format!("one side was served by: {other}"),
+        Doubt::RateNotHeld => {
+            "a side fell behind the requested rate, so that its times grow with the length of a trial"
+                .to_owned()
+        }
         Doubt::Contradicted { run } => match runs.get(*run) {
             Some(run) => format!("the run of {} shows otherwise", run.experiment),
             None => "another run shows otherwise".to_owned(),

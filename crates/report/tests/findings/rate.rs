@@ -109,7 +109,11 @@ fn the_greatest_rate_that_was_held_is_named() {
             .ends_with("at 4000/s, the highest rate that was held."),
         "{found:?}"
     );
-    assert!(named("load", &analyse(&loaded(&[(8000, 999)]))).is_empty());
+    let none = named("load", &analyse(&loaded(&[(8000, 999)])));
+    assert!(
+        none[0].text.starts_with("No rate was held: at 8000/s"),
+        "{none:?}"
+    );
 }
 
 #[test]

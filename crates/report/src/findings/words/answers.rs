@@ -2,7 +2,9 @@
 
 use iolab_analysis::analysis::{Analysis, CellVerified, Latency, Response};
 use iolab_analysis::bends::MODEL_ERROR_MAX;
-use iolab_analysis::claim::{FixedCosts, Load, Preparation, SharedLimit, Together, Verified};
+use iolab_analysis::claim::{
+    FixedCosts, Load, Preparation, Rates, SharedLimit, Together, Verified,
+};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::quantity::{format_bytes, format_ns, format_p, format_percent, significant};
 
@@ -53,12 +55,20 @@ pub(super) fn of_load(load: &Load) -> String {
             significant(*rate)
         )
     };
-    match &load.most {
-        None => format!("Median response time: {}.", at(&load.least)),
-        Some(most) => format!(
+    match &load.rates {
+        Rates::Held { least, most: None } => format!("Median response time: {}.", at(least)),
+        Rates::Held {
+            least,
+            most: Some(most),
+        } => format!(
             "Median response time: {}, and {}, the highest rate that was held.",
-            at(&load.least),
+            at(least),
             at(most)
+        ),
+        Rates::NoneHeld { least, reached } => format!(
+            "No rate was held: at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",
+            significant(*least),
+            significant(*reached)
         ),
     }
 }
