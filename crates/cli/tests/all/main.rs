@@ -22,6 +22,7 @@ mod limits;
 mod load;
 mod measure;
 mod model;
+mod model_claims;
 mod moments;
 mod paths;
 mod peers;

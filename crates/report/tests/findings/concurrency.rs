@@ -138,8 +138,8 @@ fn the_device_tells_a_limit_from_a_lock() {
     );
 }
 
-#[test]
-fn a_sibling_names_the_lock() {
+/// Eight threads that wait for a lock of the file that they share.
+pub(crate) fn locked() -> RunRecord {
     let mut record = record("why", &["layout", "threads"]);
     for (layout, threads, mb_s) in [
         ("shared", "1", 35.0),
@@ -153,7 +153,12 @@ fn a_sibling_names_the_lock() {
     for cell in 0..4 {
         issued(&mut record, cell, [1.0, 8.0, 1.0, 8.0][cell as usize]);
     }
-    let analysis = analyse(&record);
+    record
+}
+
+#[test]
+fn a_sibling_names_the_lock() {
+    let analysis = analyse(&locked());
     assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
     let text = &named("serialised", &analysis)[0].text;
     assert!(

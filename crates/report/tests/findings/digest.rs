@@ -232,3 +232,37 @@ fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
         (Level::Poor, Some(Reason::DisturbedAndImprecise))
     );
 }
+
+/// Why numbers are as they are is the news, and comes before how large the difference is.
+#[test]
+fn explanations_come_first() {
+    for (record, explanation) in [
+        (
+            crate::concurrency::locked(),
+            "a lock of the file that they share",
+        ),
+        (
+            crate::preparation::buffers(20),
+            "2048 page faults against 0",
+        ),
+    ] {
+        told(&[AnalysedRun::of(record)], |digest| {
+            let first = &digest.headlines[0].text;
+            assert!(first.contains(explanation), "{first}");
+        });
+    }
+}
+
+/// The same run given twice, as by a pattern of names that matches a copy.
+#[test]
+fn a_run_that_is_given_twice_says_the_same_once() {
+    let run = || AnalysedRun::of(crate::concurrency::locked());
+    let texts = |digest: &Digest<'_>| -> Vec<String> {
+        let all = digest.headlines.iter();
+        all.map(|headline| headline.text.clone()).collect()
+    };
+    let once = told(&[run()], texts);
+    let twice = told(&[run(), run()], texts);
+    assert!(!once.is_empty());
+    assert_eq!(once, twice);
+}

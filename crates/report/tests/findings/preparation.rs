@@ -15,7 +15,7 @@ fn values(mb_s: f64, n: usize) -> Vec<f64> {
 }
 
 /// At 8 MiB untouched buffers fault 2048 times a trial and are slower; at 4 KiB they are not.
-fn buffers(n: usize) -> RunRecord {
+pub(crate) fn buffers(n: usize) -> RunRecord {
     let mut record = record("buffer-size", &["buffer_init", "bs"]);
     for (init, bs, mb_s, faults) in [
         ("untouched", "4KiB", 5000.0, 1),

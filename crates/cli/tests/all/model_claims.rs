@@ -1,0 +1,282 @@
+//! What is claimed of modelled disks, against what their definitions and the numbers of a run without noise say. Each run here was once
+//! reported wrongly.
+
+use std::path::Path;
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::claim::{
+    Claim, Comparison, Contrast, Difference, Effect, Place, Role, State, choices, claims, headlines,
+};
+
+use crate::support::{folder, run};
+
+/// The run of a command in a folder, analysed.
+fn measured(folder: &Path, arguments: &[&str]) -> AnalysedRun {
+    let arguments = [&["run"], arguments, &["--seed", "3", "-o", "run.iolab"]].concat();
+    run(folder, &arguments).expect(0);
+    read(folder, "run.iolab")
+}
+
+fn read(folder: &Path, file: &str) -> AnalysedRun {
+    AnalysedRun::of(iolab_runfile::read(&folder.join(file)).expect("a run file"))
+}
+
+fn comparisons(all: &[Claim]) -> impl Iterator<Item = &Comparison> {
+    all.iter().filter_map(|claim| match claim {
+        Claim::Comparison(comparison) => Some(comparison),
+        _ => None,
+    })
+}
+
+/// Factor and level of a cell as text, for messages and for finding an effect.
+fn at(effect: &Effect) -> String {
+    let held = effect.held.iter();
+    let held: Vec<String> = held
+        .map(|(name, level)| format!("{name}={level}"))
+        .collect();
+    held.join(" ")
+}
+
+#[test]
+fn reads_of_a_grid_are_not_reported_as_writes() {
+    let folder = folder();
+    let sets = [
+        "disk-grid",
+        "model:sata-ssd",
+        "--set",
+        "bs=4k,64k",
+        "--threads",
+        "1,2",
+    ];
+    let grid = measured(folder.path(), &sets);
+    let all = claims(&[grid.analysis()]);
+    let random = |reads: u8| {
+        let of = move |one: &&Comparison| {
+            one.contrast
+                == Contrast::Pattern {
+                    read_percent: reads,
+                }
+        };
+        comparisons(&all).find(of).expect("both were measured")
+    };
+    // The model reads at random more slowly where one request waits for another, and writes into a cache alike.
+    let reads = random(100);
+    for place in ["bs=4KiB threads=1", "bs=64KiB threads=1"] {
+        let effect = reads.effects.iter().find(|one| at(one) == place);
+        assert_eq!(
+            effect.expect(place).difference,
+            Difference::Lower,
+            "{place}"
+        );
+    }
+    let writes = random(0).effects.iter();
+    assert!(
+        writes.clone().count() == 4
+            && writes
+                .clone()
+                .all(|e| e.difference == Difference::Equivalent)
+    );
+    // Threads help in most settings and cost in one: both stand in one claim.
+    let threads = comparisons(&all).find(|one| matches!(one.contrast, Contrast::Ordered { .. }));
+    let threads = threads.expect("two levels");
+    assert!(threads.of(Difference::Higher).count() >= 5);
+    assert_eq!(threads.of(Difference::Lower).count(), 1);
+}
+
+/// A skip that is waited for costs; a skip after which no rotation is lost gains.
+#[test]
+fn skips_that_gain_are_claimed_as_skips_that_cost() {
+    let folder = folder();
+    let sets = ["write-stride", "model:sata-7200", "--set", "bs=128k,256k"];
+    let skips = measured(folder.path(), &sets);
+    let all = claims(&[skips.analysis()]);
+    let skip = comparisons(&all).next().expect("skips are compared");
+    let most = |difference| skip.of(difference).map(Effect::size).fold(0.0, f64::max);
+    assert!(most(Difference::Higher) > 3.0_f64.ln(), "{skip:?}");
+    assert!(most(Difference::Lower) > 0.0);
+}
+
+#[test]
+fn a_saturated_device_has_as_many_requests_in_flight_as_asked() {
+    let folder = folder();
+    let sets = [
+        "write-random",
+        "model:nvme-970pro",
+        "--set",
+        "bs=4k",
+        "--set",
+        "sync=none",
+        "--set",
+        "backend=io_uring",
+        "--depth",
+        "1,32,128",
+        "--budget",
+        "20",
+    ];
+    let deep = measured(folder.path(), &sets);
+    let all = claims(&[deep.analysis()]);
+    assert!(
+        !all.iter().any(|claim| matches!(claim, Claim::TooFew(_))),
+        "{all:?}"
+    );
+    let asked: Vec<f64> = deep
+        .analysis()
+        .cells
+        .iter()
+        .filter_map(|cell| Some(cell.concurrency?.in_flight? / cell.concurrency?.asked as f64))
+        .collect();
+    assert!(
+        asked.len() == 3 && asked.iter().all(|share| *share > 0.95),
+        "{asked:?}"
+    );
+}
+
+/// 1800 MB/s as long as 118 GiB of fast flash last, and 101 MB/s afterwards.
+#[test]
+fn a_drive_whose_cache_is_not_full_yet_is_not_steady() {
+    let folder = folder();
+    let drive = [
+        "write-size",
+        "model:qlc-slc-cached",
+        "--size",
+        "400G",
+        "--set",
+        "bs=128k",
+        "--set",
+        "sync=none",
+        "--set",
+        "backend=io_uring",
+        "--depth",
+        "32",
+    ];
+    let short = measured(
+        folder.path(),
+        &[&drive[..], &["--time", "300s", "--budget", "3000s"]].concat(),
+    );
+    let states = claims(&[short.analysis()]);
+    let reached =
+        |claim: &Claim| matches!(claim, Claim::Steady(steady) if steady.state == State::Reached);
+    let early = |claim: &Claim| matches!(claim, Claim::Steady(steady) if matches!(steady.state, State::NotWrittenOver { .. }));
+    assert!(
+        !states.iter().any(reached) && states.iter().any(early),
+        "{states:?}"
+    );
+}
+
+#[test]
+fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
+    let folder = folder();
+    let sets = [
+        "write-size",
+        "model:qlc-slc-cached",
+        "--size",
+        "400G",
+        "--set",
+        "bs=128k",
+        "--set",
+        "sync=none",
+        "--set",
+        "backend=io_uring",
+        "--depth",
+        "32",
+        "--set",
+        "bytes=none",
+        "--time",
+        "200s",
+        "--budget",
+        "3000s",
+    ];
+    let long = measured(folder.path(), &sets);
+    let all = claims(&[long.analysis()]);
+    let first = headlines(&all);
+    let Some(Claim::Change(change)) = first.first() else {
+        panic!("{first:?}");
+    };
+    assert!(matches!(
+        change.place,
+        Place::InWarmUp | Place::WithinTrials { .. }
+    ));
+    assert!(change.factor < 0.1, "{change:?}");
+    let gib = change.after_bytes / f64::from(1 << 30);
+    assert!((110.0..126.0).contains(&gib), "{gib} GiB");
+}
+
+#[test]
+fn a_study_says_nothing_twice_and_only_what_it_found() {
+    let folder = folder();
+    let study = ["study", "model:sata-ssd", "--seed", "5", "-o", "ssd"];
+    let printed = run(folder.path(), &study).expect(0).stdout;
+    assert!(printed.lines().count() <= 40, "{printed}");
+    let names = [
+        "read-size",
+        "read-random",
+        "write-size",
+        "write-random",
+        "disk-grid",
+    ];
+    let found = names.iter().map(|name| format!("ssd/{name}.iolab"));
+    let found = found.filter(|file| folder.path().join(file).exists());
+    let runs: Vec<AnalysedRun> = found.map(|file| read(folder.path(), &file)).collect();
+    assert!(runs.len() > 1);
+    let analyses: Vec<_> = runs.iter().map(AnalysedRun::analysis).collect();
+    let all = claims(&analyses);
+    let first = headlines(&all);
+    assert!(first.iter().all(|claim| claim.role() <= Role::Equivalence));
+    for (place, claim) in first.iter().enumerate() {
+        let again = first[place + 1..].iter();
+        assert!(
+            !again
+                .clone()
+                .any(|other| (other.kind(), other.runs()) == (claim.kind(), claim.runs()))
+        );
+    }
+    // What is called simple is close to the best.
+    let simplest = choices(&analyses);
+    let close = simplest
+        .iter()
+        .filter_map(|choice| choice.simplest.as_ref());
+    for (_, estimate) in close {
+        let (low, _) = estimate.interval.expect("an interval");
+        assert!(low >= 0.95, "{estimate:?}");
+    }
+    // The runs by themselves claim what the study claims of them.
+    for (place, run) in runs.iter().enumerate() {
+        let alone = claims(&[run.analysis()]);
+        let within = comparisons(&all).filter(|one| {
+            one.effects
+                .iter()
+                .all(|e| e.other.run == place && e.base.run == place)
+        });
+        let mine = comparisons(&alone).map(|one| {
+            one.effects
+                .iter()
+                .map(|e| (e.other.cell, e.difference))
+                .collect::<Vec<_>>()
+        });
+        let in_study = within.map(|one| {
+            one.effects
+                .iter()
+                .map(|e| (e.other.cell, e.difference))
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(mine.collect::<Vec<_>>(), in_study.collect::<Vec<_>>());
+    }
+}
+
+/// One trial of each cell ranks nothing.
+#[test]
+fn one_trial_ranks_no_size() {
+    let folder = folder();
+    let sets = [
+        "read-size",
+        "model:sata-ssd",
+        "--set",
+        "trials_max=1",
+        "--set",
+        "trials_min=1",
+    ];
+    let once = measured(folder.path(), &sets);
+    let all = claims(&[once.analysis()]);
+    assert!(once.analysis().cells.iter().all(|cell| cell.n == 1));
+    assert!(headlines(&all).is_empty(), "{:?}", headlines(&all));
+}
