@@ -22,6 +22,9 @@ pub struct Course {
     pub most: CellId,
     /// What it is.
     pub shape: Shape,
+    /// How many times as wide the interval of that cell would be if its trials told as much as their effective number does:
+    /// the square root of trials over effective trials; `None` where order is not what is wrong.
+    pub widening: Option<f64>,
 }
 
 /// What is wrong with the order or the shape of trials.
@@ -103,6 +106,7 @@ fn drift(analysis: &Analysis, run: usize) -> Option<Course> {
         cells: ids(run, &cells),
         most: id(run, most),
         shape: Shape::Drifting { slope },
+        widening: widening(most),
     })
 }
 
@@ -117,6 +121,7 @@ fn dependence(analysis: &Analysis, run: usize) -> Option<Course> {
         cells: ids(run, &cells),
         most: id(run, most),
         shape: Shape::Dependent,
+        widening: widening(most),
     })
 }
 
@@ -130,7 +135,13 @@ fn two_groups(analysis: &Analysis, run: usize) -> Option<Course> {
         cells: ids(run, &cells),
         most: id(run, most),
         shape: Shape::TwoGroups(modes),
+        widening: None,
     })
+}
+
+fn widening(cell: &CellAnalysis) -> Option<f64> {
+    let effective = cell.series_tests.effective_sample_size?;
+    Some((cell.values.len() as f64 / effective).sqrt())
 }
 
 /// Whether the trials of a cell form two groups that are further apart than what matters.

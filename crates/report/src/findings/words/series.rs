@@ -13,11 +13,13 @@ pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
     let most = in_cell(run, course.most);
     match course.shape {
         Shape::Drifting { slope } => format!(
-            "In {cells} the trials drift with time (Mann-Kendall, Holm), most in {most} by {} per trial. Intervals there are too narrow.",
+            "In {cells} the trials drift with time (Mann-Kendall, Holm), most in {most} by {} per trial. For a later repeat, intervals there are too narrow{}.",
             signed_percent(slope),
+            by_factor(course),
         ),
         Shape::Dependent => format!(
-            "In {cells} trials depend on earlier ones (Ljung-Box, Holm). Intervals there do not have their nominal confidence."
+            "In {cells} trials depend on earlier ones (Ljung-Box, Holm). Intervals there are too narrow{}.",
+            by_factor(course)
         ),
         Shape::TwoGroups(modes) => format!(
             "In {cells} the trials form two groups, most clearly in {most}: {} of them around {}, the others around {}. The median describes neither group.",
@@ -26,6 +28,14 @@ pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
             run.response.format(modes.high_median),
         ),
     }
+}
+
+/// `, by a factor of about 1.7`.
+fn by_factor(course: &Course) -> String {
+    let known = course.widening.filter(|factor| *factor > 1.05);
+    known.map_or_else(String::new, |factor| {
+        format!(", by a factor of about {}", digits(factor, 2))
+    })
 }
 
 /// `+1.2 %`, `-0.030 %`: with digits enough not to read as nothing.
