@@ -14,8 +14,8 @@ const POINTS_MAX: usize = 256;
 const BENDS_MAX: usize = 4;
 /// Resamples behind the interval of a bend: its ends move little with more, and the fit is repeated for each.
 const RESAMPLES: usize = 200;
-/// An interval that reaches over more than this factor holds some threshold on any machine: it tells of none.
-const INTERVAL_RATIO_MAX: f64 = 4.0;
+/// An interval that reaches over more than this factor holds some threshold on any machine: it tells of none, and of no place.
+pub const INTERVAL_RATIO_MAX: f64 = 4.0;
 /// The model of a fixed cost and a rate is reported where no size is further from it than this share of its time.
 pub const MODEL_ERROR_MAX: f64 = 0.25;
 
@@ -32,6 +32,14 @@ pub struct Bend {
     pub slope_after: f64,
     /// Thresholds that lie within the interval. A coincidence, which names a suspect and no cause.
     pub thresholds: Vec<Threshold>,
+}
+
+impl Bend {
+    /// Whether its place is known to within a factor of [`INTERVAL_RATIO_MAX`].
+    pub fn is_placed(&self) -> bool {
+        let narrow = |interval: Interval| interval.high <= INTERVAL_RATIO_MAX * interval.low;
+        self.interval.is_some_and(narrow)
+    }
 }
 
 /// The curves over `bs` that have enough sizes for bends, in the order of the definition.

@@ -22,7 +22,7 @@ mod series;
 mod tail;
 
 pub use answers::{
-    Aspect, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together, Verified,
+    Aspect, Bent, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together, Verified,
 };
 pub use best::{Best, Candidate, Standing, best_of_curves};
 pub use change::{Change, Place};
@@ -36,6 +36,7 @@ pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, 
 pub use tail::{LongTail, long_tail};
 
 use crate::analysis::Analysis;
+use crate::bends::Bends;
 
 /// A statement about cells of some runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,8 @@ pub enum Claim {
     Queued(Queued),
     /// A fixed cost of a request and a rate for its bytes.
     FixedCosts(FixedCosts),
+    /// Where curves over I/O sizes bend.
+    Bent(Bent),
     /// What groups reach at once, against each alone.
     Together(Together),
     /// Trials that drift, depend on each other or form two groups.
@@ -95,7 +98,8 @@ impl Claim {
             | Self::Programs(_)
             | Self::Load(_)
             | Self::Preparation(_)
-            | Self::FixedCosts(_) => Vec::new(),
+            | Self::FixedCosts(_)
+            | Self::Bent(_) => Vec::new(),
         }
     }
 
@@ -105,7 +109,8 @@ impl Claim {
             Self::Verified(Verified { run, .. })
             | Self::Load(Load { run, .. })
             | Self::Preparation(Preparation { run, .. })
-            | Self::FixedCosts(FixedCosts { run, .. }) => vec![*run],
+            | Self::FixedCosts(FixedCosts { run, .. })
+            | Self::Bent(Bent { run, .. }) => vec![*run],
             Self::Programs(programs) => vec![programs.run],
             _ => self.cells().iter().map(|cell| cell.run).collect(),
         };
@@ -115,7 +120,12 @@ impl Claim {
     }
 }
 
-/// All that runs show, run by run, and last what several of them show together. The same runs give the same claims, always; where two
+/// Where the curves of a run bend, from the bends that were found; apart from the others because fitting them takes long.
+pub fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Claim> {
+    answers::bent(analysis, found, run).map(Claim::Bent)
+}
+
+/// All that runs show but for bends, run by run, and last what several of them show together. The same runs give the same claims, always; where two
 /// of them contradict each other, both say that it cannot be told.
 pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let mut all = Vec::new();

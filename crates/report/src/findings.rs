@@ -41,6 +41,7 @@ pub use run::{a_model, failed_trials, not_the_device, unfinished};
 pub use tail::tail_unknown;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, Claim};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
@@ -68,9 +69,10 @@ const TOPICS: &[&[Says]] = &[
     run::FAILURES,
 ];
 
-/// All that can be said of one run: what it shows, in the order of [`claim::Role`]; what limits it; and last what it does not show.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let claims = claim::claims(&[analysis]);
+/// All that can be said of one run, whose curves bend as was found: what it shows, in the order of [`claim::Role`]; what limits it; and last what it does not show.
+pub fn findings(analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
+    let mut claims = claim::claims(&[analysis]);
+    claims.extend(claim::bent(analysis, bends, 0));
     let (shown, not) = claim::ordered(&claims);
     let said = shown
         .into_iter()

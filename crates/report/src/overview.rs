@@ -179,7 +179,7 @@ impl<'a> Overview<'a> {
         let source = run.map_or_else(String::new, |run| {
             let day = run.started_utc.split('T').next().unwrap_or_default();
             format!(
-                "iolab {}, {day}. Medians of trials; ± is half of the 95 % interval, within this run.",
+                "iolab {}, {day}. Medians of trials; ± is half of the 95 % interval for a repeat at once.",
                 run.tool_version
             )
         });

@@ -71,7 +71,7 @@ pub(crate) fn caption(analysis: &Analysis) -> String {
     let served = common_source(analysis)
         .map_or_else(String::new, |source| format!("; all served by: {source}"));
     format!(
-        "{}: {}, median of n trials{served}{unfinished}\n{model}{}95 % interval: within this run{}",
+        "{}: {}, median of n trials{served}{unfinished}\n{model}{}95 % interval: for a repeat at once{}",
         escape_control(&analysis.experiment),
         escape_control(&analysis.asked()),
         of_ranks(analysis),
@@ -124,24 +124,25 @@ fn times(analysis: &Analysis) -> String {
         let first = values.next()?;
         values.all(|other| other == first).then_some(first)
     };
-    let service = match same(|c| c.cell.trial().depth.to_string()) {
-        Some(depth) => format!("service time at depth {depth}"),
-        None => "service time at the depth of the cell".to_owned(),
+    let service = match same(|c| c.cell.trial().depth.to_string()).as_deref() {
+        Some("1") => "one request at a time".to_owned(),
+        Some(depth) => format!("requests at depth {depth}"),
+        None => "requests at the depth of the cell".to_owned(),
     };
     let response = match same(|c| c.cell.trial().rate.map_or_else(String::new, per_second)) {
-        Some(rate) => format!("response time at {rate}"),
-        None => "response time at the rate of the cell".to_owned(),
+        Some(rate) => format!("time from the scheduled start, at {rate}"),
+        None => "time from the scheduled start".to_owned(),
     };
     let open = timed().filter(|c| c.rate_report.is_some()).count();
     let what = match timed().count() {
         0 => return "\n".to_owned(),
         _ if open == 0 => service,
         all if open == all => response,
-        _ => format!("{response}; without a rate {service}"),
+        _ => format!("{response}; without a rate: {service}"),
     };
     let which = match analysis.response {
-        Response::Latency => "latency, p50 and p99",
-        _ => "p50 and p99",
+        Response::Latency => "latency, p50, p99",
+        _ => "p50, p99",
     };
     format!("; {which}: {what}\n{}", apart(analysis))
 }

@@ -7,7 +7,7 @@ use iolab_workload::response::Response;
 use super::effect::CellId;
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, CellVerified, Flag, Latency};
-use crate::bends;
+use crate::bends::{self, Bend, Bends};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
 use crate::preparation::{PreparationPoint, preparation};
 
@@ -92,6 +92,17 @@ pub struct FixedCosts {
     pub run: usize,
     /// For each curve that the model describes: the levels that it holds, and the model in ns and bytes.
     pub curves: Vec<(Vec<String>, LatencyBandwidth)>,
+}
+
+/// Where curves over I/O sizes bend.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bent {
+    /// The run.
+    pub run: usize,
+    /// The quantity.
+    pub response: Response,
+    /// For each curve with a bend: the levels that it holds, and its bends in ascending order.
+    pub curves: Vec<(Vec<String>, Vec<Bend>)>,
 }
 
 /// What groups reach at once, against what each reaches alone.
@@ -216,6 +227,21 @@ pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts>
     });
     let curves: Vec<_> = modelled.collect();
     (!curves.is_empty()).then_some(FixedCosts { run, curves })
+}
+
+/// The bends of a run whose place is known to within a factor of [`bends::INTERVAL_RATIO_MAX`]; `found` are all that were fitted.
+pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Bent> {
+    let curves = bends::bendable(analysis).into_iter();
+    let curves = curves.map(|curve| {
+        let placed = found.on(&curve).iter().filter(|bend| bend.is_placed());
+        (curve.held.clone(), placed.cloned().collect::<Vec<Bend>>())
+    });
+    let curves: Vec<_> = curves.filter(|(_, bends)| !bends.is_empty()).collect();
+    (!curves.is_empty()).then_some(Bent {
+        run,
+        response: analysis.response,
+        curves,
+    })
 }
 
 /// The factor that says which groups run.

@@ -60,7 +60,9 @@ impl Claim {
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
             },
             Self::LongTail(_) => Role::Limit,
-            Self::Queued(_) | Self::FixedCosts(_) | Self::Together(_) => Role::Detail,
+            Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) | Self::Together(_) => {
+                Role::Detail
+            }
             Self::Course(_) => Role::Weakness,
         }
     }
@@ -83,6 +85,7 @@ impl Claim {
             | Self::Steady(_)
             | Self::Queued(_)
             | Self::FixedCosts(_)
+            | Self::Bent(_)
             | Self::Together(_)
             | Self::Course(_) => 0.0,
         }
@@ -200,6 +203,7 @@ impl Claim {
             },
             Self::Queued(_) => ("queued", ""),
             Self::FixedCosts(_) => ("fixed-costs", ""),
+            Self::Bent(_) => ("bends", ""),
             Self::Together(_) => ("shared-limit", ""),
             Self::Course(course) => match course.shape {
                 Shape::Drifting { .. } => ("drift", ""),

@@ -110,7 +110,7 @@ pub(super) fn mount_options(facts: &Facts) -> Vec<Finding> {
         ),
         (
             "discard",
-            "deleted files are trimmed at once: the end of a run can disturb the next one",
+            "the file system trims deleted files at once, which can disturb the next run: pause between runs (--settle 10s)",
         ),
     ];
     let Some(fs) = &facts.file_system else {

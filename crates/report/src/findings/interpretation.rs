@@ -22,7 +22,7 @@ impl Interpretation {
         let bends = Bends::of(run.analysis());
         Self {
             peers: with_peers(run),
-            findings: findings(run.analysis()),
+            findings: findings(run.analysis(), &bends),
             bends,
         }
     }

@@ -44,7 +44,10 @@ pub fn gaps(analysis: &Analysis) -> Vec<Finding> {
     }
     let finding = |(why, cells): (&str, usize)| Finding {
         rule: GAPS,
-        text: format!("{} left a gap: {why}.", cells_of(cells, analysis)),
+        text: format!(
+            "{} could not be measured: {why}.",
+            cells_of(cells, analysis)
+        ),
     };
     reasons.into_iter().map(finding).collect()
 }

@@ -31,6 +31,7 @@ const QUEUED: &str =
     "the IOPS of each cell over those of the cell with one request at a time (the utilisation law)";
 const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
+const BENDS: &str = "straight pieces on log axes, their number by an information criterion; intervals from resampled trials";
 const TOGETHER: &str = "medians over the trials, and whether their exact 95 % intervals overlap";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
@@ -68,6 +69,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         ),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
+        Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
         Claim::Together(together) => (answers::of_together(together, first), TOGETHER),
         Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
     }

@@ -59,7 +59,7 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String
     if !report.overview.digest.glance.rows.is_empty() {
         text.push_str(&table(&Captioned {
             caption: format!(
-                "Throughput or IOPS with half of the 95 % interval within this run, and latency. {}",
+                "Throughput or IOPS with half of the 95 % interval for a repeat at once, and latency. {}",
                 report.overview.glance_note()
             ),
             grid: Grid::of(report.overview.glance_columns()),

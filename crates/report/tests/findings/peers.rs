@@ -69,6 +69,9 @@ fn commands_and_gaps_of_other_tools_are_told() {
         message: "it cannot do that".to_owned(),
     });
     let left = &gaps(&analyse(&run))[0].text;
-    assert_eq!(left, "1 of 4 cells left a gap: it cannot do that.");
+    assert_eq!(
+        left,
+        "1 of 4 cells could not be measured: it cannot do that."
+    );
     assert!(peers(&analyse(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
 }

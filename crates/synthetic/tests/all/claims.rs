@@ -153,11 +153,22 @@ pub(crate) fn hold(
     name: &str,
     claimed: impl Fn((RunRecord, Truth)) -> Outcome,
 ) -> Score<Kind> {
+    hold_runs(claim, scenario, name, runs(), claimed)
+}
+
+/// The same on so many runs.
+pub(crate) fn hold_runs(
+    claim: &'static str,
+    scenario: &Scenario,
+    name: &str,
+    runs: usize,
+    claimed: impl Fn((RunRecord, Truth)) -> Outcome,
+) -> Score<Kind> {
     let kind = Kind {
         claim,
         scenario: format!("{name}, n = {}", scenario.trials),
     };
-    let score = grade(kind, runs(), |seed| scenario.run(seed), claimed);
+    let score = grade(kind, runs, |seed| scenario.run(seed), claimed);
     println!("{score}");
     assert!(score.is_false_at_most(FALSE_MAX), "{score}");
     score

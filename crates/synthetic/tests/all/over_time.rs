@@ -2,11 +2,12 @@
 //! large is said. Printed and counted as those of `claims.rs`.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{CellId, Claim, Course, Place, Shape, State, claims};
+use iolab_analysis::bends::Bends;
+use iolab_analysis::claim::{self, CellId, Claim, Course, Place, Shape, State, claims};
 use iolab_record::RunRecord;
-use iolab_synthetic::{At, Change, Common, Noise, Outcome, OverTime, Scenario, Truth};
+use iolab_synthetic::{At, Change, Common, Curve, Noise, Outcome, OverTime, Scenario, Truth};
 
-use crate::claims::{SAID_MIN, hold, outcome, place, shapes};
+use crate::claims::{SAID_MIN, hold, hold_runs, outcome, place, runs, shapes};
 
 /// What is claimed of a run, each claim judged by `judge`; `None` where it is not about that.
 fn judged(
@@ -201,6 +202,42 @@ fn long_tails_are_said_and_others_are_not() {
         };
         let score = hold("long tail", &reading, name, |run| judged(run, tail));
         assert!(factor <= 1.0 || score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
+
+/// The bends of a curve with one kink, at 256 KiB, or none. Each takes long: an exact share is left to the table.
+#[test]
+fn bends_lie_where_a_curve_has_a_kink() {
+    for (curve, name) in [
+        (Curve::Flat, "flat"),
+        (Curve::Plateau { from: 262_144.0 }, "plateau"),
+    ] {
+        let sizes = Scenario {
+            curves: vec![("bs", curve)],
+            ..Scenario::of(
+                "read-size",
+                &["bs=4k,8k,16k,32k,64k,128k,256k,512k,1M,2M,4M"],
+            )
+        };
+        let judge =
+            |(record, _): (RunRecord, Truth)| {
+                let analysis = analyse(&record);
+                let found = Bends::of(&analysis);
+                let Some(Claim::Bent(bent)) = claim::bent(&analysis, &found, 0) else {
+                    return Outcome::NotClaimed;
+                };
+                let intervals = bent.curves.iter().flat_map(|(_, bends)| bends);
+                let mut intervals = intervals.filter_map(|bend| bend.interval);
+                // Sizes are a factor of two apart: a kink is placed to within one of them.
+                outcome(intervals.all(|i| {
+                    i.low <= 2.0 * 262_144.0 && i.high >= 131_072.0 && curve != Curve::Flat
+                }))
+            };
+        let score = hold_runs("bends", &sizes, name, runs() / 4, judge);
+        assert!(
+            curve == Curve::Flat || score.is_true_at_least(SAID_MIN),
+            "{score}"
+        );
     }
 }
 
