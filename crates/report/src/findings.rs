@@ -54,6 +54,7 @@ pub use tail::tail_unknown;
 pub use timeline::{level_over_run, level_within_trials};
 pub use together::shared_limit;
 pub use verified::verified;
+use words::WrittenClaims;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{self, Claim};
@@ -94,24 +95,16 @@ const TOPICS: &[&[Says]] = &[
 /// All that can be said of one run: what it shows, the weightiest first; what limits it; and last what it does not show.
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let claims = claim::claims(&[analysis]);
-    let (shown, not) = claim::ordered(&claims);
-    let said = |claims: Vec<&Claim>| {
-        let texts = claims
-            .into_iter()
-            .map(|one| words::finding(one, &[analysis]));
-        texts.collect::<Vec<Finding>>()
+    let (shown, not) = words::written(&claims, &[analysis]);
+    let said = |written: Vec<WrittenClaims<'_>>| {
+        let findings = written.into_iter().map(|one| one.finding);
+        findings.collect::<Vec<Finding>>()
     };
     let rules = TOPICS.iter().copied().flatten();
     let (results, others): (Vec<Finding>, Vec<Finding>) = rules
         .flat_map(|says| says(analysis))
         .partition(|finding| finding.rule.kind == FindingKind::Result);
-    [
-        results,
-        said(shown),
-        others,
-        words::nothings(&not, &[analysis]),
-    ]
-    .concat()
+    [results, said(shown), others, said(not)].concat()
 }
 
 /// What several runs show together.

@@ -4,14 +4,15 @@ mod best;
 mod comparison;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, Doubt, Estimate, LongTail, MARGIN};
+use iolab_analysis::claim::{CellId, Claim, Doubt, Estimate, LongTail, MARGIN, ordered};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, significant};
 
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
-pub(crate) use comparison::{accesses, nothings};
+pub(crate) use comparison::accesses;
+use comparison::nothings;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
@@ -32,6 +33,29 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
         },
         text,
     }
+}
+
+/// A sentence, or two, with the claims that it writes out.
+#[derive(Debug, Clone)]
+pub struct WrittenClaims<'c> {
+    /// One; of those that show nothing there may be several.
+    pub claims: Vec<&'c Claim>,
+    /// The sentence.
+    pub finding: Finding,
+}
+
+/// Claims in words, in the order in which they are shown: those that show something, the weightiest first, and those that show
+/// nothing. `runs` are those that the claims were made of.
+pub fn written<'c>(
+    claims: &'c [Claim],
+    runs: &[&Analysis],
+) -> (Vec<WrittenClaims<'c>>, Vec<WrittenClaims<'c>>) {
+    let (shown, not) = ordered(claims);
+    let shown = shown.into_iter().map(|one| WrittenClaims {
+        claims: vec![one],
+        finding: finding(one, runs),
+    });
+    (shown.collect(), nothings(&not, runs))
 }
 
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {

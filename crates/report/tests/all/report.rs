@@ -270,7 +270,7 @@ fn no_csv_that_is_written_has_formulas_of_a_run() {
         let name = RunName::of(text, &record);
         export::samples(&[(name.clone(), &record, None)], Format::Csv, &mut samples).unwrap();
         let run = AnalysedRun::of(record.clone());
-        export::cells(&[(name, run)], Format::Csv, &mut cells).unwrap();
+        export::cells(&[(name, run)], &mut cells).unwrap();
         for csv in [samples, cells] {
             let mut reader = csv::ReaderBuilder::new()
                 .has_headers(false)

@@ -5,42 +5,46 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{at, cell, doubt, finding, margin, quantity, times};
+use super::{WrittenClaims, at, cell, doubt, finding, margin, quantity, times};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
-pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
+pub(super) fn nothings<'c>(claims: &[&'c Claim], runs: &[&Analysis]) -> Vec<WrittenClaims<'c>> {
     let mut found = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for claim in claims {
+        let alone = || WrittenClaims {
+            claims: vec![*claim],
+            finding: finding(claim, runs),
+        };
         let Claim::Comparison(Comparison {
             contrast: Contrast::Levels { factor, base, .. },
             ..
         }) = claim
         else {
-            found.push(finding(claim, runs));
+            found.push(alone());
             continue;
         };
-        let alike: Vec<&Comparison> = claims
-            .iter()
-            .filter_map(|other| match other {
-                Claim::Comparison(other) => Some(other),
-                _ => None,
-            })
-            .filter(|other| matches!(&other.contrast, Contrast::Levels { factor: its, .. } if its == factor))
-            .collect();
+        let of_factor = claims.iter().filter_map(|other| match other {
+            Claim::Comparison(own) => Some((*other, own)),
+            _ => None,
+        });
+        let of_factor = of_factor.filter(|(_, own)| matches!(&own.contrast, Contrast::Levels { factor: its, .. } if its == factor));
         // A level that cannot be judged for a reason of its own is told by itself.
         let is_doubted = |one: &Comparison| one.effects.iter().any(|one| !one.doubts.is_empty());
-        let (doubted, alike): (Vec<&Comparison>, Vec<&Comparison>) =
-            alike.into_iter().partition(|one| is_doubted(one));
-        let is_own = |one: &&Comparison| matches!(claim, Claim::Comparison(own) if own == *one);
-        if alike.len() < 2 || doubted.iter().any(is_own) {
-            found.push(finding(claim, runs));
+        let (doubted, alike): (Vec<_>, Vec<_>) = of_factor.partition(|(_, one)| is_doubted(one));
+        if alike.len() < 2 || doubted.iter().any(|(own, _)| own == claim) {
+            found.push(alone());
         } else if !told.contains(&factor.as_str()) {
             told.push(factor);
-            found.push(Finding {
-                text: levels_alike(factor, base, &alike, runs),
-                ..finding(claim, runs)
+            let (claims, alike): (Vec<&Claim>, Vec<&Comparison>) = alike.into_iter().unzip();
+            let text = levels_alike(factor, base, &alike, runs);
+            found.push(WrittenClaims {
+                claims,
+                finding: Finding {
+                    text,
+                    ..finding(claim, runs)
+                },
             });
         }
     }
