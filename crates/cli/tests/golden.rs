@@ -6,8 +6,6 @@
 
 mod support;
 
-#[path = "support/json_schema.rs"]
-mod json_schema;
 #[path = "support/statements.rs"]
 mod statements;
 
@@ -18,6 +16,7 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use support::json_schema::{assert_as_described, faults};
 use support::*;
 
 /// Compares a text with the stored one.
@@ -239,25 +238,51 @@ fn fields_of_formats_for_machines() {
     golden!("fields", text);
 }
 
-/// What commands print as JSON is as docs/schema says, and holds nothing that stands not there.
+/// What commands print as JSON is as its schema says, and holds nothing that the schema does not name.
 #[test]
 fn json_is_as_its_schema_says() {
     let folder = stored();
-    let schema = |name: &str| -> Value {
-        let text = run(folder.path(), &["schema", name]).expect(0).stdout;
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let (of_table, of_report) = (schema("table"), schema("report"));
     for name in STORED {
         let file = format!("{name}.iolab");
-        let table = table_json(folder.path(), &[&file]);
-        assert_eq!(json_schema::faults(&of_table, &table), [""; 0], "{name}");
+        assert_as_described(folder.path(), "table", &table_json(folder.path(), &[&file]));
         let page = page(folder.path(), &file);
-        let faults = json_schema::faults(&of_report, &statements::data(&page));
-        assert_eq!(faults, [""; 0], "{name}");
+        assert_as_described(folder.path(), "report", &statements::data(&page));
     }
     let both = table_json(folder.path(), &["grid.iolab", "interference.iolab"]);
-    assert_eq!(json_schema::faults(&of_table, &both), [""; 0]);
+    assert_as_described(folder.path(), "table", &both);
+}
+
+#[test]
+fn faults_are_found() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "required": ["a"],
+        "properties": {
+            "a": {"type": ["integer", "null"]},
+            "b": {"anyOf": [{"$ref": "#/$defs/B"}, {"type": "null"}]},
+            "c": {"type": "array", "prefixItems": [{"enum": ["x"]}], "maxItems": 1},
+        },
+        "patternProperties": {"^level_": {"type": "string"}},
+        "$defs": {"B": {"type": "object", "properties": {"d": {"const": 1}}}},
+    });
+    let found = |text: &str| faults(&schema, &serde_json::from_str(text).expect("JSON")).len();
+    assert_eq!(
+        found(r#"{"a": null, "b": {"d": 1}, "c": ["x"], "level_q": "1"}"#),
+        0
+    );
+    for wrong in [
+        "[]",
+        "{}",
+        r#"{"a": 0.5}"#,
+        r#"{"a": 1, "e": 1}"#,
+        r#"{"a": 1, "b": {"d": 2}}"#,
+        r#"{"a": 1, "b": {"d": 1, "f": 1}}"#,
+        r#"{"a": 1, "c": ["y"]}"#,
+        r#"{"a": 1, "c": ["x", "x"]}"#,
+        r#"{"a": 1, "level_q": 1}"#,
+    ] {
+        assert_eq!(found(wrong), 1, "{wrong}");
+    }
 }
 
 /// The same run file gives the same claims as text, page, Markdown, LaTeX and JSON, in the same order.

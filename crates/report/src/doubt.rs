@@ -1,10 +1,9 @@
-//! What speaks against an answer, in words and for programs.
+//! What speaks against an answer, in words.
 
 use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
 use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_percent, significant};
-use serde_json::{Value, json};
 
 /// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.
 pub fn words(doubt: &Doubt, all: &Doubts) -> String {
@@ -68,7 +67,7 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 }
 
 /// What to do about it, as a sentence without its full stop; `None` where nothing is known to help.
-fn remedy(reason: &Reason) -> Option<String> {
+pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     let text = match reason {
         Reason::Disturbed { by, .. } => by.remedy(),
         Reason::Preempted { .. } => Disturber::CpuPressure.remedy(),
@@ -95,37 +94,4 @@ pub fn limit(limit: &ReachedLimit) -> String {
         "this container is limited to {} (I/O limit of its control group), and the load reached that; {RAISE_LIMIT}",
         limit.what.format(limit.per_second)
     )
-}
-
-/// The limit for programs; docs/OUTPUT.md names the fields.
-pub fn limit_json(limit: &ReachedLimit) -> Value {
-    json!({
-        "what": limit.what.name(),
-        "per_second": limit.per_second,
-        "text": format!("this container is limited to {}", limit.what.format(limit.per_second)),
-    })
-}
-
-/// Doubts for programs; docs/OUTPUT.md names the fields.
-pub fn json(doubts: &Doubts) -> Vec<Value> {
-    let one = |doubt: &Doubt| {
-        let turns = |direction, answer| doubt.reason.turns(direction).then_some(answer);
-        let against = [
-            turns(Direction::AtLeast, "yes"),
-            turns(Direction::AtMost, "no"),
-        ];
-        json!({
-            "doubt": doubt.reason.name(),
-            "text": words(doubt, doubts),
-            "against": against.into_iter().flatten().collect::<Vec<_>>(),
-            "trials": doubt.samples.len(),
-            "of_trials": doubts.trials,
-            "worst": match doubt.reason {
-                Reason::Disturbed { worst, .. } => Some(worst),
-                _ => None,
-            },
-            "remedy": remedy(&doubt.reason),
-        })
-    };
-    doubts.all.iter().map(one).collect()
 }

@@ -5,6 +5,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
 use crate::document::TableDocument;
+use crate::fitness::data::FitDocument;
 use crate::report::data::ReportDocument;
 
 macro_rules! documents {
@@ -39,6 +40,7 @@ macro_rules! documents {
 
 documents! {
     Table = "table", "iolab table --format json", TableDocument;
+    Fit = "fit", "iolab fit --format json", FitDocument<'_>;
     Report = "report", "the page of iolab report, script element 'samples'", ReportDocument;
 }
 
