@@ -18,7 +18,7 @@ mod tail;
 pub use best::{Best, Candidate, Standing, best_of_curves};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons, random_across_runs};
-pub use effect::{CellId, Difference, Effect, Estimate, MARGIN};
+pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use tail::{LongTail, long_tail};
 

@@ -167,7 +167,7 @@ pub enum CellVerdict {
     /// A difference or equivalence would be shown, but what disturbed a side could turn it round.
     Disturbed,
     /// The same, but the bytes of the two sides came from different sources.
-    ServedDifferently,
+    OtherSource,
     /// None of these is shown by the trials there are.
     CannotTell,
 }
@@ -177,7 +177,7 @@ impl CellVerdict {
     pub(crate) fn doubted(doubts: &[SideDoubt]) -> Option<Self> {
         let is = |of: fn(&Reason) -> bool| doubts.iter().any(|doubt| of(&doubt.reason));
         if is(|reason| matches!(reason, Reason::ServedBy { .. })) {
-            Some(Self::ServedDifferently)
+            Some(Self::OtherSource)
         } else if is(|reason| !matches!(reason, Reason::Dependent { .. })) {
             Some(Self::Disturbed)
         } else {
@@ -193,7 +193,7 @@ impl CellVerdict {
                 | CellVerdict::Drifting
                 | CellVerdict::OneRunEach
                 | CellVerdict::Disturbed
-                | CellVerdict::ServedDifferently
+                | CellVerdict::OtherSource
         )
     }
 }
@@ -211,7 +211,7 @@ impl fmt::Display for CellVerdict {
             CellVerdict::Drifting => "cannot tell (drift)",
             CellVerdict::OneRunEach => "cannot tell (one run each)",
             CellVerdict::Disturbed => "cannot tell (disturbed)",
-            CellVerdict::ServedDifferently => "cannot tell (served differently)",
+            CellVerdict::OtherSource => "cannot tell (other source)",
             CellVerdict::CannotTell => "cannot tell",
         })
     }
@@ -443,7 +443,12 @@ impl Comparison {
     }
 
     /// Compares two series of bare numbers.
-    pub fn of_numbers(names: [SideName; 2], base: Vec<f64>, new: Vec<f64>, terms: Criteria) -> Self {
+    pub fn of_numbers(
+        names: [SideName; 2],
+        base: Vec<f64>,
+        new: Vec<f64>,
+        terms: Criteria,
+    ) -> Self {
         let pairs = vec![Pair {
             base,
             new,

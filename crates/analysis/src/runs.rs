@@ -15,7 +15,6 @@ use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
 use crate::compare::{ALPHA, CellVerdict, Conclusion, Difference};
 use crate::doubt::SideDoubts;
-use crate::imbalance::Imbalance;
 
 /// Chance with which the change that is reported as detectable would have been found.
 pub const GATE_POWER: f64 = 0.9;
@@ -170,7 +169,10 @@ impl RunsComparison {
 
     /// Whether the cells or all of them together have this verdict.
     pub fn any(&self, verdict: CellVerdict) -> bool {
-        let overall = self.overall.as_ref().is_some_and(|all| all.verdict == verdict);
+        let overall = self
+            .overall
+            .as_ref()
+            .is_some_and(|all| all.verdict == verdict);
         overall || self.count(verdict) > 0
     }
 
@@ -184,18 +186,6 @@ impl RunsComparison {
         } else {
             Conclusion::Settled
         }
-    }
-
-    /// The disturbers in which any cell differs, each once, with the cell in which it stands first.
-    pub fn imbalances(&self) -> Vec<(Imbalance, usize)> {
-        let mut found: Vec<(Imbalance, usize)> = Vec::new();
-        for imbalance in self.cells.iter().flat_map(|cell| cell.against.imbalances()) {
-            match found.iter_mut().find(|(d, _)| d.what == imbalance.what) {
-                Some((_, cells)) => *cells += 1,
-                None => found.push((*imbalance, 1)),
-            }
-        }
-        found
     }
 }
 

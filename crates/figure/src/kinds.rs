@@ -14,9 +14,7 @@ mod response;
 mod scaling;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
-use iolab_analysis::compare::{
-    Better, Comparison, Criteria, HypothesisTest, RunSide, SideName,
-};
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::{Error, Result};
 

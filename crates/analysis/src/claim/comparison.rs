@@ -6,11 +6,9 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
-use super::effect::{
-    CellId, Effect, Estimate, MARGIN, across_runs, confidence, judge, within_run,
-};
-use crate::doubt::SideDoubts;
+use super::effect::{CellId, Effect, Estimate, MARGIN, across_runs, confidence, judge, within_run};
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::SideDoubts;
 
 /// Factors whose levels are counts or sizes: each level is compared with the least.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];

@@ -80,14 +80,27 @@ pub(crate) fn confidence(comparisons: usize) -> f64 {
     1.0 - ALPHA / comparisons.max(1) as f64
 }
 
+/// Values of the trials of a cell, in the order of time, with the block of each.
+pub type Trials<'a> = (&'a [f64], &'a [u32]);
+
+/// How many times as great one cell's values are as another's, by itself in 95 %: from the blocks that both share, where these suffice.
+/// Trials of different runs share none: give them without blocks.
+pub fn ratio(base: Trials<'_>, other: Trials<'_>) -> Option<Estimate> {
+    of_trials(base, other, confidence(1))
+}
+
+fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
+    let logs: Vec<f64> = log_ratios(base, other).into_values().collect();
+    of_blocks(&logs, confidence).or_else(|| of_samples(base.0, other.0, confidence))
+}
+
 /// The ratio of the responses of two cells of one run: from the blocks that both share, where these suffice.
 pub(super) fn within_run(
     base: &CellAnalysis,
     other: &CellAnalysis,
     confidence: f64,
 ) -> Option<Estimate> {
-    let logs: Vec<f64> = log_ratios(base, other).into_values().collect();
-    of_blocks(&logs, confidence).or_else(|| across_runs(base, other, confidence))
+    of_trials(base.trials(), other.trials(), confidence)
 }
 
 /// The same for two cells that share no blocks.
@@ -104,7 +117,7 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     if logs.len() < TRIALS_MIN {
         return None;
     }
-    let median = Median::of(logs, confidence)?;
+    let median = Median::of(median(logs)?, logs, confidence);
     Some(Estimate {
         blocks: Some(logs.len()),
         ..Estimate::from_logs(median.centre, median.interval, median.dependent, &[median])
@@ -114,8 +127,12 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
 /// The ratio of the medians of two samples, each in the order of time: from the ends of the intervals of both medians. `None` where
 /// a side is empty, and where a value is not positive.
 pub(crate) fn of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
-    let base = Median::of(&logarithms(base)?, confidence)?;
-    let other = Median::of(&logarithms(other)?, confidence)?;
+    // The logarithm of the median that is shown: between two values it is not the median of the logarithms.
+    let of = |values: &[f64]| {
+        let centre = median(values)?.ln();
+        Some(Median::of(centre, &logarithms(values)?, confidence))
+    };
+    let (base, other) = (of(base)?, of(other)?);
     let between = |own: fn(&Median) -> Option<(f64, f64)>| {
         let ends = own(&base).zip(own(&other));
         ends.map(|((base_low, base_high), (low, high))| (low - base_high, high - base_low))
@@ -140,18 +157,16 @@ struct Median {
 }
 
 impl Median {
-    /// `None` without values.
-    fn of(logs: &[f64], confidence: f64) -> Option<Self> {
-        let centre = median(logs)?;
+    fn of(centre: f64, logs: &[f64], confidence: f64) -> Self {
         let independence = independence(logs);
         let interval = interval(logs, confidence);
         let wider = |end: f64| centre + (end - centre) / independence.sqrt();
-        Some(Self {
+        Self {
             centre,
             interval,
             dependent: interval.map(|(low, high)| (wider(low), wider(high))),
             independence,
-        })
+        }
     }
 }
 
@@ -218,7 +233,7 @@ fn ends(values: &[f64]) -> (f64, f64) {
 }
 
 /// The logarithm of the ratio in each block in which both have a value, by the numbers of the blocks.
-pub(crate) fn log_ratios(base: &CellAnalysis, other: &CellAnalysis) -> BTreeMap<u32, f64> {
+pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f64> {
     let (base, other) = (log_means(base), log_means(other));
     base.iter()
         .filter_map(|(block, value)| Some((*block, other.get(block)? - value)))
@@ -226,9 +241,9 @@ pub(crate) fn log_ratios(base: &CellAnalysis, other: &CellAnalysis) -> BTreeMap<
 }
 
 /// The mean logarithm of the values of each block; none where a value has no logarithm.
-fn log_means(cell: &CellAnalysis) -> BTreeMap<u32, f64> {
+fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    for (value, block) in cell.values.iter().zip(&cell.blocks) {
+    for (value, block) in values.iter().zip(of) {
         let (sum, count) = blocks.entry(*block).or_default();
         *sum += value.ln();
         *count += 1.0;

@@ -143,7 +143,12 @@ fn shown(
         return (verdict.unwrap_or(CellVerdict::CannotTell), Vec::new());
     };
     // Judged without doubts first: those of a difference that does not matter turn nothing.
-    let (alone, _) = judge(estimate, terms.margin, &SideDoubts::default(), more_is_better);
+    let (alone, _) = judge(
+        estimate,
+        terms.margin,
+        &SideDoubts::default(),
+        more_is_better,
+    );
     let is_small = alone != Difference::Equivalent && is_inside(estimate.ratio, terms.margin);
     if is_small {
         return (CellVerdict::CannotTell, Vec::new());

@@ -90,7 +90,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
     let is_one_run = std::ptr::eq(base.run, new.run);
     let within: Vec<Option<BTreeMap<u32, f64>>> = both
         .iter()
-        .map(|(a, b)| is_one_run.then(|| log_ratios(a.cell, b.cell)))
+        .map(|(a, b)| is_one_run.then(|| log_ratios(a.cell.trials(), b.cell.trials())))
         .collect();
     let together = merge_blocks(&within.iter().flatten().collect::<Vec<_>>());
     let pairs = both

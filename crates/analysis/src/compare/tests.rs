@@ -117,7 +117,10 @@ fn what_cannot_be_told_says_what_it_would_take() {
         verdicts.filter(|v| *v == CellVerdict::Slower).count()
     };
     let slower = told(85.0);
-    assert!((130..185).contains(&slower), "{slower} with {more} more trials");
+    assert!(
+        (130..185).contains(&slower),
+        "{slower} with {more} more trials"
+    );
     assert!(told(100.0) <= 10);
     assert_eq!(one(&[], &around(100.0), terms()).further, None);
     let empty = one(&[], &around(100.0), terms());

@@ -58,12 +58,15 @@ impl SideDoubts {
         Self(foreign(base, new).chain(imbalances).collect())
     }
 
-    /// Of a cell in two single runs: both.
+    /// Of a cell in two single runs: both, a disturber in which they differ once.
     pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis) -> Self {
-        let Self(mut all) = Self::of_cells(base, new);
-        let Self(further) = Self::of_runs(&[base], &[new]);
-        for doubt in further {
-            if !all.contains(&doubt) {
+        let Self(mut all) = Self::of_runs(&[base], &[new]);
+        let Self(of_cells) = Self::of_cells(base, new);
+        for doubt in of_cells {
+            let is_alike = |known: &SideDoubt| {
+                known.side == doubt.side && known.reason.name() == doubt.reason.name()
+            };
+            if !all.iter().any(is_alike) {
                 all.push(doubt);
             }
         }

@@ -54,7 +54,11 @@ pub fn judge(
     let overall = together.as_ref().map(contrast);
     let known = contrasts.iter().flatten().count() as f64;
     // All cells together weigh as much as the cells do: what changes a machine changes most of its cells.
-    let weights = if overall.flatten().is_some() { 2.0 * known } else { known };
+    let weights = if overall.flatten().is_some() {
+        2.0 * known
+    } else {
+        known
+    };
     let judged = |contrast: Option<Contrast>, share: f64, against: &SideDoubts| {
         let level = terms.alpha * share;
         let interval = contrast.and_then(|c| c.interval(1.0 - level));
@@ -66,7 +70,8 @@ pub fn judge(
             p: contrast.map(|c| c.p()),
             p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),
             // The level is that of one direction.
-            detectable: contrast.and_then(|c| Some(c.detectable(level / 2.0, GATE_POWER)?.exp_m1())),
+            detectable: contrast
+                .and_then(|c| Some(c.detectable(level / 2.0, GATE_POWER)?.exp_m1())),
             doubts,
             verdict,
         }

@@ -90,7 +90,10 @@ pub(super) fn compare(
             b.unwrap_or(&none),
         ));
     }
-    let sides = || both.iter().map(|levels| (base.cell(levels), new.cell(levels)));
+    let sides = || {
+        both.iter()
+            .map(|levels| (base.cell(levels), new.cell(levels)))
+    };
     let logs: Vec<RunCell> = sides()
         .map(|(base, new)| RunCell {
             base: logarithms(&medians(&base)),

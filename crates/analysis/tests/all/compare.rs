@@ -246,7 +246,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
         add_cell(&mut run, &["bs=4KiB"], &drifting(mb_s));
         run
     };
-    let comparison = of(&alone(100.0), &alone(60.0), None).unwrap();
+    let comparison = of(&alone(100.0), &alone(68.0), None).unwrap();
     assert_eq!(comparison.cells[0].verdict, CellVerdict::Drifting);
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
 }

@@ -144,7 +144,10 @@ fn the_spread_of_the_runs_is_the_yardstick() {
     slow.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&runs(&STEADY), &slow).unwrap();
     assert_eq!(comparison.count(CellVerdict::Slower), 2);
-    assert_eq!(comparison.overall.as_ref().unwrap().verdict, CellVerdict::Slower);
+    assert_eq!(
+        comparison.overall.as_ref().unwrap().verdict,
+        CellVerdict::Slower
+    );
     assert_eq!(comparison.conclusion(), Conclusion::Regression);
     let mut same = runs(&STEADY);
     same.reverse();

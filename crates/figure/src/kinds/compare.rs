@@ -187,7 +187,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
         ", too few trials for an interval".to_owned()
     } else if comparison.intervals > 1 {
         format!(
-            "; bars: 95 % interval of each median; of the ratios {} intervals that hold together in 95 %",
+            "; bars: 95 % interval, of the ratios simultaneous over {} cells",
             comparison.intervals
         )
     } else {
@@ -246,8 +246,8 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
         cells.series(name.to_owned(), place, points.collect())
     };
     let series = vec![
-        side(0, &comparison.base, |cell| &cell.base),
-        side(1, &comparison.new, |cell| &cell.new),
+        side(0, &comparison.base.name, |cell| &cell.base),
+        side(1, &comparison.new.name, |cell| &cell.new),
     ];
     let points = series.iter().flat_map(|series| &series.points);
     let values = points.flat_map(|p| {
