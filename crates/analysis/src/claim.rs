@@ -11,14 +11,14 @@
 mod best;
 mod choice;
 mod comparison;
-mod effect;
+pub(crate) mod effect;
 mod order;
 mod tail;
 
 pub use best::{Best, Candidate, Standing, best_of_curves};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons, random_across_runs};
-pub use effect::{CellId, Difference, Doubt, Effect, Estimate, MARGIN};
+pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use tail::{LongTail, long_tail};
 

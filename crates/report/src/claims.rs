@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{
-    self, Best, Candidate, CellId, Claim, Comparison, Contrast, Difference, Doubt, Effect,
-    Estimate, Role, Standing,
+    self, Best, Candidate, CellId, Claim, Comparison, Contrast, Difference, Effect, Estimate, Role,
+    Standing,
 };
 use iolab_workload::escape_control::escape_control;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::compare::Against;
 use crate::findings::words::{self, WrittenClaims};
 
 /// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
@@ -147,7 +148,7 @@ pub(crate) struct EffectData {
     /// Blocks that both share and were compared in; `null` where they share too few, or belong to two runs.
     pub(crate) blocks: Option<usize>,
     /// What in the evidence could turn it round; then `relation` is `cannot_tell`.
-    pub(crate) doubts: Vec<DoubtData>,
+    pub(crate) doubts: Vec<Against>,
 }
 
 /// How one quantity relates to another.
@@ -164,19 +165,6 @@ pub(crate) enum Relation {
     NoDifferenceFound,
     /// Too few trials for an interval, or the evidence holds something that could turn the claim round.
     CannotTell,
-}
-
-/// Something in the evidence that could turn a claim round.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "ClaimDoubt")]
-pub(crate) struct DoubtData {
-    /// `other_traffic`, `cpu_stall`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
-    /// `buffer_pieces_per_request` (as the columns of the cells), `preempted`, `suspended` or `served_by`.
-    pub(crate) doubt: String,
-    /// Its value: as in the column of that name, or preemptions of a worker per second; `null` where there is none.
-    pub(crate) value: Option<f64>,
-    /// What served the bytes of one side, of `served_by`; `null` for others.
-    pub(crate) served_by: Option<String>,
 }
 
 /// A curve over I/O sizes, and where it is best.
@@ -215,7 +203,7 @@ pub(crate) struct SizeData {
     /// Blocks that both sizes share and were compared in.
     pub(crate) blocks: Option<usize>,
     /// What in the evidence could turn it round; then `standing` is `cannot_tell`.
-    pub(crate) doubts: Vec<DoubtData>,
+    pub(crate) doubts: Vec<Against>,
 }
 
 /// How a size compares with the others of its curve.
@@ -368,7 +356,7 @@ impl Runs<'_> {
             ratio_low,
             ratio_high,
             blocks: effect.estimate.blocks,
-            doubts: effect.doubts.iter().map(doubt).collect(),
+            doubts: effect.doubts.iter().map(Against::of).collect(),
         }
     }
 
@@ -384,7 +372,7 @@ impl Runs<'_> {
                 ratio_low,
                 ratio_high,
                 blocks: one.of_best.and_then(|estimate| estimate.blocks),
-                doubts: one.doubts.iter().map(doubt).collect(),
+                doubts: one.doubts.iter().map(Against::of).collect(),
             }
         };
         let first = best.candidates.first();
@@ -424,20 +412,6 @@ fn standing(standing: Standing) -> StandingName {
         Standing::Worse => StandingName::Worse,
         Standing::Doubtful => StandingName::CannotTell,
         Standing::Unknown => StandingName::TooFewTrials,
-    }
-}
-
-fn doubt(doubt: &Doubt) -> DoubtData {
-    let (name, value, served_by) = match doubt {
-        Doubt::Disturbed { by, value } => (by.name(), Some(*value), None),
-        Doubt::Preempted { per_second } => ("preempted", Some(*per_second), None),
-        Doubt::Suspended => ("suspended", None, None),
-        Doubt::ServedBy(served) => ("served_by", None, Some(served.name())),
-    };
-    DoubtData {
-        doubt: name.to_owned(),
-        value,
-        served_by: served_by.map(str::to_owned),
     }
 }
 

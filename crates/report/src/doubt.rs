@@ -50,6 +50,38 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
             significant(*per_second)
         ),
         Reason::Suspended => format!("{trials} the machine was suspended"),
+        Reason::Imbalance(_) | Reason::Dependent { .. } => of_side(&doubt.reason),
+    }
+}
+
+/// What speaks against one side of a comparison, in a clause.
+pub fn of_side(reason: &Reason) -> String {
+    match reason {
+        Reason::NotSynced(sync) => format!("nothing makes the writes durable (sync={sync})"),
+        Reason::NeverFlushed { syncs } => {
+            format!("none of {syncs} syncs flushed the write cache of the device")
+        }
+        Reason::Disturbed { by, worst } => format!("{} ({})", by.words(), by.format(*worst)),
+        Reason::Preempted { per_second } => format!(
+            "each worker was preempted {} times per second",
+            significant(*per_second)
+        ),
+        Reason::Suspended => "the machine was suspended during a trial".to_owned(),
+        Reason::ServedBy {
+            served_by: ServedBy::Unknown,
+            ..
+        } => "the source of the bytes of one side is unknown".to_owned(),
+        Reason::ServedBy { served_by, .. } => format!("one side was served by: {served_by}"),
+        Reason::Imbalance(found) => format!(
+            "{}, {} on the base's side, {} on the new one",
+            found.what.words(),
+            found.base_words(),
+            found.new_words()
+        ),
+        Reason::Dependent { independence } => format!(
+            "the trials depend on the ones before and count for {} as many independent ones",
+            format_percent(*independence)
+        ),
     }
 }
 
@@ -76,9 +108,11 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
             served_by: ServedBy::Unknown,
             ..
         } => "'iolab doctor TARGET' shows what iolab can see of it",
-        Reason::NotSynced(_) | Reason::ServedBy { .. } | Reason::NeverFlushed { .. } => {
-            return None;
-        }
+        Reason::Imbalance(found) => found.what.remedy(),
+        Reason::NotSynced(_)
+        | Reason::ServedBy { .. }
+        | Reason::NeverFlushed { .. }
+        | Reason::Dependent { .. } => return None,
     };
     let mut letters = text.chars();
     let first = letters.next()?.to_uppercase();

@@ -57,7 +57,7 @@ pub use verified::verified;
 use words::WrittenClaims;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{self, Claim};
+use iolab_analysis::claim::{self, Claim, Estimate};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
 
@@ -175,6 +175,19 @@ pub fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().collect::<String>() + letters.as_str()
     })
+}
+
+/// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`.
+fn format_estimate(estimate: &Estimate) -> String {
+    let interval = match estimate.interval {
+        Some((low, high)) => format!(
+            "95 % interval {} to {}",
+            significant(low),
+            significant(high)
+        ),
+        None => "too few trials for an interval".to_owned(),
+    };
+    format!("{} ({interval})", significant(estimate.ratio))
 }
 
 /// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`, with words between the two.

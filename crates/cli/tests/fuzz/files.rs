@@ -189,7 +189,8 @@ pub(crate) fn show(run: &AnalysedRun) {
         within_run: true,
     };
     let side = RunSide::whole(run);
-    if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
+    let names = ["a", "b"].map(|name| name.to_owned().into());
+    if let Ok(found) = Comparison::of_runs(names, side, side, terms) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);
         let _ = compare::json(&found, &mut sink());

@@ -4,10 +4,11 @@ mod best;
 mod comparison;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, Doubt, Estimate, LongTail, MARGIN, ordered};
-use iolab_record::ServedBy;
+use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, ordered};
+use iolab_analysis::doubt::SideDoubt;
 use iolab_workload::quantity::{format_ns, significant};
 
+use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
@@ -100,19 +101,8 @@ pub(crate) fn margin() -> String {
 }
 
 /// A reason for doubt, in words.
-fn doubt(doubt: &Doubt) -> String {
-    match doubt {
-        Doubt::Disturbed { by, value } => format!("{} ({})", by.words(), by.format(*value)),
-        Doubt::Preempted { per_second } => format!(
-            "each worker was preempted {} times per second",
-            significant(*per_second)
-        ),
-        Doubt::Suspended => "the machine was suspended during a trial".to_owned(),
-        Doubt::ServedBy(ServedBy::Unknown) => {
-            "the source of the bytes of one side is unknown".to_owned()
-        }
-        Doubt::ServedBy(other) => format!("one side was served by: {other}"),
-    }
+fn doubt(doubt: &SideDoubt) -> String {
+    of_side(&doubt.reason)
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {

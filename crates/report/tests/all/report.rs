@@ -212,7 +212,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         let runs = inputs(vec![made_of(text), made_of(text)]);
         let side = |number: usize| RunSide::whole(&runs[number].run);
         let mut comparison = Comparison::of_runs(
-            [text.to_owned(), text.to_owned()],
+            [text, text].map(|name| name.to_owned().into()),
             side(0),
             side(1),
             Criteria {
