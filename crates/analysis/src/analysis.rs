@@ -159,6 +159,11 @@ impl CellAnalysis {
         self.served.as_ref().is_some_and(CellServed::is_target)
     }
 
+    /// The values of its response, and the block of each trial.
+    pub fn trials(&self) -> (&[f64], &[u32]) {
+        (&self.values, &self.blocks)
+    }
+
     /// Whether every measured trial was served by what the cell asks for: the page cache where it was filled on purpose,
     /// nothing where there is no I/O, else the device or the model in its place.
     pub fn is_as_asked(&self) -> bool {

@@ -1,4 +1,7 @@
 //! Two series of trials against each other, cell by cell: how much, how sure, and whether it matters.
+//!
+//! The ratio that is shown is the one that is judged, by the interval that stands beside it, with the mechanism of claims
+//! (`claim/effect.rs`): `judge.rs` puts the two together. Tests of means and ranks stand beside it and decide nothing.
 
 mod judge;
 mod levels;
@@ -10,6 +13,9 @@ use std::fmt;
 
 use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 
+use crate::claim::{self, Estimate};
+use crate::doubt::{Reason, SideDoubt, SideDoubts};
+
 pub use matching::{Difference, RunSide};
 pub use peers::{PEER_MARGIN, with_peers};
 
@@ -18,7 +24,6 @@ use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
-use crate::imbalance::Imbalance;
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -86,7 +91,7 @@ impl fmt::Display for HypothesisTest {
 pub struct Criteria {
     /// The smallest change that matters, a share: with 0.05 ratios from 1/1.05 to 1.05 are equal for all purposes.
     pub margin: f64,
-    /// The tests whose p values are wanted; the first one decides.
+    /// The tests whose p values are wanted; those of the first one are adjusted, too.
     pub tests: Vec<HypothesisTest>,
     /// Which value is the better, where the values do not say it themselves.
     pub better: Better,
@@ -114,8 +119,8 @@ pub enum ReplicationUnit {
 }
 
 impl Criteria {
-    /// The test that decides.
-    pub fn deciding(&self) -> HypothesisTest {
+    /// The test whose p values are adjusted over all cells, and wanted for the first trials.
+    pub fn first_test(&self) -> HypothesisTest {
         self.tests.first().copied().unwrap_or(HypothesisTest::Welch)
     }
 }
@@ -133,8 +138,8 @@ pub struct Pair {
     pub served: Option<(String, String)>,
     /// Where both sides were measured in the same blocks: the logarithm of new over base in each block, in order.
     pub within_blocks: Option<Vec<f64>>,
-    /// In what the sides differ that disturbs; nothing where they were measured in the same blocks.
-    pub disturbed: Vec<Imbalance>,
+    /// What in the evidence of the two could speak against a claim.
+    pub against: SideDoubts,
 }
 
 /// What can be said of a cell.
@@ -159,13 +164,27 @@ pub enum CellVerdict {
     /// A difference would be shown if runs of an unchanged machine did not differ; with one run on each side it is unknown
     /// how far they do.
     OneRunEach,
-    /// A difference or equivalence would be shown, but the sides differ in what disturbs.
+    /// A difference or equivalence would be shown, but what disturbed a side could turn it round.
     Disturbed,
+    /// The same, but the bytes of the two sides came from different sources.
+    OtherSource,
     /// None of these is shown by the trials there are.
     CannotTell,
 }
 
 impl CellVerdict {
+    /// What may be said where these doubts could turn it round; `None` where there are none.
+    pub(crate) fn doubted(doubts: &[SideDoubt]) -> Option<Self> {
+        let is = |of: fn(&Reason) -> bool| doubts.iter().any(|doubt| of(&doubt.reason));
+        if is(|reason| matches!(reason, Reason::ServedBy { .. })) {
+            Some(Self::OtherSource)
+        } else if is(|reason| !matches!(reason, Reason::Dependent { .. })) {
+            Some(Self::Disturbed)
+        } else {
+            (!doubts.is_empty()).then_some(Self::Drifting)
+        }
+    }
+
     /// Whether it leaves the question open.
     pub fn is_open(self) -> bool {
         matches!(
@@ -174,6 +193,7 @@ impl CellVerdict {
                 | CellVerdict::Drifting
                 | CellVerdict::OneRunEach
                 | CellVerdict::Disturbed
+                | CellVerdict::OtherSource
         )
     }
 }
@@ -191,6 +211,7 @@ impl fmt::Display for CellVerdict {
             CellVerdict::Drifting => "cannot tell (drift)",
             CellVerdict::OneRunEach => "cannot tell (one run each)",
             CellVerdict::Disturbed => "cannot tell (disturbed)",
+            CellVerdict::OtherSource => "cannot tell (other source)",
             CellVerdict::CannotTell => "cannot tell",
         })
     }
@@ -249,13 +270,10 @@ pub struct CellComparison {
     pub new: Side,
     /// Where the bytes of the two came from, where that is known.
     pub served: Option<(String, String)>,
-    /// Whether both sides were measured in the same blocks. Then the ratios within the blocks decide.
-    pub shares_blocks: bool,
-    /// New over base within the blocks that both sides share: its geometric mean, a fifth of the blocks trimmed away at
-    /// each end.
-    pub ratio_within_blocks: Option<Ratio>,
-    /// New over base, medians; `None` unless all values are positive.
-    pub ratio_of_medians: Option<Ratio>,
+    /// New over base, with the interval that decides; `None` unless all values are positive.
+    pub estimate: Option<Estimate>,
+    /// What could turn the verdict round that the interval shows.
+    pub doubts: Vec<SideDoubt>,
     /// New over base, means.
     pub ratio_of_means: Option<Ratio>,
     /// Welch's t test.
@@ -266,17 +284,10 @@ pub struct CellComparison {
     pub mann_whitney: Option<MannWhitney>,
     /// Vargha and Delaney's A12: chance that a value of the new side is greater than one of the base.
     pub a12: Option<f64>,
-    /// Two one-sided tests of the ratio against the margin.
+    /// Two one-sided tests of the ratio of the geometric means against the margin.
     pub equivalence: Option<Equivalence>,
-    /// p of a difference that allows for trials that depend on each other: within blocks where both sides share them,
-    /// else Welch's with each side counted as the number of independent trials it is worth.
-    pub dependent_p: Option<f64>,
-    /// p of the tests against the margin, allowing for dependence in the same way.
-    pub tost_dependent_p: Option<f64>,
-    /// p of the test that decides, adjusted over all cells by Holm's method.
+    /// p of the first test, adjusted over all cells by Holm's method.
     pub p_adjusted: Option<f64>,
-    /// `dependent_p` adjusted likewise.
-    pub dependent_p_adjusted: Option<f64>,
     /// What can be said.
     pub verdict: CellVerdict,
     /// How many trials would settle it, where nothing can be said.
@@ -295,15 +306,6 @@ impl CellComparison {
         }
     }
 
-    /// The ratio that decides: within blocks where both sides share them, else of the medians.
-    pub fn ratio(&self) -> Option<Ratio> {
-        if self.shares_blocks {
-            self.ratio_within_blocks
-        } else {
-            self.ratio_of_medians
-        }
-    }
-
     /// Whether one side's bytes came from elsewhere than the other's.
     pub fn is_served_differently(&self) -> bool {
         self.served.as_ref().is_some_and(|(base, new)| base != new)
@@ -313,22 +315,55 @@ impl CellComparison {
 /// All cells of two sides that went through the same blocks, put together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overall {
-    /// New over base: in each block the geometric mean over the cells; over the blocks that of
-    /// [`CellComparison::ratio_within_blocks`].
-    pub ratio: Ratio,
-    /// Blocks in which all cells were measured on both sides.
-    pub blocks: usize,
-    /// p of the two one-sided tests of that ratio against the margin, allowing for blocks that depend on each other.
-    pub tost_p: f64,
+    /// New over base: the median over the blocks in which all cells were measured on both sides, of the geometric mean over the
+    /// cells.
+    pub estimate: Estimate,
+    /// What that shows.
+    pub difference: claim::Difference,
+}
+
+/// What a side is called.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SideName {
+    /// In a sentence: a file, a level.
+    pub name: String,
+    /// What it was measured of, and when; empty where that is not known.
+    pub of: String,
+}
+
+impl From<String> for SideName {
+    fn from(name: String) -> Self {
+        Self {
+            name,
+            of: String::new(),
+        }
+    }
+}
+
+/// Its name alone.
+impl fmt::Display for SideName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}
+
+impl SideName {
+    /// The name with what it is of.
+    pub fn whole(&self) -> String {
+        match self.of.as_str() {
+            "" => self.name.clone(),
+            of => format!("{} {of}", self.name),
+        }
+    }
 }
 
 /// Two sides, compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// Name of the base.
-    pub base: String,
+    pub base: SideName,
     /// Name of the new side.
-    pub new: String,
+    pub new: SideName,
     /// What both measured; `None` for bare numbers.
     pub response: Option<Response>,
     /// The factors that tell the cells apart.
@@ -347,6 +382,8 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     /// What they say, in the same order.
     pub cells: Vec<CellComparison>,
+    /// How many intervals hold together in 95 %: one for each cell that has enough trials for one.
+    pub intervals: usize,
     /// All of them together, where there are several and both sides went through the same blocks.
     pub overall: Option<Overall>,
 }
@@ -362,7 +399,7 @@ impl Comparison {
     /// # Errors
     /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
     pub fn of_runs(
-        names: [String; 2],
+        names: [SideName; 2],
         base: RunSide<'_>,
         new: RunSide<'_>,
         terms: Criteria,
@@ -384,15 +421,17 @@ impl Comparison {
             ReplicationUnit::Runs
         };
         let [base, new] = names;
+        let cells = judge::compare(&matched.pairs, &terms, unit);
         Ok(Self {
             base,
             new,
+            intervals: judge::intervals(&matched.pairs),
             response: Some(matched.response),
             factors: matched.factors,
             only_base: matched.only_base,
             only_new: matched.only_new,
             differences: matched.differences,
-            cells: judge::compare(&matched.pairs, &terms, unit),
+            cells,
             unit,
             overall: match matched.pairs.len() {
                 1 => None,
@@ -404,7 +443,12 @@ impl Comparison {
     }
 
     /// Compares two series of bare numbers.
-    pub fn of_numbers(names: [String; 2], base: Vec<f64>, new: Vec<f64>, terms: Criteria) -> Self {
+    pub fn of_numbers(
+        names: [SideName; 2],
+        base: Vec<f64>,
+        new: Vec<f64>,
+        terms: Criteria,
+    ) -> Self {
         let pairs = vec![Pair {
             base,
             new,
@@ -420,11 +464,18 @@ impl Comparison {
             only_new: Vec::new(),
             differences: Vec::new(),
             cells: judge::compare(&pairs, &terms, ReplicationUnit::Numbers),
+            intervals: judge::intervals(&pairs),
             unit: ReplicationUnit::Numbers,
             overall: None,
             pairs,
             terms,
         }
+    }
+
+    /// Whether ratios within blocks are shown.
+    pub fn shares_blocks(&self) -> bool {
+        let estimates = self.cells.iter().filter_map(|cell| cell.estimate);
+        estimates.into_iter().any(|one| one.blocks.is_some())
     }
 
     /// What both measured, for people.

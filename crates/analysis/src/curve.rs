@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iolab_stats::{CONFIDENCE, Ratio, Summary, ratio_of_medians};
+use iolab_stats::Summary;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use iolab_workload::quantity::significant;
@@ -135,10 +135,5 @@ impl Point<'_> {
             None if self.summary.n == 1 => format!("{median} (1 trial, no interval)"),
             None => format!("{median} ({} trials, no interval)", self.summary.n),
         }
-    }
-
-    /// `other`'s median over this one's, with its 95 % interval; `None` unless all values are positive.
-    pub fn ratio_of(&self, other: &Point<'_>) -> Option<Ratio> {
-        ratio_of_medians(&self.cell.values, &other.cell.values, CONFIDENCE)
     }
 }

@@ -1,8 +1,12 @@
 //! What speaks against believing a claim, from the evidence of exactly the trials that it rests on.
 //!
-//! A claim says in one of three [`Direction`]s how good storage is. A [`Doubt`] is something in the evidence that makes storage look
-//! better, or worse, than it is by itself; `Doubt::turns` tells the directions in which a claim could turn round without it. A
-//! claim that survives without the trials concerned stands. METHODS.md has the rule.
+//! There is one list of [`Reason`]s, and one rule for them: a claim says of each side that it rests on in which [`Direction`] that
+//! side is good, and [`Reason::turns`] tells the directions in which it could turn round. Two questions remain, of claims of two kinds:
+//! how good storage is ([`Doubts`]: `fit`, `--slo`), where a claim that survives without the trials concerned stands; and how two
+//! sides compare ([`SideDoubts`], in `doubt/sides.rs`: findings, `compare`, `gate`), where one stands that differs by more than the reason
+//! explains. METHODS.md has both.
+
+mod sides;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +18,9 @@ use iolab_workload::response::Response;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
 use crate::analysis::{CellDisturbance, usable_cpus};
-use crate::imbalance::Disturber;
+use crate::imbalance::{Disturber, Imbalance};
+
+pub use sides::{Compared, SideDoubt, SideDoubts};
 
 /// Share of what control groups allow from which on their limit is what holds a trial back. They count in steps of time, and
 /// not every request at the edges of the timed span is one of it.
@@ -65,6 +71,17 @@ pub enum Reason {
     },
     /// The machine slept.
     Suspended,
+    /// Two sides of several runs, or of one each, differ in what disturbs.
+    Imbalance(Imbalance),
+    /// A side fell behind the rate that was asked for, so that its times grow with the length of a trial.
+    RateNotHeld,
+    /// Another run compares the same settings of the same target, and shows something that excludes this.
+    Contradicted,
+    /// Trials that depend on the ones before are worth fewer independent ones.
+    Dependent {
+        /// As many over their number.
+        independence: f64,
+    },
 }
 
 /// A reason with the trials that it concerns.
@@ -105,9 +122,13 @@ impl Reason {
         let looks_better = match self {
             Self::NotSynced(_) | Self::NeverFlushed { .. } => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
-            Self::Disturbed { .. } | Self::Preempted { .. } => false,
+            Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => false,
             // Of storage nothing was measured.
-            Self::ServedBy { .. } | Self::Suspended => return true,
+            Self::ServedBy { .. }
+            | Self::Suspended
+            | Self::RateNotHeld
+            | Self::Contradicted
+            | Self::Dependent { .. } => return true,
         };
         match direction {
             Direction::AtLeast => looks_better,
@@ -125,6 +146,10 @@ impl Reason {
             Self::Disturbed { by, .. } => by.name(),
             Self::Preempted { .. } => "preempted",
             Self::Suspended => "suspended",
+            Self::Imbalance(found) => found.what.name(),
+            Self::RateNotHeld => "rate_not_held",
+            Self::Contradicted => "contradicted",
+            Self::Dependent { .. } => "dependent",
         }
     }
 }

@@ -14,7 +14,7 @@ pub use judge::{Judged, RunCell, judge};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
 use crate::compare::{ALPHA, CellVerdict, Conclusion, Difference};
-use crate::imbalance::Imbalance;
+use crate::doubt::SideDoubts;
 
 /// Chance with which the change that is reported as detectable would have been found.
 pub const GATE_POWER: f64 = 0.9;
@@ -97,8 +97,8 @@ pub struct RunsCell {
     pub new: Vec<Option<f64>>,
     /// Where the bytes of most trials came from on the two sides, where that is known.
     pub served: Option<(ServedBy, ServedBy)>,
-    /// In what the sides differ that disturbs.
-    pub disturbed: Vec<Imbalance>,
+    /// What in the evidence of the two sides could speak against a claim.
+    pub against: SideDoubts,
     /// What the runs say.
     pub judged: Judged,
 }
@@ -169,7 +169,10 @@ impl RunsComparison {
 
     /// Whether the cells or all of them together have this verdict.
     pub fn any(&self, verdict: CellVerdict) -> bool {
-        let overall = self.overall.is_some_and(|all| all.verdict == verdict);
+        let overall = self
+            .overall
+            .as_ref()
+            .is_some_and(|all| all.verdict == verdict);
         overall || self.count(verdict) > 0
     }
 
@@ -183,18 +186,6 @@ impl RunsComparison {
         } else {
             Conclusion::Settled
         }
-    }
-
-    /// The disturbers in which any cell differs, each once, with the cell in which it stands first.
-    pub fn imbalances(&self) -> Vec<(Imbalance, usize)> {
-        let mut found: Vec<(Imbalance, usize)> = Vec::new();
-        for imbalance in self.cells.iter().flat_map(|cell| &cell.disturbed) {
-            match found.iter_mut().find(|(d, _)| d.what == imbalance.what) {
-                Some((_, cells)) => *cells += 1,
-                None => found.push((*imbalance, 1)),
-            }
-        }
-        found
     }
 }
 
@@ -220,7 +211,7 @@ pub fn ratio(contrast: &Contrast) -> f64 {
     contrast.difference.exp()
 }
 
-/// The 95 % interval of that ratio: for a single new run the change that the runs' spread leaves open.
+/// The 95 % interval of that ratio, by itself.
 pub fn ratio_interval(contrast: &Contrast) -> Option<(f64, f64)> {
     let interval = contrast.interval(1.0 - ALPHA)?;
     Some((interval.low.exp(), interval.high.exp()))

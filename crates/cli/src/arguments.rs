@@ -11,6 +11,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use iolab_report::formats::ExportFormat;
+use iolab_report::schema::Document;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_share;
 
@@ -120,6 +121,8 @@ pub(crate) enum Command {
     Model(Model),
     /// Serve a disk model as a file in real time, for any tool to measure
     Serve(Serve),
+    /// Print the JSON Schema of what a command prints as JSON
+    Schema(Schema),
     /// Print shell completions
     #[command(after_help = COMPLETIONS_HELP)]
     Completions(Completions),
@@ -129,6 +132,20 @@ pub(crate) enum Command {
 pub(crate) struct Completions {
     /// Shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// What to describe
+    #[arg(value_parser = documents())]
+    pub(crate) output: Document,
+}
+
+/// What has a schema, each with the command that prints it.
+fn documents() -> impl TypedValueParser<Value = Document> {
+    let all = Document::ALL.iter();
+    let values = all.map(|document| PossibleValue::new(document.name()).help(document.command()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
 #[derive(Debug, Args)]
@@ -178,7 +195,7 @@ pub(crate) enum TableFormat {
     Text,
     /// One row per cell
     Csv,
-    /// One object per cell
+    /// One object: the cells, and what they show (iolab schema table describes it)
     Json,
     /// A Markdown table
     Markdown,

@@ -6,6 +6,9 @@
 
 mod support;
 
+#[path = "support/statements.rs"]
+mod statements;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
@@ -13,6 +16,7 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
+use support::json_schema::{assert_as_described, faults};
 use support::*;
 
 /// Compares a text with the stored one.
@@ -234,6 +238,119 @@ fn fields_of_formats_for_machines() {
     golden!("fields", text);
 }
 
+/// What commands print as JSON is as its schema says, and holds nothing that the schema does not name.
+#[test]
+fn json_is_as_its_schema_says() {
+    let folder = stored();
+    for name in STORED {
+        let file = format!("{name}.iolab");
+        assert_as_described(folder.path(), "table", &table_json(folder.path(), &[&file]));
+        let page = page(folder.path(), &file);
+        assert_as_described(folder.path(), "report", &statements::data(&page));
+    }
+    let both = table_json(folder.path(), &["grid.iolab", "interference.iolab"]);
+    assert_as_described(folder.path(), "table", &both);
+}
+
+#[test]
+fn faults_are_found() {
+    let schema = serde_json::json!({
+        "type": "object",
+        "required": ["a"],
+        "properties": {
+            "a": {"type": ["integer", "null"]},
+            "b": {"anyOf": [{"$ref": "#/$defs/B"}, {"type": "null"}]},
+            "c": {"type": "array", "prefixItems": [{"enum": ["x"]}], "maxItems": 1},
+        },
+        "patternProperties": {"^level_": {"type": "string"}},
+        "$defs": {"B": {"type": "object", "properties": {"d": {"const": 1}}}},
+    });
+    let found = |text: &str| faults(&schema, &serde_json::from_str(text).expect("JSON")).len();
+    assert_eq!(
+        found(r#"{"a": null, "b": {"d": 1}, "c": ["x"], "level_q": "1"}"#),
+        0
+    );
+    for wrong in [
+        "[]",
+        "{}",
+        r#"{"a": 0.5}"#,
+        r#"{"a": 1, "e": 1}"#,
+        r#"{"a": 1, "b": {"d": 2}}"#,
+        r#"{"a": 1, "b": {"d": 1, "f": 1}}"#,
+        r#"{"a": 1, "c": ["y"]}"#,
+        r#"{"a": 1, "c": ["x", "x"]}"#,
+        r#"{"a": 1, "level_q": 1}"#,
+    ] {
+        assert_eq!(found(wrong), 1, "{wrong}");
+    }
+}
+
+/// The same run file gives the same claims as text, page, Markdown, LaTeX and JSON, in the same order.
+#[test]
+fn claims_are_the_same_in_every_format() {
+    let folder = stored();
+    let report = |file: &str, format: &str, name: &str| {
+        let words = ["report", file, "--format", format, "-o", name];
+        run(folder.path(), &words).expect(0);
+        std::fs::read_to_string(folder.path().join(name)).expect("it was written")
+    };
+    let mut bases: BTreeSet<String> = BTreeSet::new();
+    let mut number = 0;
+    for name in STORED {
+        let file = format!("{name}.iolab");
+        let claims = table_json(folder.path(), &[&file])["claims"].clone();
+        let page = page(folder.path(), &file);
+        let data = statements::data(&page);
+        assert_eq!(data["claims"], claims, "{name}");
+        let claims = claims.as_array().expect("a list");
+        let text = |claim: &Value, what: &str| claim[what].as_str().expect("text").to_owned();
+        bases.extend(claims.iter().map(|claim| text(claim, "basis")));
+        let mut wanted: Vec<String> = claims.iter().map(|c| text(c, "sentence")).collect();
+        wanted.dedup();
+        number += wanted.len();
+
+        // Markdown says what each statement rests on, so that it shows which statements are claims.
+        let markdown = report(&file, "markdown", &format!("{name}.md"));
+        let stated = statements::of_markdown(&markdown);
+        let is_claim = |basis: &String| bases.contains(basis);
+        let of_claims = stated.iter().filter(|(_, basis)| is_claim(basis));
+        let of_claims: Vec<&String> = of_claims.map(|(text, _)| text).collect();
+        assert_eq!(
+            of_claims,
+            wanted.iter().collect::<Vec<_>>(),
+            "{name}: Markdown"
+        );
+
+        let table = run(folder.path(), &["table", &file]).expect(0).stdout;
+        let latex = report(&file, "latex", &format!("{name}.tex"));
+        let (first, sections) = statements::of_page(&page);
+        for (format, statements) in [
+            ("text", statements::of_text(&table)),
+            ("page", sections),
+            ("LaTeX", statements::of_latex(&latex)),
+        ] {
+            let of_claims: Vec<&String> = statements
+                .iter()
+                .filter(|text| wanted.contains(text))
+                .collect();
+            assert_eq!(
+                of_claims,
+                wanted.iter().collect::<Vec<_>>(),
+                "{name}: {format}"
+            );
+        }
+
+        // A page begins with some of those that matter most, in their order.
+        let headlines = claims.iter().filter(|claim| claim["headline"] == true);
+        let headlines: Vec<String> = headlines.map(|claim| text(claim, "sentence")).collect();
+        let begun: Vec<&String> = first.iter().filter(|text| wanted.contains(text)).collect();
+        let mut left = headlines.iter();
+        let is_in_order = begun.iter().all(|text| left.any(|other| other == *text));
+        assert!(is_in_order, "{name}: {begun:?} of {headlines:?}");
+    }
+    assert!(number > 20, "{number} claims");
+}
+
 #[test]
 fn pictures_have_their_format() {
     let folder = stored();
@@ -245,6 +362,21 @@ fn pictures_have_their_format() {
         let bytes = std::fs::read(folder.path().join(name)).expect("it was written");
         assert!(bytes.starts_with(magic), "{name}");
     }
+}
+
+fn table_json(folder: &Path, files: &[&str]) -> Value {
+    let words = [&["table", "--format", "json"], files].concat();
+    serde_json::from_str(&run(folder, &words).expect(0).stdout).expect("JSON")
+}
+
+/// The page of a run.
+fn page(folder: &Path, file: &str) -> String {
+    let name = format!("{file}.html");
+    let path = folder.join(&name);
+    if !path.exists() {
+        run(folder, &["report", file, "-o", &name]).expect(0);
+    }
+    std::fs::read_to_string(path).expect("it was written")
 }
 
 /// Every stored run file, unpacked into a folder.
@@ -318,7 +450,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// What of a page or a figure is text: without tags, styles, scripts and figures' shapes, a line for each piece.
-fn visible(document: &str) -> String {
+pub(crate) fn visible(document: &str) -> String {
     let mut rest = document;
     let mut lines: Vec<&str> = Vec::new();
     while let Some((text, tag)) = rest.split_once('<') {

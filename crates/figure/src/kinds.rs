@@ -14,7 +14,7 @@ mod response;
 mod scaling;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
-use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::{Error, Result};
 
@@ -65,7 +65,7 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     match (runs, options.by.as_deref().or_else(|| programs(runs))) {
         ([run], Some(by)) => {
             let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
-            for name in [&mut compared.base, &mut compared.new] {
+            for SideName { name, .. } in [&mut compared.base, &mut compared.new] {
                 let level = name
                     .split_once('=')
                     .map(|(factor, level)| labels::level(factor, level));
@@ -74,7 +74,7 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
             Ok(compared)
         }
         ([base, new], None) => {
-            let names = [base.name, new.name].map(|name| escape_control(name).into_owned());
+            let names = [base.name, new.name].map(|name| escape_control(name).into_owned().into());
             Comparison::of_runs(names, source(base.run), source(new.run), terms)
         }
         _ => Err(Error::usage("two sides are compared").hint(

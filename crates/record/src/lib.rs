@@ -247,29 +247,45 @@ impl Cell {
     /// Every setting with its value as far as it has an effect: what a shorthand (`workload`, `linkage`) stands for instead
     /// of it, and nothing of arrivals in the closed loop.
     pub fn in_force(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
-        SETTINGS.iter().filter_map(|setting| {
-            let value = match setting.name {
-                "workload" | "linkage" => return None,
-                "command" => Value::word(self.program()),
-                "arrivals" => Value::word(self.arrivals()),
-                _ => setting.value(&self.spec),
-            };
-            Some((setting, value))
-        })
+        let own = SETTINGS.iter().filter(|setting| !is_shorthand(setting));
+        own.map(|setting| (setting, self.value_in_force(setting)))
     }
 
-    /// The settings that exports show, named as they name them: what carries the cell out, then the others.
-    pub fn exported(&self) -> Vec<(&'static str, serde_json::Value)> {
-        let first = |(setting, _): &(&Setting, Value)| match setting.name {
-            "command" => 0,
-            "tool" => 1,
-            _ => 2,
-        };
-        let mut shown: Vec<_> = self.in_force().filter(|(s, _)| s.exported).collect();
-        shown.sort_by_key(first);
-        let named = |(setting, value): (&Setting, Value)| (setting.column, value.into());
-        shown.into_iter().map(named).collect()
+    /// The value of a setting as far as it has an effect.
+    pub fn value_in_force(&self, setting: &Setting) -> Value {
+        match setting.name {
+            "command" => Value::word(self.program()),
+            "arrivals" => Value::word(self.arrivals()),
+            _ => setting.value(&self.spec),
+        }
     }
+
+    /// The settings that exports show, named as they name them, in the order of [`exported_settings`].
+    pub fn exported(&self) -> Vec<(&'static str, serde_json::Value)> {
+        let named =
+            |setting: &'static Setting| (setting.column, self.value_in_force(setting).into());
+        exported_settings().into_iter().map(named).collect()
+    }
+}
+
+/// Whether a setting stands for others.
+fn is_shorthand(setting: &Setting) -> bool {
+    matches!(setting.name, "workload" | "linkage")
+}
+
+/// The settings that exports show: what carries a cell out, then the others.
+pub fn exported_settings() -> Vec<&'static Setting> {
+    let first = |setting: &&Setting| match setting.name {
+        "command" => 0,
+        "tool" => 1,
+        _ => 2,
+    };
+    let shown = SETTINGS
+        .iter()
+        .filter(|setting| setting.exported && !is_shorthand(setting));
+    let mut shown: Vec<&'static Setting> = shown.collect();
+    shown.sort_by_key(first);
+    shown
 }
 
 impl RunRecord {

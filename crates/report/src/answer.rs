@@ -107,7 +107,7 @@ impl<'a> Answers<'a> {
         all.join("\n")
     }
 
-    /// Those about requirements, for programs; docs/OUTPUT.md names the fields.
+    /// Those about requirements, for programs; docs/schema/fit.json describes it.
     pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
         self.all.iter().filter_map(|given| match given {
             Given::Fit(fitness) => Some(fitness.json()),

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis, Latency};
 use iolab_stats::median;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 
+use crate::data_column::{DataColumn, row_schema};
 use crate::layout::{Column, none};
-use crate::rows::{Field, field, text};
 
 /// How to read the columns.
 pub(crate) fn caption() -> String {
@@ -77,45 +77,124 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
 
 /// The clients of a cell as a list of objects.
 pub(crate) fn objects(cell: &CellAnalysis) -> Value {
-    let object = |client: &ClientAnalysis| -> Value {
-        let (own, latency) = (&client.cell, client.cell.latency);
-        let served = own.served.as_ref();
-        let around = &own.disturbance;
-        let fields = [
-            text("client", &client.name),
-            field("rank", client.rank),
-            field("ranks", client.ranks),
-            field("n", own.n),
-            field("throughput_mb_s_median", own.throughput.map(|t| t.median)),
-            field("latency_p50_ns_median", latency.map(|l| l.p50_ns)),
-            field("latency_p99_ns_median", latency.map(|l| l.p99_ns)),
-            field("latency_p999_ns_median", latency.map(|l| l.p999_ns)),
-            field("latency_max_ns", latency.map(|l| l.max_ns)),
-            field("served_by", served.map(ToString::to_string)),
-            field(
-                "served_by_reason",
-                served.map(|s| escape_control(&s.reason).into_owned()),
-            ),
-            field("device_fraction", served.and_then(|s| s.device_fraction)),
-            field("cached_before_median", median(&client.cached)),
-            field("cpu_ns_per_request_median", own.cpu_ns_per_request),
-        ];
-        let fields = fields.into_iter().chain(stall_fields(around));
-        let suspended = field("suspended_ns", around.suspended_ns);
-        Value::Object(fields.chain([suspended]).collect::<Map<_, _>>())
+    let columns = data_columns();
+    let object = |client: &ClientAnalysis| {
+        let fields = columns.iter().filter_map(|column| column.field(client));
+        Value::Object(fields.collect::<Map<_, _>>())
     };
     of(cell).iter().map(object).collect()
 }
 
-/// For which shares of the time others had the CPU, or work waited.
-pub(crate) fn stall_fields(around: &CellDisturbance) -> [Field; 4] {
-    [
-        field("steal", around.steal),
-        field("cpu_stall", around.cpu_stall),
-        field("io_stall", around.io_stall),
-        field("memory_stall", around.memory_stall),
-    ]
+/// What JSON Schema says of such an object.
+pub(crate) fn schema() -> Value {
+    row_schema(&data_columns(), &[])
 }
+
+/// A part of the latency of a client: the name of its column, what it is, its value.
+type LatencyPart = (&'static str, &'static str, fn(Latency) -> f64);
+
+const LATENCIES: [LatencyPart; 4] = [
+    (
+        "latency_p50_ns_median",
+        "median over the trials of the median latency, ns",
+        |l| l.p50_ns,
+    ),
+    (
+        "latency_p99_ns_median",
+        "median over the trials of the 99th percentile of latency, ns",
+        |l| l.p99_ns,
+    ),
+    (
+        "latency_p999_ns_median",
+        "median over the trials of the 99.9th percentile of latency, ns",
+        |l| l.p999_ns,
+    ),
+    (
+        "latency_max_ns",
+        "greatest latency of any request, ns",
+        |l| l.max_ns,
+    ),
+];
+
+fn data_columns() -> Vec<DataColumn<ClientAnalysis>> {
+    type Client = ClientAnalysis;
+    let served = |client: &Client| client.cell.served.clone();
+    let mut columns = vec![
+        DataColumn::text(
+            "client",
+            "name of its host, with the rank where a host has several clients",
+            |c: &Client| Some(c.name.clone()),
+        )
+        .known(),
+        DataColumn::whole("rank", "the first of its ranks", |c: &Client| Some(c.rank)).known(),
+        DataColumn::whole("ranks", "its ranks", |c: &Client| Some(c.ranks)).known(),
+        DataColumn::whole("n", "measured trials", |c: &Client| Some(c.cell.n)).known(),
+        DataColumn::number(
+            "throughput_mb_s_median",
+            "median throughput over the trials, MB/s",
+            |c: &Client| c.cell.throughput.map(|t| t.median),
+        ),
+    ];
+    columns.extend(LATENCIES.map(|(name, doc, value)| {
+        DataColumn::number(name, doc, move |c: &Client| c.cell.latency.map(value))
+    }));
+    columns.extend([
+        DataColumn::text("served_by", "where its bytes came from", move |c: &Client| served(c).map(|s| s.to_string())),
+        DataColumn::text("served_by_reason", "why this verdict", move |c: &Client| served(c).map(|s| s.reason)),
+        DataColumn::number("device_fraction", "bytes that its device carried, a share", move |c: &Client| served(c)?.device_fraction),
+        DataColumn::number(
+            "cached_before_median",
+            "part of what its ranks go over that its page cache held before the trial, a share; median over the trials",
+            |c: &Client| median(&c.cached),
+        ),
+        DataColumn::number("cpu_ns_per_request_median", "CPU time per request, ns; median over the trials", |c: &Client| {
+            c.cell.cpu_ns_per_request
+        }),
+    ]);
+    columns.extend(STALLS.map(|(name, doc, value)| {
+        DataColumn::number(name, doc, move |c: &Client| value(&c.cell.disturbance))
+    }));
+    columns.push(
+        DataColumn::whole(
+            "suspended_ns",
+            "time that the machine slept during the trials, ns",
+            |c: &Client| Some(c.cell.disturbance.suspended_ns),
+        )
+        .known(),
+    );
+    columns
+}
+
+/// A share of the time: the name of its column, what it is, its value.
+type Stall = (
+    &'static str,
+    &'static str,
+    fn(&CellDisturbance) -> Option<f64>,
+);
+
+/// For which shares of the time others had the CPU, or work waited.
+pub(crate) const STALLS: [Stall; 4] = [
+    (
+        "steal",
+        "CPU time that the hypervisor took, a share of the time of all CPUs",
+        |d| d.steal,
+    ),
+    (
+        "cpu_stall",
+        "time in which some task waited for a CPU, a share",
+        |d| d.cpu_stall,
+    ),
+    (
+        "io_stall",
+        "time in which some task waited for I/O, a share",
+        |d| d.io_stall,
+    ),
+    (
+        "memory_stall",
+        "time in which some task waited for memory, a share",
+        |d| d.memory_stall,
+    ),
+];
 
 fn of(cell: &CellAnalysis) -> &[ClientAnalysis] {
     cell.ranks.as_ref().map_or(&[], |ranks| &ranks.clients)

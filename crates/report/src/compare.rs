@@ -1,36 +1,66 @@
 //! A comparison of two sides: as text, as rows, as one JSON object.
 
+mod conclusion;
+mod data;
+
 use std::io::{self, Write};
 
+use crate::doubt::{of_side, remedy};
 use crate::findings::{overall, tally};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, POWER, ReplicationUnit, Side,
 };
-use iolab_analysis::imbalance::Imbalance;
-use iolab_stats::{Interval, RankMethod, Ratio, Summary, TTest};
+use iolab_analysis::doubt::{Compared, Reason, SideDoubt};
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
-use serde_json::{Map, Value, json};
+use iolab_workload::settings::cell_label;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
-use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
+use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
+use crate::values::fields_of;
+pub(crate) use conclusion::{SaidOfCell, answer};
+pub(crate) use data::Against;
 use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(comparison: &Comparison, width: u16) -> String {
-    wrapped(&heading(comparison), width) + "\n" + &layout::text(columns(comparison), width)
+    let head = format!("{}\n\n{}", conclusion(comparison), heading(comparison));
+    wrapped(&head, width) + "\n" + &layout::text(columns(comparison), width)
+}
+
+/// The comparison in one line that can be pasted: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to
+/// 0.77) at bs=4KiB; cannot tell in 2: disturbed`.
+pub fn conclusion(comparison: &Comparison) -> String {
+    let cells = comparison.cells.iter().map(|cell| SaidOfCell {
+        verdict: cell.verdict,
+        ratio: cell
+            .estimate
+            .map(|estimate| (estimate.ratio, estimate.interval)),
+        at: cell_label(&comparison.factors, &cell.levels),
+    });
+    let cells: Vec<SaidOfCell> = cells.collect();
+    let text = format!(
+        "{} against {}: {}",
+        comparison.new,
+        comparison.base,
+        answer(&cells, comparison.terms.margin)
+    );
+    escape_control(&text).into_owned()
 }
 
 /// The comparison in Markdown, with its closing remarks.
 pub fn markdown(comparison: &Comparison) -> String {
     let heading = heading(comparison);
+    let first = [format!("**{}**\n\n", line(&conclusion(comparison)))];
     let lines = heading.lines().map(|text| line(text) + "\n");
     let remarks = remarks(comparison);
     let remarks = remarks.iter().map(|text| format!("- {}\n", line(text)));
     let table = layout::markdown(columns(comparison));
-    lines
+    first
+        .into_iter()
+        .chain(lines)
         .chain(["\n".to_owned(), table, "\n".to_owned()])
         .chain(remarks)
         .collect()
@@ -39,8 +69,8 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// What is compared, and what differs besides.
 fn heading(comparison: &Comparison) -> String {
     let mut lines = vec![
-        format!("base: {}", escape_control(&comparison.base)),
-        format!("new:  {}", escape_control(&comparison.new)),
+        format!("base: {}", escape_control(&comparison.base.whole())),
+        format!("new:  {}", escape_control(&comparison.new.whole())),
     ];
     if !comparison.differences.is_empty() {
         lines.push("\nThe two differ in:".to_owned());
@@ -75,13 +105,17 @@ pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item
 
 /// What the table shows.
 pub(crate) fn caption(comparison: &Comparison) -> String {
-    let within = if comparison.cells.iter().any(|cell| cell.shares_blocks) {
+    let within = if comparison.shares_blocks() {
         " within blocks"
     } else {
         ""
     };
+    let intervals = match comparison.intervals {
+        0 | 1 => String::new(),
+        n => format!(" (simultaneous over {n} cells)"),
+    };
     format!(
-        "{}: medians, ratio new/base{within} with its 95 % interval, margin {}",
+        "{}: medians, ratio new/base{within} with its 95 % interval{intervals}, margin {}",
         comparison.measured(),
         format_percent(comparison.terms.margin)
     )
@@ -111,11 +145,13 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         column("base", 1, &|c| median(&c.base)),
         column("new", 1, &|c| median(&c.new)),
         column(estimator(comparison), 0, &|c| {
-            c.ratio().map_or_else(none, |r| factor(r.ratio))
+            c.estimate.map_or_else(none, |e| factor(e.ratio))
         }),
         column("95 % interval", 0, &|c| {
-            let interval = c.ratio().and_then(|r| r.interval);
-            interval.map_or_else(none, |i| format!("{} to {}", factor(i.low), factor(i.high)))
+            let interval = c.estimate.and_then(|e| e.interval);
+            interval.map_or_else(none, |(low, high)| {
+                format!("{} to {}", factor(low), factor(high))
+            })
         }),
     ]);
     // Who asked for several tests wants to see them.
@@ -128,16 +164,12 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         let p = |c: &CellComparison| c.p(*test).map_or_else(none, format_p);
         columns.push(column(&format!("p ({test})"), dear, &p));
     }
-    if comparison.cells.iter().any(|cell| cell.shares_blocks) {
-        let p = |c: &CellComparison| c.dependent_p.map_or_else(none, format_p);
-        columns.push(column("p (blocks)", 2, &p));
-    }
     if comparison.cells.len() > 1 {
         let p = |c: &CellComparison| c.p_adjusted.map_or_else(none, format_p);
         columns.push(column("p (Holm)", 3, &p));
     }
     for (i, n) in comparison.terms.repeats.iter().enumerate() {
-        let test = comparison.terms.deciding();
+        let test = comparison.terms.first_test();
         let p = |c: &CellComparison| {
             let p = c.repeats.get(i).and_then(|repeats| repeats.p(test));
             p.map_or_else(none, format_p)
@@ -165,7 +197,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
 
 /// The heading of the ratios: what they are ratios of.
 fn estimator(comparison: &Comparison) -> &'static str {
-    match comparison.cells.iter().any(|cell| cell.shares_blocks) {
+    match comparison.shares_blocks() {
         true => "ratio in blocks",
         false => "ratio of medians",
     }
@@ -196,20 +228,13 @@ fn value(response: Option<Response>, value: f64) -> String {
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![tally(comparison)];
     remarks.extend(rests_on(comparison.unit).map(str::to_owned));
-    remarks.extend(disturbed(comparison));
+    let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
+    remarks.extend(doubt_lines(doubts));
     remarks.extend(overall(comparison));
     remarks.extend(advice(comparison));
-    let served = comparison.cells.iter();
-    let served = served.filter(|c| c.is_served_differently()).count();
-    if served > 0 {
-        remarks.push(format!(
-            "In {} the bytes did not come from the same place on both sides: the ratio there says nothing about the storage.",
-            cells(served)
-        ));
-    }
     let drifting = comparison.drifting();
     if drifting > 0 {
-        let advice = if comparison.cells.iter().any(|cell| cell.shares_blocks) {
+        let advice = if comparison.shares_blocks() {
             "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
         } else {
             "The intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation."
@@ -239,31 +264,40 @@ fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
     }
 }
 
-/// In what the sides differ that disturbs, each once.
-fn disturbed(comparison: &Comparison) -> Vec<String> {
-    let mut found: Vec<(Imbalance, usize)> = Vec::new();
-    for imbalance in comparison.pairs.iter().flat_map(|pair| &pair.disturbed) {
-        match found.iter_mut().find(|(d, _)| d.what == imbalance.what) {
+/// What could turn the verdicts of cells round, each kind of reason once, with what to do.
+pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> Vec<String> {
+    let mut found: Vec<(&SideDoubt, usize)> = Vec::new();
+    for doubt in cells.flatten() {
+        let alike = |known: &SideDoubt| {
+            known.side == doubt.side && known.reason.name() == doubt.reason.name()
+        };
+        match found.iter_mut().find(|(known, _)| alike(known)) {
             Some((_, n)) => *n += 1,
-            None => found.push((*imbalance, 1)),
+            None => found.push((doubt, 1)),
         }
     }
-    found
-        .iter()
-        .map(|(what, n)| imbalance_words(what, *n))
-        .collect()
-}
-
-/// A disturbance of so many cells, and what to do.
-pub(crate) fn imbalance_words(found: &Imbalance, n: usize) -> String {
-    format!(
-        "Disturbed in {}: {}, {} on the base's side, {} on the new one. A difference there may come from that: {}.",
-        cells(n),
-        found.what.words(),
-        found.base_words(),
-        found.new_words(),
-        found.what.remedy()
-    )
+    let line = |(doubt, n): (&SideDoubt, usize)| {
+        let what = match &doubt.reason {
+            Reason::ServedBy { served_by, .. } => format!("served by {served_by}"),
+            other => of_side(other),
+        };
+        let side = match (&doubt.reason, doubt.side) {
+            // Its words name both sides.
+            (Reason::Imbalance(_), _) | (_, None) => "",
+            (_, Some(Compared::Base)) => " on the base's side",
+            (_, Some(Compared::New)) => " on the new side",
+        };
+        let first = if n == 1 { "" } else { " (values of the first)" };
+        let follows = match doubt.reason {
+            Reason::ServedBy { .. } => "The ratio there says nothing about the storage.",
+            Reason::Dependent { .. } => "The interval there is too narrow.",
+            _ => "A difference there may come from that.",
+        };
+        let remedy = remedy(&doubt.reason).map_or_else(String::new, |text| format!(" {text}."));
+        let cells = self::cells(n);
+        format!("Cannot tell in {cells}: {what}{side}{first}. {follows}{remedy}")
+    };
+    found.into_iter().map(line).collect()
 }
 
 /// How many trials would settle what is unknown.
@@ -307,9 +341,9 @@ pub(crate) fn cells(n: usize) -> String {
 /// # Errors
 /// When the output cannot be written.
 pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = (0..comparison.cells.len())
-        .map(|index| row(comparison, index))
-        .collect();
+    let rows = comparison.cells.iter();
+    let rows = rows.map(|cell| fields_of(&data::Row::of(comparison, cell)));
+    let rows: Vec<Vec<Field>> = rows.collect::<Result<_, _>>()?;
     let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
@@ -322,156 +356,6 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// When the output cannot be written.
 pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
-    let differences: Vec<Value> = comparison
-        .differences
-        .iter()
-        .map(|d| json!({"what": d.what, "base": d.base, "new": d.new}))
-        .collect();
-    let cells: Vec<Value> = (0..comparison.cells.len())
-        .map(|index| {
-            let mut cell: Map<String, Value> = row(comparison, index).into_iter().collect();
-            let pair = &comparison.pairs[index];
-            cell.insert("base_values".to_owned(), json!(pair.base));
-            cell.insert("new_values".to_owned(), json!(pair.new));
-            Value::Object(cell)
-        })
-        .collect();
-    let tests: Vec<String> = comparison
-        .terms
-        .tests
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    let whole = json!({
-        "base": comparison.base,
-        "new": comparison.new,
-        "response": comparison.response.map(|r| r.to_string()),
-        "unit": comparison.response.map(Response::unit),
-        "margin": comparison.terms.margin,
-        "tests": tests,
-        "differences": differences,
-        "only_base": comparison.only_base,
-        "only_new": comparison.only_new,
-        "overall": overall_object(comparison),
-        "remarks": remarks(comparison),
-        "cells": cells,
-    });
-    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    serde_json::to_writer_pretty(&mut *to, &data::Compared::of(comparison))?;
     writeln!(to)
-}
-
-fn overall_object(comparison: &Comparison) -> Option<Value> {
-    let overall = comparison.overall?;
-    let mut object: Map<String, Value> = ratio_fields("ratio", Some(overall.ratio))
-        .into_iter()
-        .collect();
-    object.insert("blocks".to_owned(), json!(overall.blocks));
-    object.insert("tost_p".to_owned(), json!(overall.tost_p));
-    Some(Value::Object(object))
-}
-
-/// One cell with every figure.
-fn row(comparison: &Comparison, index: usize) -> Vec<Field> {
-    let cell = &comparison.cells[index];
-    let mut row: Vec<Field> = comparison
-        .factors
-        .iter()
-        .zip(&cell.levels)
-        .map(|(factor, level)| text_field(&format!("level_{}", escape_control(factor)), level))
-        .collect();
-    row.extend(side_fields("base", &cell.base));
-    row.extend(side_fields("new", &cell.new));
-    row.extend(ratio_fields(
-        "ratio_within_blocks",
-        cell.ratio_within_blocks,
-    ));
-    row.extend(ratio_fields("ratio_of_medians", cell.ratio_of_medians));
-    row.extend(ratio_fields("ratio_of_means", cell.ratio_of_means));
-    row.extend(test_fields("welch", cell.welch));
-    row.extend(test_fields("student", cell.student));
-    let ranks = cell.mann_whitney;
-    let method = ranks.map(|m| match m.method {
-        RankMethod::Exact => "exact",
-        RankMethod::Asymptotic => "asymptotic",
-    });
-    let further = cell.further.and_then(|f| match f {
-        Further::Trials(n) => Some(n),
-        Further::TooMany => None,
-    });
-    row.extend([
-        field("mann_whitney_u", ranks.map(|m| m.u)),
-        field("mann_whitney_p", ranks.map(|m| m.p)),
-        field("mann_whitney_method", method),
-        field("p_adjusted", cell.p_adjusted),
-        field("dependent_p", cell.dependent_p),
-        field("dependent_p_adjusted", cell.dependent_p_adjusted),
-        field("a12", cell.a12),
-        field("tost_p", cell.equivalence.map(|e| e.p)),
-        field("tost_dependent_p", cell.tost_dependent_p),
-        field(
-            "ratio_of_geometric_means",
-            cell.equivalence.map(|e| e.ratio),
-        ),
-    ]);
-    let within = cell.equivalence.map(|e| e.interval);
-    row.extend(interval_fields("ratio_of_geometric_means", within));
-    for repeats in &cell.repeats {
-        let n = repeats.n;
-        row.extend([
-            field(&format!("welch_p_first_{n}"), repeats.welch_p),
-            field(&format!("student_p_first_{n}"), repeats.student_p),
-            field(&format!("mann_whitney_p_first_{n}"), repeats.mann_whitney_p),
-        ]);
-    }
-    let served = cell.served.as_ref();
-    row.extend([
-        field("base_served_by", served.map(|(base, _)| base.clone())),
-        field("new_served_by", served.map(|(_, new)| new.clone())),
-        field("verdict", cell.verdict.to_string()),
-        field("further_trials", further),
-    ]);
-    row
-}
-
-fn side_fields(name: &str, side: &Side) -> Vec<Field> {
-    let of = |get: fn(&Summary) -> Option<f64>| side.summary.as_ref().and_then(get);
-    let mut fields = vec![field(&format!("{name}_n"), side.summary.map_or(0, |s| s.n))];
-    let values = [
-        ("median", of(|s| Some(s.median))),
-        ("median_low", of(|s| s.median_interval.map(|i| i.low))),
-        ("median_high", of(|s| s.median_interval.map(|i| i.high))),
-        ("q1", of(|s| Some(s.q1))),
-        ("q3", of(|s| Some(s.q3))),
-        ("mean", of(|s| s.mean)),
-        ("sd", of(|s| s.sd)),
-        ("drift_p", side.drift_p),
-    ];
-    fields.extend(values.map(|(what, value)| field(&format!("{name}_{what}"), value)));
-    fields
-}
-
-fn ratio_fields(name: &str, ratio: Option<Ratio>) -> Vec<Field> {
-    let mut fields = vec![field(name, ratio.map(|r| r.ratio))];
-    fields.extend(interval_fields(name, ratio.and_then(|r| r.interval)));
-    fields
-}
-
-fn interval_fields(name: &str, interval: Option<Interval>) -> [Field; 2] {
-    [
-        field(&format!("{name}_low"), interval.map(|i| i.low)),
-        field(&format!("{name}_high"), interval.map(|i| i.high)),
-    ]
-}
-
-fn test_fields(name: &str, test: Option<TTest>) -> Vec<Field> {
-    let interval = test.map(|t| t.interval);
-    let mut fields = vec![
-        field(&format!("{name}_t"), test.and_then(|t| t.t)),
-        field(&format!("{name}_df"), test.map(|t| t.df)),
-        field(&format!("{name}_p"), test.map(|t| t.p)),
-    ];
-    let difference = format!("{name}_difference");
-    fields.push(field(&difference, test.map(|t| t.difference)));
-    fields.extend(interval_fields(&difference, interval));
-    fields
 }

@@ -1,10 +1,9 @@
-//! What speaks against an answer, in words and for programs.
+//! What speaks against an answer, in words.
 
 use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
 use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_percent, significant};
-use serde_json::{Value, json};
 
 /// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.
 pub fn words(doubt: &Doubt, all: &Doubts) -> String {
@@ -51,6 +50,43 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
             significant(*per_second)
         ),
         Reason::Suspended => format!("{trials} the machine was suspended"),
+        Reason::Imbalance(_)
+        | Reason::RateNotHeld
+        | Reason::Contradicted
+        | Reason::Dependent { .. } => of_side(&doubt.reason),
+    }
+}
+
+/// What speaks against one side of a comparison, in a clause.
+pub fn of_side(reason: &Reason) -> String {
+    match reason {
+        Reason::NotSynced(sync) => format!("nothing makes the writes durable (sync={sync})"),
+        Reason::NeverFlushed { syncs } => {
+            format!("none of {syncs} syncs flushed the write cache of the device")
+        }
+        Reason::Disturbed { by, worst } => format!("{} ({})", by.words(), by.format(*worst)),
+        Reason::Preempted { per_second } => format!(
+            "each worker was preempted {} times per second",
+            significant(*per_second)
+        ),
+        Reason::Suspended => "the machine was suspended during a trial".to_owned(),
+        Reason::ServedBy {
+            served_by: ServedBy::Unknown,
+            ..
+        } => "the source of the bytes of one side is unknown".to_owned(),
+        Reason::ServedBy { served_by, .. } => format!("one side was served by: {served_by}"),
+        Reason::Imbalance(found) => format!(
+            "{}, {} on the base's side, {} on the new one",
+            found.what.words(),
+            found.base_words(),
+            found.new_words()
+        ),
+        Reason::RateNotHeld => "a side fell behind the requested rate, so that its times grow with the length of a trial".to_owned(),
+        Reason::Contradicted => "another run of the same settings shows otherwise".to_owned(),
+        Reason::Dependent { independence } => format!(
+            "the trials depend on the ones before and count for {} as many independent ones",
+            format_percent(*independence)
+        ),
     }
 }
 
@@ -68,7 +104,7 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 }
 
 /// What to do about it, as a sentence without its full stop; `None` where nothing is known to help.
-fn remedy(reason: &Reason) -> Option<String> {
+pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     let text = match reason {
         Reason::Disturbed { by, .. } => by.remedy(),
         Reason::Preempted { .. } => Disturber::CpuPressure.remedy(),
@@ -77,9 +113,15 @@ fn remedy(reason: &Reason) -> Option<String> {
             served_by: ServedBy::Unknown,
             ..
         } => "'iolab doctor TARGET' shows what iolab can see of it",
-        Reason::NotSynced(_) | Reason::ServedBy { .. } | Reason::NeverFlushed { .. } => {
-            return None;
+        Reason::Imbalance(found) => found.what.remedy(),
+        Reason::RateNotHeld => "lower the rate (--rate) until it is held",
+        Reason::Contradicted => {
+            "repeat both experiments; 'iolab history' shows how runs differ over time"
         }
+        Reason::NotSynced(_)
+        | Reason::ServedBy { .. }
+        | Reason::NeverFlushed { .. }
+        | Reason::Dependent { .. } => return None,
     };
     let mut letters = text.chars();
     let first = letters.next()?.to_uppercase();
@@ -95,37 +137,4 @@ pub fn limit(limit: &ReachedLimit) -> String {
         "this container is limited to {} (I/O limit of its control group), and the load reached that; {RAISE_LIMIT}",
         limit.what.format(limit.per_second)
     )
-}
-
-/// The limit for programs; docs/OUTPUT.md names the fields.
-pub fn limit_json(limit: &ReachedLimit) -> Value {
-    json!({
-        "what": limit.what.name(),
-        "per_second": limit.per_second,
-        "text": format!("this container is limited to {}", limit.what.format(limit.per_second)),
-    })
-}
-
-/// Doubts for programs; docs/OUTPUT.md names the fields.
-pub fn json(doubts: &Doubts) -> Vec<Value> {
-    let one = |doubt: &Doubt| {
-        let turns = |direction, answer| doubt.reason.turns(direction).then_some(answer);
-        let against = [
-            turns(Direction::AtLeast, "yes"),
-            turns(Direction::AtMost, "no"),
-        ];
-        json!({
-            "doubt": doubt.reason.name(),
-            "text": words(doubt, doubts),
-            "against": against.into_iter().flatten().collect::<Vec<_>>(),
-            "trials": doubt.samples.len(),
-            "of_trials": doubts.trials,
-            "worst": match doubt.reason {
-                Reason::Disturbed { worst, .. } => Some(worst),
-                _ => None,
-            },
-            "remedy": remedy(&doubt.reason),
-        })
-    };
-    doubts.all.iter().map(one).collect()
 }

@@ -1,5 +1,7 @@
 //! Everything measured, as rows for other programs: cells, samples, their intervals, latency buckets.
 
+pub(crate) mod cells;
+
 use std::io::{self, Write};
 use std::rc::Rc;
 
@@ -7,49 +9,25 @@ use hdrhistogram::Histogram;
 use serde_json::Value;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Latency};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SAMPLE, SERIES};
-use iolab_record::{Cell, EndedBy, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
-use iolab_stats::Summary;
+use iolab_record::{Cell, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
 use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::group::ALL;
 
 use crate::answer::{self, answer_field};
-use crate::clients;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
 
 /// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn cells<'a>(
-    runs: impl IntoIterator<Item = &'a (RunName, AnalysedRun)>,
-    format: Format,
-    to: &mut dyn Write,
-) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = runs
-        .into_iter()
-        .flat_map(|(name, run)| {
-            let analysis = run.analysis();
-            let row = move |cell, group| {
-                let mut row = run_fields(name).to_vec();
-                row.extend(answer_field(run.answer()));
-                row.extend(cell_row(analysis, cell, group));
-                row
-            };
-            analysis.cells.iter().flat_map(move |cell| {
-                let groups = cell.groups.iter();
-                let groups = groups.map(move |group| row(&group.cell, Some(&group.name)));
-                let whole = cell.groups.is_empty().then(|| row(cell, None));
-                whole.into_iter().chain(groups)
-            })
-        })
-        .collect();
-    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
+pub fn cells(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<()> {
+    let rows = cells::rows(runs);
+    let mut writer = RowWriter::new(to, Format::Csv, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;
     }
@@ -59,15 +37,46 @@ pub fn cells<'a>(
 /// A run with what it answers to its question.
 pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
 
+/// A column that says which run a row is of.
+pub(crate) struct RunColumn {
+    name: &'static str,
+    doc: &'static str,
+    /// Whether it is known of every run.
+    is_known: bool,
+    value: fn(&RunName) -> Option<&str>,
+}
+
+/// Which run a row is of.
+pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
+    RunColumn {
+        name: "run",
+        doc: "the run: 16 hexadecimal digits, the same in every copy of its file",
+        is_known: true,
+        value: |run| Some(&run.id),
+    },
+    RunColumn {
+        name: "file",
+        doc: "its file, as it was named",
+        is_known: true,
+        value: |run| Some(&run.file),
+    },
+    RunColumn {
+        name: "host",
+        doc: "the host that planned it, where that is known",
+        is_known: false,
+        value: |run| run.host.as_deref(),
+    },
+    RunColumn {
+        name: "run_started_utc",
+        doc: "when it began: RFC 3339, UTC",
+        is_known: true,
+        value: |run| Some(&run.started_utc),
+    },
+];
+
 /// Which run a row is of: `run`, `file`, `host` and `run_started_utc`.
 pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
-    let host = run.host.as_deref();
-    [
-        text("run", &run.id),
-        text("file", &run.file),
-        field("host", host.map(|host| escape_control(host).into_owned())),
-        text("run_started_utc", &run.started_utc),
-    ]
+    RUN_COLUMNS.map(|column| optional_text(column.name, (column.value)(run)))
 }
 
 /// Writes one row per sample of each run, warm-up and failed trials included (columns `warmup`
@@ -298,155 +307,6 @@ fn interval_row(run: &RunName, experiment: &str, sample: i64, interval: &Interva
     fields
 }
 
-fn cell_row(analysis: &Analysis, cell: &CellAnalysis, group: Option<&String>) -> Vec<Field> {
-    let mut row = vec![text("experiment", &analysis.experiment)];
-    row.extend(level_fields(&analysis.factors, &cell.cell));
-    row.extend(group.map(|group| text("group", group)));
-    row.extend(setting_fields(&cell.cell));
-    row.push(field("n", cell.n));
-    row.push(field("failed", cell.failed));
-    row.extend(summary_fields("throughput_mb_s", cell.throughput.as_ref()));
-    row.extend(summary_fields("iops", cell.iops.as_ref()));
-    row.extend(summary_fields("latency_p50_ns", cell.latency_p50.as_ref()));
-    row.extend(summary_fields("elapsed_ns", cell.elapsed.as_ref()));
-    for (name, summary) in [
-        ("latency_p90_ns", &cell.tails.p90),
-        ("latency_p99_ns", &cell.tails.p99),
-        ("latency_p999_ns", &cell.tails.p999),
-        ("latency_max_ns", &cell.tails.max),
-        ("cpu_ns_per_request", &cell.tails.cpu),
-    ] {
-        row.extend(summary_fields(name, summary.as_ref()));
-    }
-    row.extend(rank_fields(analysis, cell));
-    row.extend(disturbance_fields(&cell.disturbance));
-    let at_once = cell.concurrency;
-    let efficiency = cell.efficiency;
-    row.extend([
-        field("in_flight_asked", at_once.map(|c| c.asked)),
-        field("in_flight_median", at_once.and_then(|c| c.in_flight)),
-        field("device_in_flight_median", at_once.and_then(|c| c.at_device)),
-        field("iops_over_one_in_flight", at_once.and_then(|c| c.served)),
-        field("ceiling", efficiency.map(|e| e.ceiling)),
-        field(
-            "ceiling_unit",
-            efficiency.map(|e| if e.is_iops { "IOPS" } else { "MB/s" }),
-        ),
-        field("ceiling_source", efficiency.map(|e| e.source.to_string())),
-        field("efficiency", efficiency.map(|e| e.share)),
-        field("efficiency_cause", efficiency.and_then(|e| e.cause)),
-    ]);
-    let flags: Vec<String> = cell.flags.iter().map(ToString::to_string).collect();
-    let served = cell.served.as_ref();
-    let rate_report = cell.rate_report.as_ref();
-    row.extend([
-        field("latency_max_ns", cell.latency.map(|l| l.max_ns)),
-        field("rate_wanted", rate_report.map(|p| p.rate_wanted)),
-        field("rate_achieved_median", rate_report.map(|p| p.rate_achieved)),
-        field("rate_not_held_trials", rate_report.map(|p| p.not_held)),
-        field("backlog_max", rate_report.map(|p| p.backlog_max)),
-        field("backlog_end_max", rate_report.map(|p| p.backlog_end)),
-    ]);
-    row.extend(quantile_fields(
-        "service",
-        rate_report.and_then(|p| p.service),
-    ));
-    row.extend(quantile_fields(
-        "lateness",
-        rate_report.and_then(|p| p.lateness),
-    ));
-    row.extend(quantile_fields("sync", cell.sync));
-    row.extend([
-        field("served_by", served.map(ToString::to_string)),
-        field("device_fraction", served.and_then(|s| s.device_fraction)),
-        text("response", &analysis.asked()),
-        field("precision", cell.precision),
-        field("precision_goal", analysis.precision_goal),
-        field("ended_by", cell.cell.ended_by.map(EndedBy::name)),
-        field("flags", flags.join(", ")),
-    ]);
-    row
-}
-
-/// What the processes of a run across hosts did; nothing where there was one.
-fn rank_fields(analysis: &Analysis, cell: &CellAnalysis) -> Vec<Field> {
-    if !analysis.spans_ranks() {
-        return Vec::new();
-    }
-    let ranks = cell.ranks.as_ref();
-    let mut fields = vec![
-        field("ranks", ranks.map(|r| r.ranks)),
-        field("hosts", ranks.map(|r| r.hosts)),
-        field("clock_bound", ranks.map(|r| r.clock_bound)),
-    ];
-    fields.extend(summary_fields(
-        "all_active_mb_s",
-        ranks.and_then(|r| r.all_active.as_ref()),
-    ));
-    fields.extend([
-        field("all_active_clock_bound", ranks.map(|r| r.all_active_bound)),
-        field("start_skew_ns_max", ranks.map(|r| r.start_skew_ns)),
-        field("clients", clients::objects(cell)),
-    ]);
-    fields
-}
-
-fn disturbance_fields(around: &CellDisturbance) -> Vec<Field> {
-    let groups = around.split.map(|split| split.whole.trials);
-    let mut fields = vec![
-        field("other_traffic", around.others),
-        field("read_ahead", around.read_ahead),
-        field("device_ios_per_request_median", around.ios_per_request),
-        field("trials_with_fewer_device_ios", groups),
-    ];
-    fields.extend(clients::stall_fields(around));
-    fields.extend([
-        field("cpu_quota_wait", around.quota_wait),
-        field("preemptions_per_s", around.preemptions),
-        field("suspended_ns", around.suspended_ns),
-        field("owed_sync_ns_median", around.owed_sync_ns),
-        field("empty_median", around.empty),
-    ]);
-    fields
-}
-
-fn summary_fields(what: &str, summary: Option<&Summary>) -> Vec<Field> {
-    let of = |value: fn(&Summary) -> Option<f64>| summary.and_then(value);
-    [
-        ("median", of(|s| Some(s.median))),
-        ("median_low", of(|s| s.median_interval.map(|i| i.low))),
-        ("median_high", of(|s| s.median_interval.map(|i| i.high))),
-        (
-            "median_confidence",
-            of(|s| s.median_interval.map(|i| i.confidence)),
-        ),
-        ("q1", of(|s| Some(s.q1))),
-        ("q3", of(|s| Some(s.q3))),
-        ("min", of(|s| Some(s.min))),
-        ("max", of(|s| Some(s.max))),
-        ("mean", of(|s| s.mean)),
-        ("mean_low", of(|s| s.mean_interval.map(|i| i.low))),
-        ("mean_high", of(|s| s.mean_interval.map(|i| i.high))),
-        ("sd", of(|s| s.sd)),
-    ]
-    .into_iter()
-    .map(|(part, value)| field(&format!("{what}_{part}"), value))
-    .collect()
-}
-
-/// Of a cell with a rate, whose latency is the response time.
-fn quantile_fields(what: &str, latency: Option<Latency>) -> [Field; 4] {
-    [
-        field(&format!("{what}_p50_ns_median"), latency.map(|l| l.p50_ns)),
-        field(&format!("{what}_p99_ns_median"), latency.map(|l| l.p99_ns)),
-        field(
-            &format!("{what}_p999_ns_median"),
-            latency.map(|l| l.p999_ns),
-        ),
-        field(&format!("{what}_max_ns"), latency.map(|l| l.max_ns)),
-    ]
-}
-
 /// The sample of each trial, and behind it what each group did where it had several.
 fn sample_rows((run, record, answer): &Exported<'_>) -> impl Iterator<Item = Vec<Field>> {
     record.samples.iter().flat_map(move |sample| {
@@ -521,7 +381,7 @@ fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
     (targets.join(", "), kinds.join(", "))
 }
 
-fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
+pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
     factors
         .iter()
         .zip(&cell.levels)

@@ -28,7 +28,6 @@ pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,
 };
-use iolab_stats::Ratio;
 use iolab_workload::quantity::significant;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use peers::{gaps, peers};
@@ -39,12 +38,12 @@ pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run::{a_model, failed_trials, not_the_device, unfinished};
 pub use tail::tail_unknown;
+use words::WrittenClaims;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
-use iolab_analysis::claim::{self, Claim};
+use iolab_analysis::claim::{self, Claim, Estimate};
 use iolab_record::ServedBy;
-use iolab_workload::quantity::format_percent;
 
 /// One sentence or two, and the rule that wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,19 +68,19 @@ const TOPICS: &[&[Says]] = &[
     run::FAILURES,
 ];
 
-/// All that can be said of one run, whose curves bend as was found: what it shows, in the order of [`claim::Role`]; what limits it; and last what it does not show.
+/// All that can be said of one run, whose curves bend as was found: what it shows, in the order of [`claim::Role`]; what limits it;
+/// and last what it does not show.
 pub fn findings(analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
     let mut claims = claim::claims(&[analysis]);
     claims.extend(claim::bent(analysis, bends, 0));
-    let (shown, not) = claim::ordered(&claims);
-    let said = shown
-        .into_iter()
-        .map(|one| words::finding(one, &[analysis]));
-    let (results, weak): (Vec<Finding>, Vec<Finding>) =
-        said.partition(|finding| finding.rule.kind == FindingKind::Result);
+    let (shown, not) = words::written(&claims, &[analysis]);
+    let said = |written: Vec<WrittenClaims<'_>>| {
+        let findings = written.into_iter().map(|one| one.finding);
+        findings.collect::<Vec<Finding>>()
+    };
     let rules = TOPICS.iter().copied().flatten();
     let limits: Vec<Finding> = rules.flat_map(|says| says(analysis)).collect();
-    [results, limits, weak, words::nothings(&not, &[analysis])].concat()
+    [said(shown), limits, said(not)].concat()
 }
 
 /// What several runs show together.
@@ -154,16 +153,15 @@ pub fn capitalised(text: &str) -> String {
     })
 }
 
-/// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`, with words between the two.
-fn format_ratio(ratio: &Ratio, words: &str) -> String {
-    let interval = match ratio.interval {
-        Some(i) => format!(
-            "{} interval {} to {}",
-            format_percent(i.confidence),
-            significant(i.low),
-            significant(i.high)
+/// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`.
+fn format_estimate(estimate: &Estimate) -> String {
+    let interval = match estimate.interval {
+        Some((low, high)) => format!(
+            "95 % interval {} to {}",
+            significant(low),
+            significant(high)
         ),
         None => "too few trials for an interval".to_owned(),
     };
-    format!("{}{words} ({interval})", significant(ratio.ratio))
+    format!("{} ({interval})", significant(estimate.ratio))
 }

@@ -1,5 +1,7 @@
 //! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
 
+pub(crate) mod data;
+
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
 use iolab_workload::quantity::{format_bytes, format_ns, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::doubt;
+use crate::fitness::data::FitDocument;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
 use iolab_workload::escape_control::escape_control;
 
@@ -308,69 +311,9 @@ impl Fitness {
         texts
     }
 
-    /// The answer for programs; docs/OUTPUT.md names the fields.
+    /// The answer for programs; docs/schema/fit.json describes it.
     pub fn json(&self) -> Value {
-        let workloads: Vec<Value> = self
-            .found
-            .iter()
-            .zip(&self.requirement.workloads)
-            .map(|(found, workload)| {
-                let levels: Vec<Value> = found
-                    .found
-                    .levels
-                    .iter()
-                    .zip(&workload.levels)
-                    .map(|(answered, need)| {
-                        let judged = &answered.judged;
-                        let cause = found.found.cause(answered);
-                        json!({
-                            "level": judged.level.to_string(),
-                            "limit": judged.level.limit(),
-                            "unit": unit(&judged.level),
-                            "measured": judged.estimate,
-                            "low": judged.low,
-                            "high": judged.high,
-                            "confidence": 0.95,
-                            "requests": judged.requests,
-                            "trials": judged.trials,
-                            "answer": found.answer(answered).name(),
-                            "as_measured": judged.answer.name(),
-                            "turned_by": answered.turned_by.iter().map(|by| by.reason.name()).collect::<Vec<_>>(),
-                            "cause": cause.as_ref().map(doubt::limit_json),
-                            "why": judged.why,
-                            "change": judged.change.map(|change| json!({
-                                "after_ns": change.after_ns,
-                                "after_bytes": change.after_bytes,
-                                "from": change.from,
-                                "to": change.to,
-                            })),
-                            "source": need.source,
-                            "wording": need.wording,
-                            "remedy": cause.map_or(need.remedy.as_str(), |_| doubt::RAISE_LIMIT),
-                        })
-                    })
-                    .collect();
-                json!({
-                    "workload": found.workload,
-                    "complete": found.measured == Measured::Whole,
-                    "ran": found.ran,
-                    "load_ns": found.found.load_ns,
-                    "written_bytes": found.written_bytes,
-                    "doubts": doubt::json(&found.found.doubts),
-                    "run_file": found.file,
-                    "levels": levels,
-                })
-            })
-            .collect();
-        json!({
-            "requirement": self.requirement.name,
-            "question": self.requirement.question,
-            "target": self.target,
-            "answer": self.answer().name(),
-            "not_covered": self.requirement.not,
-            "limits": self.limits,
-            "workloads": workloads,
-        })
+        json!(FitDocument::of(self))
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod bundle;
 mod commands;
-mod data;
+pub(crate) mod data;
 mod environment;
 mod evidence;
 mod html;

@@ -5,6 +5,8 @@ mod json_rows;
 
 use std::io::{self, Write};
 
+use serde_json::Value;
+
 use csv_rows::CsvRows;
 use json_rows::{Frame, JsonRows};
 
@@ -64,17 +66,7 @@ impl<'a> RowWriter<'a> {
     /// # Errors
     /// When the output cannot be written.
     pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
-        // Rows mostly have their fields in the order of the columns: the search begins behind the field found last.
-        let mut next = 0;
-        let of = |column: &String| {
-            let (before, behind) = row.split_at(next);
-            let mut places = behind.iter().chain(before);
-            let place = places.position(|(name, _)| name == column);
-            let found = (next + place?) % row.len();
-            next = found + 1;
-            Some(&row[found].1)
-        };
-        let values: Vec<_> = self.columns.iter().map(of).collect();
+        let values: Vec<_> = in_columns(&self.columns, row).collect();
         self.rows.row(&values)
     }
 
@@ -87,12 +79,28 @@ impl<'a> RowWriter<'a> {
     }
 }
 
+/// The value of a row in each of these columns; `None` where it is missing.
+pub(crate) fn in_columns<'r>(
+    columns: &[String],
+    row: &'r [Field],
+) -> impl Iterator<Item = Option<&'r Value>> {
+    // Rows mostly have their fields in the order of the columns: the search begins behind the field found last.
+    let mut next = 0;
+    columns.iter().map(move |column| {
+        let (before, behind) = row.split_at(next);
+        let mut places = behind.iter().chain(before);
+        let place = places.position(|(name, _)| name == column);
+        let found = (next + place?) % row.len();
+        next = found + 1;
+        Some(&row[found].1)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use serde_json::Value;
 
     struct Closed;
 

@@ -6,12 +6,12 @@ use iolab_analysis::compare::{CellVerdict, Conclusion};
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
-    ratio_interval,
 };
-use iolab_workload::quantity::{digits, format_p, format_percent};
+use iolab_workload::quantity::{counted, digits, format_p, format_percent};
+use iolab_workload::settings::cell_label;
 use serde_json::{Map, Value, json};
 
-use crate::compare::{cells, difference_lines, factor, imbalance_words};
+use crate::compare::{Against, SaidOfCell, answer, cells, difference_lines, doubt_lines, factor};
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
@@ -20,12 +20,51 @@ use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
 pub fn text(compared: &RunsComparison, width: u16) -> String {
+    wrapped(&format!("{}\n\n", conclusion(compared)), width) + &table_text(compared, width)
+}
+
+/// Heading and table for a terminal.
+fn table_text(compared: &RunsComparison, width: u16) -> String {
     wrapped(&heading(compared), width) + "\n" + &layout::text(columns(compared), width)
+}
+
+/// The comparison in one line that can be pasted: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times
+/// (0.66 to 0.77) at bs=4KiB; cannot tell in 5: wide intervals`.
+pub fn conclusion(compared: &RunsComparison) -> String {
+    let said = |judged: &Judged, at: String| SaidOfCell {
+        verdict: judged.verdict,
+        ratio: judged
+            .contrast
+            .as_ref()
+            .map(|c| (ratio(c), judged.interval)),
+        at,
+    };
+    let each = compared.cells.iter();
+    let each = each.map(|cell| said(&cell.judged, cell_label(&compared.factors, &cell.levels)));
+    let each: Vec<SaidOfCell> = each.collect();
+    let together = compared.overall.as_ref();
+    let together = together.filter(|all| all.verdict == CellVerdict::Slower);
+    let together = together.map(|all| {
+        let all = answer(&[said(all, String::new())], compared.terms.margin);
+        format!("; all cells together {all}")
+    });
+    let text = format!(
+        "{} on {}, {} against {}: {}{}",
+        compared.experiment,
+        compared.target,
+        counted(compared.new.len() as u64, "run"),
+        compared.base.len(),
+        answer(&each, compared.terms.margin),
+        together.unwrap_or_default()
+    );
+    escape_control(&text).into_owned()
 }
 
 /// The comparison in Markdown, with its closing remarks.
 pub fn markdown(compared: &RunsComparison) -> String {
-    table_markdown(compared) + &list_markdown(&remarks(compared))
+    format!("**{}**\n\n", line(&conclusion(compared)))
+        + &table_markdown(compared)
+        + &list_markdown(&remarks(compared))
 }
 
 /// Heading and table.
@@ -42,11 +81,6 @@ fn list_markdown(remarks: &[String]) -> String {
 
 fn heading(compared: &RunsComparison) -> String {
     let mut lines = vec![
-        format!(
-            "{} on {}",
-            escape_control(&compared.experiment),
-            escape_control(&compared.target)
-        ),
         format!("base: {}", side(&compared.base)),
         format!("new:  {}", side(&compared.new)),
     ];
@@ -66,12 +100,16 @@ fn heading(compared: &RunsComparison) -> String {
             ));
         }
     }
+    let together = match compared.cells.len() {
+        1 => String::new(),
+        n => format!(" (simultaneous over {n} cells and all together)"),
+    };
     let ratio = match compared.terms.looks_for {
         LooksFor::Changes => format!(
-            "ratio new/base with its 95 % interval, margin {}",
+            "ratio new/base with its 95 % interval{together}, margin {}",
             format_percent(compared.terms.margin)
         ),
-        _ => "and the 95 % interval that they predict for one new run".to_owned(),
+        _ => format!("and the 95 % interval that they predict for one new run{together}"),
     };
     lines.push(format!(
         "\n{}: geometric mean of the medians of the runs, {ratio}\n",
@@ -151,7 +189,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
     ));
     if compared.terms.looks_for == LooksFor::Changes {
         let interval = |j: &Judged| {
-            let (low, high) = ratio_interval(&j.contrast?)?;
+            let (low, high) = j.interval?;
             Some(format!("{} to {}", factor(low), factor(high)))
         };
         columns.push(column("95 % interval", 0, &of(interval)));
@@ -163,7 +201,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
             &of(|j| Some(format_percent(j.contrast?.sd.exp_m1()))),
         ),
         column("p", 5, &of(|j| j.p.map(format_p))),
-        column("p (Holm)", 3, &of(|j| j.p_adjusted.map(format_p))),
+        column("p (adjusted)", 3, &of(|j| j.p_adjusted.map(format_p))),
         column(
             "finds 90 %",
             2,
@@ -201,9 +239,8 @@ fn geometric_mean(side: &[Option<f64>]) -> Option<f64> {
 /// Where the runs of the base predict one new run to lie, 95 %.
 fn predicted(cell: &RunsCell) -> Option<(f64, f64)> {
     let base = geometric_mean(&cell.base)?;
-    let contrast = cell.judged.contrast?;
-    let interval = contrast.interval(0.95)?;
-    let reach = ((interval.high - interval.low) / 2.0).exp();
+    let (low, high) = cell.judged.interval?;
+    let reach = (high / low).sqrt();
     Some((base / reach, base * reach))
 }
 
@@ -214,16 +251,11 @@ pub fn remarks(compared: &RunsComparison) -> Vec<String> {
     remarks.extend(overall(compared));
     remarks.extend(rates(compared));
     remarks.extend(power(compared));
-    let imbalances = compared.imbalances();
-    remarks.extend(imbalances.iter().map(|(what, n)| imbalance_words(what, *n)));
-    let served = compared.cells.iter();
-    let served = served.filter(|c| c.is_served_differently()).count();
-    if served > 0 {
-        remarks.push(format!(
-            "In {} most bytes came from elsewhere on one side than on the other: the ratio there says nothing about the storage.",
-            cells(served)
-        ));
-    }
+    let doubts = compared
+        .cells
+        .iter()
+        .map(|cell| cell.judged.doubts.as_slice());
+    remarks.extend(doubt_lines(doubts));
     remarks
 }
 
@@ -236,6 +268,7 @@ fn tally(compared: &RunsComparison) -> String {
         CellVerdict::NoChange,
         CellVerdict::CannotTell,
         CellVerdict::Disturbed,
+        CellVerdict::OtherSource,
     ]
     .into_iter()
     .map(|verdict| (compared.count(verdict), verdict))
@@ -271,11 +304,11 @@ fn without_value(compared: &RunsComparison) -> Option<String> {
 }
 
 fn overall(compared: &RunsComparison) -> Option<String> {
-    let all = compared.overall?;
+    let all = compared.overall.as_ref()?;
     let contrast = all.contrast?;
-    let (low, high) = ratio_interval(&contrast)?;
+    let (low, high) = all.interval?;
     Some(format!(
-        "All undisturbed cells together: ratio {} (95 % interval {} to {}), run-to-run SD {}, p {} (Holm); {}.",
+        "All undisturbed cells together: ratio {} (95 % interval {} to {}), run-to-run SD {}, p {} (adjusted); {}.",
         factor(ratio(&contrast)),
         factor(low),
         factor(high),
@@ -327,6 +360,7 @@ fn power(compared: &RunsComparison) -> Option<String> {
     };
     let all = compared
         .overall
+        .as_ref()
         .and_then(|all| all.detectable)
         .map_or_else(String::new, |share| {
             format!(", or by {} in all cells", factor(1.0 + share))
@@ -341,7 +375,7 @@ fn power(compared: &RunsComparison) -> Option<String> {
 pub fn gate_text(gate: &Gate, width: u16) -> String {
     let head = wrapped(&format!("{}\n\n", gate_summary(gate)), width);
     head + &match &gate.compared {
-        Some(compared) => text(compared, width),
+        Some(compared) => table_text(compared, width),
         None => format!("new: {}\n", escape_control(&gate.file)),
     }
 }
@@ -477,6 +511,9 @@ pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<
 /// When the output cannot be written.
 pub fn json(compared: &RunsComparison, to: &mut dyn Write) -> io::Result<()> {
     let mut whole = object(compared);
+    let conclusion = compared.conclusion().name();
+    whole.insert("summary".to_owned(), json!(self::conclusion(compared)));
+    whole.insert("conclusion".to_owned(), json!(conclusion));
     whole.insert("remarks".to_owned(), json!(remarks(compared)));
     serde_json::to_writer_pretty(&mut *to, &whole)?;
     writeln!(to)
@@ -536,11 +573,13 @@ fn object(compared: &RunsComparison) -> Map<String, Value> {
             let mut object: Map<String, Value> = row.into_iter().collect();
             object.insert("base_medians".to_owned(), json!(cell.base));
             object.insert("new_medians".to_owned(), json!(cell.new));
+            let doubts: Vec<Against> = cell.judged.doubts.iter().map(Against::of).collect();
+            object.insert("doubts".to_owned(), json!(doubts));
             Value::Object(object)
         })
         .collect();
-    let overall = compared.overall.map(|all| {
-        let fields = judged_fields(&all);
+    let overall = compared.overall.as_ref().map(|all| {
+        let fields = judged_fields(all);
         Value::Object(fields.into_iter().collect())
     });
     let parts = [
@@ -572,7 +611,7 @@ fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
             .collect();
         let served = cell.served;
         let predicted = predicted(cell);
-        let disturbed: Vec<&str> = cell.disturbed.iter().map(|d| d.what.name()).collect();
+        let disturbed: Vec<&str> = cell.against.imbalances().map(|d| d.what.name()).collect();
         row.extend([
             field("base_runs", known(&cell.base)),
             field("new_runs", known(&cell.new)),
@@ -594,7 +633,7 @@ fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
 
 fn judged_fields(judged: &Judged) -> Vec<Field> {
     let contrast = judged.contrast;
-    let interval = contrast.as_ref().and_then(ratio_interval);
+    let interval = judged.interval;
     vec![
         field("ratio", contrast.as_ref().map(ratio)),
         field("ratio_low", interval.map(|(low, _)| low)),

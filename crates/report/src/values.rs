@@ -1,7 +1,10 @@
 //! Named values, the rows that they make, and what writes these.
 
+use std::fmt;
 use std::io;
 
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::ser::{Error, Serialize};
 use serde_json::Value;
 
 use iolab_workload::escape_control::escape_control;
@@ -20,6 +23,48 @@ pub fn text(name: &str, value: &str) -> Field {
 /// Makes a field of anything that JSON has a value for.
 pub fn field(name: &str, value: impl Into<Value>) -> Field {
     (name.to_owned(), value.into())
+}
+
+/// The fields of a structure in the order of its declaration, as JSON has them.
+///
+/// # Errors
+/// Where it is no structure.
+pub(crate) fn fields_of(of: &impl Serialize) -> serde_json::Result<Vec<Field>> {
+    // A JSON object of serde_json has its names in alphabetical order; the text has them in that of the structure.
+    let Names(names) = serde_json::from_str(&serde_json::to_string(of)?)?;
+    let Value::Object(mut values) = serde_json::to_value(of)? else {
+        return Err(Error::custom("no structure"));
+    };
+    let value = |name: &String| values.remove(name).unwrap_or_default();
+    let values: Vec<Value> = names.iter().map(value).collect();
+    Ok(names.into_iter().zip(values).collect())
+}
+
+/// The names of an object.
+struct Names(Vec<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = map.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
 }
 
 /// The names of the columns of rows, in the order of their first appearance.

@@ -117,12 +117,23 @@ pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Int
 /// The mean of the order statistic `x_(r)` of `n` is about the normal quantile of `(r - 3/8) / (n + 1/4)`: Blom, Statistical
 /// Estimates and Transformed Beta-Variables (1958). `None` as there.
 pub fn median_interval_reach(n: usize, confidence: f64) -> Option<f64> {
+    Some(end_of_median_interval(n, confidence)?.0)
+}
+
+/// The upper end of [`median_interval`] for so many independent normal values: its mean above the median and its standard deviation,
+/// both in standard deviations of the values. About: that of the order statistic `x_(r)` is `sqrt(p (1-p) / (n+2)) / f(F^-1(p))` with
+/// `p = (r - 3/8) / (n + 1/4)`; David and Nagaraja, Order Statistics, 3rd ed. (2003), 4.6.
+pub(crate) fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, f64)> {
     if !is_confidence(confidence) {
         return None;
     }
     let (rank, _) = greatest_rank(n, confidence)?;
     let upper = (n + 1 - rank) as f64;
-    Some(normal::quantile((upper - 0.375) / (n as f64 + 0.25)))
+    let n = n as f64;
+    let p = (upper - 0.375) / (n + 0.25);
+    let mean = normal::quantile(p);
+    let density = (-mean * mean / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    Some((mean, (p * (1.0 - p) / (n + 2.0)).sqrt() / density))
 }
 
 /// The greatest rank from 1 whose coverage reaches `confidence`, and that coverage.

@@ -54,7 +54,10 @@ pub use modality::{Modality, has_gap, two_modes};
 pub use multiple_tests::{holm, holm_weighted};
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
-pub use power::{power_of_t_test, trials_for_difference, trials_for_equivalence};
+pub use power::{
+    power_of_t_test, trials_for_apart, trials_for_difference, trials_for_equivalence,
+    trials_for_within,
+};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
 pub use ratio::{Ratio, ratio_of_means, ratio_of_medians, ratio_of_medians_recovered};
 pub use runs::{RunsTest, runs_test};

@@ -1,5 +1,6 @@
 //! How many trials a test needs.
 
+use crate::interval::end_of_median_interval;
 use crate::normal;
 use crate::t_distribution;
 
@@ -74,6 +75,53 @@ pub fn trials_for_equivalence(
     least_trials(power, |n| {
         power_of_tost(n, margin_log, true_log_ratio, sd_log, alpha)
     })
+}
+
+/// The fewest trials with which a ratio of medians is shown to differ from 1, with the chance `power`: with two samples the exact
+/// intervals of both medians then lie apart, with one (of logarithms of ratios) its interval leaves 0 out.
+///
+/// `shift` is the logarithm of the ratio, `sd` the standard deviation of the logarithms of each sample. The ends of the intervals are
+/// order statistics, on average `r` standard deviations from the median with a standard deviation `e` of their own (both as for
+/// [`median_interval_reach`](crate::median_interval_reach)): the power is `F((|shift| - r sum(sd)) / (e sqrt(sum(sd^2))))`, `F` the
+/// normal distribution. It assumes about normal logarithms.
+///
+/// `None` when 1,000,000 are too few, when a value is not finite, or when `confidence` or `power` is not between 0 and 1.
+pub fn trials_for_apart(shift: f64, sd: &[f64], confidence: f64, power: f64) -> Option<usize> {
+    let room = shift.abs();
+    least_trials(power, |n| ends_within(n, &[room], sd, confidence))
+}
+
+/// The fewest trials with which a ratio of medians is shown to lie within a margin, with the chance `power`: `margin_log` and
+/// `true_log_ratio` as for [`trials_for_equivalence`], the rest as for [`trials_for_apart`].
+pub fn trials_for_within(
+    margin_log: f64,
+    true_log_ratio: f64,
+    sd: &[f64],
+    confidence: f64,
+    power: f64,
+) -> Option<usize> {
+    let room = [margin_log - true_log_ratio, margin_log + true_log_ratio];
+    least_trials(power, |n| ends_within(n, &room, sd, confidence))
+}
+
+/// The chance that the end of an interval of medians comes no farther than each of these rooms. 0 where there are too few trials for
+/// an interval.
+fn ends_within(n: usize, rooms: &[f64], sd: &[f64], confidence: f64) -> Option<f64> {
+    let all = sd.iter().chain(rooms);
+    if !all.copied().all(f64::is_finite) {
+        return None;
+    }
+    let Some((reach, error)) = end_of_median_interval(n, confidence) else {
+        return Some(0.0);
+    };
+    let reach = reach * sd.iter().sum::<f64>();
+    let error = error * sd.iter().map(|sd| sd * sd).sum::<f64>().sqrt();
+    let beyond = rooms.iter().map(|room| match *room > reach {
+        _ if error > 0.0 => normal::cdf((reach - room) / error),
+        true => 0.0,
+        false => 1.0,
+    });
+    Some((1.0 - beyond.sum::<f64>()).max(0.0))
 }
 
 /// The power of two one-sided t tests, for a true ratio inside the margin.

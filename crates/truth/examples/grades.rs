@@ -233,9 +233,10 @@ impl Said {
         let printed = iolab(&["table", "run.iolab"]);
         let words: Vec<&str> = printed.split_whitespace().collect();
         let table = iolab(&["table", "run.iolab", "--format", "json"]);
+        let table: serde_json::Value = serde_json::from_str(&table).expect("JSON");
         Self {
             text: words.join(" "),
-            rows: serde_json::from_str(&table).expect("rows"),
+            rows: table["cells"].as_array().expect("cells").clone(),
         }
     }
 

@@ -104,8 +104,9 @@ struct Grid(Vec<(u64, u64, f64)>);
 
 impl Grid {
     fn of(work: &Path, file: &str) -> Self {
-        let rows = iolab(work, &["table", file, "--format", "json"]);
-        let rows: Vec<Value> = serde_json::from_str(&rows).expect("rows");
+        let table = iolab(work, &["table", file, "--format", "json"]);
+        let table: Value = serde_json::from_str(&table).expect("JSON");
+        let rows = table["cells"].as_array().expect("cells");
         let row = |row: &Value| {
             Some((
                 row["bs_bytes"].as_u64()?,

@@ -17,7 +17,7 @@ pub struct Seen {
     pub code: Option<i32>,
     /// What the run printed on both streams.
     pub text: String,
-    /// What `table --format json` gives: one object per cell.
+    /// The cells of `table --format json`.
     pub cells: Vec<Value>,
     /// What `export --format json` gives: one object per trial.
     pub samples: Vec<Value>,
@@ -151,29 +151,32 @@ pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
     Seen {
         code: output.status.code(),
         text: format!("{}\n{all}", both(output)),
-        cells: rows(file, "table"),
-        samples: rows(file, "export"),
+        cells: list(&json(file, "table")["cells"]),
+        samples: list(&json(file, "export")),
     }
 }
 
 /// What a command says of a run file, which may be in the middle of being written; nothing where there is none.
-fn rows(file: &Path, command: &str) -> Vec<Value> {
+fn json(file: &Path, command: &str) -> Value {
     let mut iolab = Command::new(binary());
     let output = iolab
         .arg(command)
         .arg(file)
         .args(["--format", "json"])
         .output();
-    let rows = output
+    let json = output
         .ok()
-        .and_then(|output| serde_json::from_slice::<Value>(&output.stdout).ok());
-    rows.and_then(|rows| rows.as_array().cloned())
-        .unwrap_or_default()
+        .and_then(|output| serde_json::from_slice(&output.stdout).ok());
+    json.unwrap_or_default()
+}
+
+fn list(json: &Value) -> Vec<Value> {
+    json.as_array().cloned().unwrap_or_default()
 }
 
 /// Waits until a run file has this many trials, or the run is over.
 pub fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
-    while !over() && rows(file, "export").len() < trials {
+    while !over() && list(&json(file, "export")).len() < trials {
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use iolab_workload::settings::SETTINGS;
 
 use super::best::Standing;
-use super::effect::{CellId, Difference, Doubt, Estimate};
+use super::effect::{CellId, Difference, Estimate};
 use super::{Claim, MARGIN};
 use crate::analysis::Analysis;
+use crate::doubt::{Reason, SideDoubt};
 
 /// Where a comparison of two cells stands among claims: its claim, and its place in that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,6 @@ struct Source {
 #[derive(Debug, Clone, Copy)]
 struct Said {
     source: Source,
-    run: usize,
     interval: (f64, f64),
     relation: Relation,
 }
@@ -40,8 +40,8 @@ type Key = (String, String, String, String);
 /// Makes "cannot tell" of every two comparisons of the same settings of one target that cannot both be true.
 pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
     for (one, other) in contradictions(claims, runs) {
-        doubt(claims, one.source, other.run);
-        doubt(claims, other.source, one.run);
+        doubt(claims, one.source);
+        doubt(claims, other.source);
     }
 }
 
@@ -92,7 +92,6 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
         let turned = other_text < base_text;
         let said = Said {
             source,
-            run: other.run,
             interval: match turned {
                 false => interval,
                 true => (1.0 / interval.1, 1.0 / interval.0),
@@ -157,7 +156,7 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
 
 /// Whether an interval lies within the margin.
 fn is_alike(estimate: &Estimate) -> bool {
-    let within = |(low, high): (f64, f64)| low >= 1.0 - MARGIN && high <= 1.0 / (1.0 - MARGIN);
+    let within = |(low, high): (f64, f64)| low >= 1.0 / (1.0 + MARGIN) && high <= 1.0 + MARGIN;
     estimate.interval.is_some_and(within)
 }
 
@@ -171,8 +170,11 @@ fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
 }
 
 /// Takes what a claim says of one comparison back.
-fn doubt(claims: &mut [Claim], source: Source, run: usize) {
-    let because = Doubt::Contradicted { run };
+fn doubt(claims: &mut [Claim], source: Source) {
+    let because = SideDoubt {
+        side: None,
+        reason: Reason::Contradicted,
+    };
     match claims.get_mut(source.claim) {
         Some(Claim::Comparison(comparison)) => {
             if let Some(effect) = comparison.effects.get_mut(source.part.0) {

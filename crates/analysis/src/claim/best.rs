@@ -3,9 +3,10 @@
 
 use iolab_workload::response::Response;
 
-use super::effect::{CellId, Difference, Doubt, Estimate, MARGIN, confidence, judge, within_run};
+use super::effect::{CellId, Difference, Estimate, MARGIN, confidence, judge, within_run};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
+use crate::doubt::{SideDoubt, SideDoubts};
 
 /// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
 const OPEN_MAX: usize = 40;
@@ -39,7 +40,7 @@ pub struct Candidate {
     /// Its response over that of the size with the best median; `None` for that one itself, and without an interval.
     pub of_best: Option<Estimate>,
     /// What could turn it round, where it is [`Standing::Doubtful`].
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<SideDoubt>,
 }
 
 /// Where a curve is best.
@@ -80,7 +81,7 @@ impl Best {
 }
 
 /// A size over another, and what that shows.
-type Judged = (Estimate, (Difference, Vec<Doubt>));
+type Judged = (Estimate, (Difference, Vec<SideDoubt>));
 
 /// Whether a size comes within the margin of another.
 fn is_near(estimate: &Estimate, response: Response) -> bool {
@@ -112,7 +113,9 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
-        Some((estimate, judge(&estimate, (cells[j], cells[i]), response)))
+        let against = SideDoubts::of_cells(cells[j], cells[i]);
+        let judged = judge(&estimate, MARGIN, &against, response.more_is_better());
+        Some((estimate, judged))
     };
     let of_best: Vec<Option<Judged>> = (0..points.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())

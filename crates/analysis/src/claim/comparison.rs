@@ -6,8 +6,9 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
-use super::effect::{CellId, Effect, Estimate, across_runs, confidence, judge, within_run};
+use super::effect::{CellId, Effect, Estimate, MARGIN, across_runs, confidence, judge, within_run};
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::SideDoubts;
 
 /// Factors whose levels are counts or sizes: each level is compared with the least.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
@@ -280,7 +281,8 @@ fn effect(
     held: Vec<(String, String)>,
     estimate: Estimate,
 ) -> Option<Effect> {
-    let (difference, doubts) = judge(&estimate, (base, other), response);
+    let against = SideDoubts::of_cells(base, other);
+    let (difference, doubts) = judge(&estimate, MARGIN, &against, response.more_is_better());
     Some(Effect {
         base: ids.0,
         other: ids.1,

@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use iolab_record::ServedBy;
-use iolab_stats::{mean_interval, median, median_interval};
-use iolab_workload::response::Response;
+use iolab_stats::{effective_sample_size, mean_interval, median, median_interval};
 
-use crate::analysis::{CellAnalysis, Flag, TRIALS_MIN};
-use crate::imbalance::Disturber;
+use crate::analysis::{CellAnalysis, TRIALS_MIN};
+use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 
-/// The greatest difference that is none to speak of: 5 %, in either direction.
+/// The greatest difference that is none to speak of: 5 %, in either direction (ratios from 1 / 1.05 to 1.05).
 pub const MARGIN: f64 = 0.05;
 /// Share of runs in which a kind of claim may be false.
 pub(super) const ALPHA: f64 = 0.05;
 /// How far beyond the least and the greatest of a few values their interval reaches, as a share of their range.
 const BEYOND_FEW: f64 = 0.2;
-/// A worker that is preempted waits for about one time slice of the others (`base_slice_ns` of the kernel's scheduler).
-const SLICE_S: f64 = 3e-3;
 
 /// A cell of one of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +30,7 @@ pub enum Difference {
     Higher,
     /// It is lower.
     Lower,
-    /// It differs by at most [`MARGIN`].
+    /// It differs by at most the margin.
     Equivalent,
     /// No difference was found: the interval holds 1, and more than the margin.
     NotFound,
@@ -51,34 +47,11 @@ pub struct Estimate {
     pub interval: Option<(f64, f64)>,
     /// Blocks that both cells share, in which they were compared; `None` where they share too few, or belong to two runs.
     pub blocks: Option<usize>,
-}
-
-/// What could turn a comparison round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Doubt {
-    /// Others took so much of the device or the CPUs during the trials of the side that looks worse.
-    Disturbed {
-        /// What.
-        by: Disturber,
-        /// The value over all its trials, as [`Disturber::value`] has it.
-        value: f64,
-    },
-    /// Its workers were preempted so often per second.
-    Preempted {
-        /// Times per second.
-        per_second: f64,
-    },
-    /// The machine slept during a trial.
-    Suspended,
-    /// A side was not served by what it asks for.
-    ServedBy(ServedBy),
-    /// A side fell behind the rate that was asked for, so that its times grow with the length of a trial.
-    RateNotHeld,
-    /// Another run compares the same settings of the same target, and shows something that excludes this.
-    Contradicted {
-        /// The place of that run.
-        run: usize,
-    },
+    /// The interval that allows for trials that depend on the ones before: it reaches as much farther on the logarithms as with so few
+    /// independent trials.
+    pub dependent_interval: Option<(f64, f64)>,
+    /// How many independent values the trials are worth, over their number: of the side that depends most.
+    pub independence: f64,
 }
 
 /// Two cells that differ in what is asked about, and in nothing else.
@@ -99,12 +72,26 @@ pub struct Effect {
     /// What is claimed.
     pub difference: Difference,
     /// What kept it from being claimed.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<SideDoubt>,
 }
 
 /// The confidence of each of so many comparisons at which all of them hold in 95 % (Bonferroni).
 pub(crate) fn confidence(comparisons: usize) -> f64 {
     1.0 - ALPHA / comparisons.max(1) as f64
+}
+
+/// Values of the trials of a cell, in the order of time, with the block of each.
+pub type Trials<'a> = (&'a [f64], &'a [u32]);
+
+/// How many times as great one cell's values are as another's, by itself in 95 %: from the blocks that both share, where these suffice.
+/// Trials of different runs share none: give them without blocks.
+pub fn ratio(base: Trials<'_>, other: Trials<'_>) -> Option<Estimate> {
+    of_trials(base, other, confidence(1))
+}
+
+fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
+    let logs: Vec<f64> = log_ratios(base, other).into_values().collect();
+    of_blocks(&logs, confidence).or_else(|| of_samples(base.0, other.0, confidence))
 }
 
 /// The ratio of the responses of two cells of one run: from the blocks that both share, where these suffice.
@@ -113,20 +100,111 @@ pub(crate) fn within_run(
     other: &CellAnalysis,
     confidence: f64,
 ) -> Option<Estimate> {
-    let logs = log_ratios(base, other);
+    of_trials(base.trials(), other.trials(), confidence)
+}
+
+/// The same for two cells that share no blocks.
+pub(super) fn across_runs(
+    base: &CellAnalysis,
+    other: &CellAnalysis,
+    confidence: f64,
+) -> Option<Estimate> {
+    of_samples(&base.values, &other.values, confidence)
+}
+
+/// The ratio from its logarithm in each block, in the order of the blocks; `None` below six of them.
+pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     if logs.len() < TRIALS_MIN {
-        return across_runs(base, other, confidence);
+        return None;
     }
-    let (low, high) = interval(&logs, confidence)?;
+    let median = Median::of(median(logs)?, logs, confidence);
     Some(Estimate {
-        ratio: median(&logs)?.exp(),
-        interval: Some((low.exp(), high.exp())),
         blocks: Some(logs.len()),
+        ..Estimate::from_logs(median.centre, median.interval, median.dependent, &[median])
     })
 }
 
+/// The ratio of the medians of two samples, each in the order of time: from the ends of the intervals of both medians. `None` where
+/// a side is empty, and where a value is not positive.
+pub(crate) fn of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
+    // The logarithm of the median that is shown: between two values it is not the median of the logarithms.
+    let of = |values: &[f64]| {
+        let centre = median(values)?.ln();
+        Some(Median::of(centre, &logarithms(values)?, confidence))
+    };
+    let (base, other) = (of(base)?, of(other)?);
+    let between = |own: fn(&Median) -> Option<(f64, f64)>| {
+        let ends = own(&base).zip(own(&other));
+        ends.map(|((base_low, base_high), (low, high))| (low - base_high, high - base_low))
+    };
+    let estimate = Estimate::from_logs(
+        other.centre - base.centre,
+        between(|median| median.interval),
+        between(|median| median.dependent),
+        &[base, other],
+    );
+    (estimate.ratio > 0.0 && estimate.ratio.is_finite()).then_some(estimate)
+}
+
+/// The median of some logarithms with its intervals.
+#[derive(Debug, Clone, Copy)]
+struct Median {
+    centre: f64,
+    interval: Option<(f64, f64)>,
+    /// The same that allows for values that depend on the ones before.
+    dependent: Option<(f64, f64)>,
+    independence: f64,
+}
+
+impl Median {
+    fn of(centre: f64, logs: &[f64], confidence: f64) -> Self {
+        let independence = independence(logs);
+        let interval = interval(logs, confidence);
+        let wider = |end: f64| centre + (end - centre) / independence.sqrt();
+        Self {
+            centre,
+            interval,
+            dependent: interval.map(|(low, high)| (wider(low), wider(high))),
+            independence,
+        }
+    }
+}
+
+impl Estimate {
+    /// From the logarithms.
+    fn from_logs(
+        ratio: f64,
+        interval: Option<(f64, f64)>,
+        dependent: Option<(f64, f64)>,
+        sides: &[Median],
+    ) -> Self {
+        let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
+        let independence = sides.iter().map(|side| side.independence);
+        Self {
+            ratio: ratio.exp(),
+            interval: interval.map(exp),
+            blocks: None,
+            dependent_interval: dependent.map(exp),
+            independence: independence.fold(1.0, f64::min),
+        }
+    }
+}
+
+/// `None` where one has none.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    let logs = values.iter().map(|value| value.ln());
+    logs.map(|log| log.is_finite().then_some(log)).collect()
+}
+
+/// How many independent values a series is worth, over its length.
+pub(crate) fn independence(logs: &[f64]) -> f64 {
+    // Where all values are equal there is no correlation, and no variance that it could raise.
+    let worth = effective_sample_size(logs);
+    worth.map_or(1.0, |worth| (worth / logs.len() as f64).min(1.0))
+}
+
 /// The interval of the median of some logarithms: exact where there are enough of them for the confidence.
-fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
+pub(crate) fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     match median_interval(logs, confidence) {
         Some(interval) => Some((interval.low, interval.high)),
         None if logs.len() >= TRIALS_MIN => few(logs, confidence),
@@ -146,28 +224,6 @@ fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     ))
 }
 
-/// The same for two cells that share no blocks: from the ends of the intervals of both medians.
-pub(super) fn across_runs(
-    base: &CellAnalysis,
-    other: &CellAnalysis,
-    confidence: f64,
-) -> Option<Estimate> {
-    let logs = |cell: &CellAnalysis| -> Vec<f64> {
-        let all = cell.values.iter().map(|value| value.ln());
-        all.filter(|log| log.is_finite()).collect()
-    };
-    let (base, other) = (logs(base), logs(other));
-    let ratio = median(&other)? - median(&base)?;
-    let interval = interval(&base, confidence).zip(interval(&other, confidence));
-    Some(Estimate {
-        ratio: ratio.exp(),
-        interval: interval.map(|((base_low, base_high), (low, high))| {
-            ((low - base_high).exp(), (high - base_low).exp())
-        }),
-        blocks: None,
-    })
-}
-
 /// The least and the greatest of some values.
 fn ends(values: &[f64]) -> (f64, f64) {
     let none = (f64::INFINITY, f64::NEG_INFINITY);
@@ -176,18 +232,18 @@ fn ends(values: &[f64]) -> (f64, f64) {
     })
 }
 
-/// The logarithm of the ratio in each block in which both have a value, in the order of the blocks.
-fn log_ratios(base: &CellAnalysis, other: &CellAnalysis) -> Vec<f64> {
+/// The logarithm of the ratio in each block in which both have a value, by the numbers of the blocks.
+pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f64> {
     let (base, other) = (log_means(base), log_means(other));
     base.iter()
-        .filter_map(|(block, value)| Some(other.get(block)? - value))
+        .filter_map(|(block, value)| Some((*block, other.get(block)? - value)))
         .collect()
 }
 
 /// The mean logarithm of the values of each block; none where a value has no logarithm.
-fn log_means(cell: &CellAnalysis) -> BTreeMap<u32, f64> {
+fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    for (value, block) in cell.values.iter().zip(&cell.blocks) {
+    for (value, block) in values.iter().zip(of) {
         let (sum, count) = blocks.entry(*block).or_default();
         *sum += value.ln();
         *count += 1.0;
@@ -198,107 +254,51 @@ fn log_means(cell: &CellAnalysis) -> BTreeMap<u32, f64> {
     means.filter(|(_, mean)| mean.is_finite()).collect()
 }
 
-/// What an estimate shows, and what could turn it round. `sides`: the base and the other.
-pub(super) fn judge(
-    estimate: &Estimate,
-    sides: (&CellAnalysis, &CellAnalysis),
-    response: Response,
-) -> (Difference, Vec<Doubt>) {
-    let Some((low, high)) = estimate.interval else {
-        return (Difference::CannotTell, Vec::new());
-    };
-    let shown = if low >= 1.0 - MARGIN && high <= 1.0 / (1.0 - MARGIN) {
+/// What an interval of a ratio shows by itself.
+fn shown((low, high): (f64, f64), margin: f64) -> Difference {
+    if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
         Difference::Equivalent
     } else if low > 1.0 {
         Difference::Higher
     } else if high < 1.0 {
         Difference::Lower
     } else {
-        return (Difference::NotFound, Vec::new());
-    };
-    let doubts = turning(shown, (low, high), sides, response);
-    match doubts.is_empty() {
-        true => (shown, doubts),
-        false => (Difference::CannotTell, doubts),
+        Difference::NotFound
     }
 }
 
-/// What could turn a difference round: a disturbance of the side that looks worse and that explains a difference of this size, and
-/// on either side what makes the trials those of something else.
-fn turning(
-    shown: Difference,
-    (low, high): (f64, f64),
-    (base, other): (&CellAnalysis, &CellAnalysis),
-    response: Response,
-) -> Vec<Doubt> {
-    let other_is_worse = (shown == Difference::Lower) == response.more_is_better();
-    let worse: &[&CellAnalysis] = match shown {
-        Difference::Equivalent => &[base, other],
-        _ if other_is_worse => &[other],
-        _ => &[base],
+/// What an estimate shows, and what could turn it round. `more_is_better` says which side a lower response makes the worse one.
+pub(crate) fn judge(
+    estimate: &Estimate,
+    margin: f64,
+    against: &SideDoubts,
+    more_is_better: bool,
+) -> (Difference, Vec<SideDoubt>) {
+    let Some((low, high)) = estimate.interval else {
+        return (Difference::CannotTell, Vec::new());
     };
+    let difference = shown((low, high), margin);
     // The least difference that the interval allows: more than that need not be explained.
-    let size = match shown {
-        Difference::Equivalent => 1.0 + MARGIN,
-        Difference::Higher => low,
-        _ => 1.0 / high,
+    let (sides, size) = match difference {
+        Difference::Higher => (Direction::of_sides(more_is_better), low),
+        Difference::Lower => (Direction::of_sides(!more_is_better), 1.0 / high),
+        Difference::Equivalent => ([Direction::Equal; 2], 1.0 + margin),
+        Difference::NotFound | Difference::CannotTell => return (difference, Vec::new()),
     };
-    let mut doubts: Vec<Doubt> = Vec::new();
-    doubts.extend(foreign(base, other));
-    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
-    if response.is_time() && [base, other].iter().any(is_behind) {
-        doubts.push(Doubt::RateNotHeld);
+    let mut doubts = against.turning(sides, size);
+    // Behind its rate a side does what it can: its throughput is its own, its times grow with the length of a trial.
+    doubts.retain(|doubt| !(more_is_better && doubt.reason == Reason::RateNotHeld));
+    let wider = estimate.dependent_interval;
+    if wider.is_some_and(|wider| shown(wider, margin) != difference) {
+        doubts.push(SideDoubt {
+            side: None,
+            reason: Reason::Dependent {
+                independence: estimate.independence,
+            },
+        });
     }
-    for side in worse {
-        let all = disturbances(side).into_iter();
-        doubts.extend(all.filter(|doubt| doubt.explains() >= size));
-    }
-    doubts
-}
-
-/// What makes the trials of two cells those of different things: bytes from different sources, of which one is not the one that
-/// the cell asks for, and a machine that slept.
-fn foreign(base: &CellAnalysis, other: &CellAnalysis) -> Vec<Doubt> {
-    let verdict = |cell: &CellAnalysis| {
-        let served = cell.served.as_ref();
-        served.map(|served| served.unanimous().unwrap_or(ServedBy::Mixed))
-    };
-    let differ = verdict(base) != verdict(other);
-    let sides = || [base, other].into_iter();
-    let not_as_asked = sides()
-        .filter(|cell| differ && !cell.cell.spec.runs_program() && !cell.is_as_asked())
-        .filter_map(verdict)
-        .map(Doubt::ServedBy);
-    let slept = sides().any(|cell| cell.disturbance.suspended_ns > 0);
-    not_as_asked
-        .chain(slept.then_some(Doubt::Suspended))
-        .collect()
-}
-
-/// What others did during the trials of a cell, where it is more than nothing.
-fn disturbances(cell: &CellAnalysis) -> Vec<Doubt> {
-    let around = &cell.disturbance;
-    let disturbed =
-        Disturber::taken_by_others(around).map(|(by, value)| Doubt::Disturbed { by, value });
-    let preempted = around
-        .preempted()
-        .map(|per_second| Doubt::Preempted { per_second });
-    disturbed.chain(preempted).collect()
-}
-
-impl Doubt {
-    /// The greatest ratio of an undisturbed response to the measured one that it can explain.
-    fn explains(self) -> f64 {
-        let of_share = |share: f64| match share < 1.0 {
-            true => 1.0 / (1.0 - share.max(0.0)),
-            false => f64::INFINITY,
-        };
-        match self {
-            Self::Disturbed { value, .. } => of_share(value),
-            Self::Preempted { per_second } => of_share(per_second * SLICE_S),
-            Self::Suspended | Self::ServedBy(_) | Self::RateNotHeld | Self::Contradicted { .. } => {
-                f64::INFINITY
-            }
-        }
+    match doubts.is_empty() {
+        true => (difference, doubts),
+        false => (Difference::CannotTell, doubts),
     }
 }

@@ -1,16 +1,18 @@
 //! From the trials of both sides to the verdict on each cell.
 
 use iolab_stats::{
-    Interval, Ratio, TTest, a12, holm, mann_kendall, mann_whitney, ratio_of_means,
-    ratio_of_medians, student, summary, tost_log, tost_log_dependent, trials_for_difference,
-    trials_for_equivalence, trimmed_test_dependent, trimmed_within_dependent, welch,
-    welch_dependent,
+    a12, holm, mann_kendall, mann_whitney, median_interval, ratio_of_means, sd, student, summary,
+    tost_log, trials_for_apart, trials_for_within, welch,
 };
 
 use super::{
-    ALPHA, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest, Overall,
-    POWER, Pair, Repeats, ReplicationUnit, Side,
+    ALPHA, Better, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest,
+    Overall, POWER, Pair, Repeats, ReplicationUnit, Side,
 };
+use crate::analysis::TRIALS_MIN;
+use crate::claim::effect::{confidence, independence, judge, of_blocks, of_samples};
+use crate::claim::{Difference, Estimate};
+use crate::doubt::{SideDoubt, SideDoubts};
 
 /// More trials than this are no advice.
 const TRIALS_ADVISED_MAX: usize = 1000;
@@ -21,96 +23,64 @@ pub(super) fn compare(
     terms: &Criteria,
     unit: ReplicationUnit,
 ) -> Vec<CellComparison> {
-    let mut cells = judge(pairs, terms);
-    for (cell, pair) in cells.iter_mut().zip(pairs) {
-        cell.verdict = allowed(cell.verdict, pair, unit);
-    }
-    let family = cells.iter().filter(|c| c.p_adjusted.is_some()).count();
-    for (cell, pair) in cells.iter_mut().zip(pairs) {
+    let confidence = confidence(intervals(pairs));
+    let cells = pairs.iter().map(|pair| {
+        let mut cell = measure(pair, terms, confidence);
+        let (shown, doubts) = shown(&cell, pair, terms, confidence);
+        cell.verdict = allowed(shown, &doubts, unit);
+        cell.doubts = doubts;
         // Trials do not settle what differs from run to run.
         if cell.verdict == CellVerdict::CannotTell && unit != ReplicationUnit::Runs {
-            cell.further = further(cell, pair, terms, family);
+            cell.further = further(&cell, pair, terms, confidence);
         }
-    }
+        cell
+    });
+    let mut cells: Vec<CellComparison> = cells.collect();
+    adjust(&mut cells, terms.first_test());
     cells
 }
 
+/// The pairs that have trials enough for an interval.
+pub(super) fn intervals(pairs: &[Pair]) -> usize {
+    let has = |pair: &&Pair| {
+        let blocks = pair.within_blocks.as_ref().map_or(0, Vec::len);
+        blocks.max(pair.base.len().min(pair.new.len())) >= TRIALS_MIN
+    };
+    pairs.iter().filter(has).count()
+}
+
 /// What may be said of a cell, given what the two sides are.
-fn allowed(verdict: CellVerdict, pair: &Pair, unit: ReplicationUnit) -> CellVerdict {
-    match (verdict, unit) {
+fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> CellVerdict {
+    match (shown, unit) {
         (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
-        (CellVerdict::CannotTell | CellVerdict::Drifting, _) => verdict,
-        _ if !pair.disturbed.is_empty() => CellVerdict::Disturbed,
-        (CellVerdict::Equivalent, _) => verdict,
+        (CellVerdict::CannotTell, _) => CellVerdict::doubted(doubts).unwrap_or(shown),
+        (CellVerdict::Equivalent, _) => shown,
         (_, ReplicationUnit::Runs) => CellVerdict::OneRunEach,
-        _ => verdict,
+        _ => shown,
     }
 }
 
 /// All cells put together, from the mean of their logarithms in each block.
 pub(super) fn overall(together: &[f64], margin: f64) -> Option<Overall> {
-    let test = trimmed_test_dependent(together, CONFIDENCE)?;
-    let p = trimmed_within_dependent(together, margin.ln_1p())?;
+    let estimate = of_blocks(together, CONFIDENCE)?;
+    let (difference, _) = judge(&estimate, margin, &SideDoubts::default(), true);
     Some(Overall {
-        ratio: ratio_of(test),
-        blocks: together.len(),
-        tost_p: p,
+        estimate,
+        difference,
     })
 }
 
-/// A test on logarithms as the ratio that they are of.
-fn ratio_of(test: TTest) -> Ratio {
-    Ratio {
-        ratio: test.difference.exp(),
-        interval: Some(Interval {
-            low: test.interval.low.exp(),
-            high: test.interval.high.exp(),
-            ..test.interval
-        }),
-    }
-}
-
-/// Everything but the number of further trials.
-pub(super) fn judge(pairs: &[Pair], terms: &Criteria) -> Vec<CellComparison> {
-    let mut cells: Vec<CellComparison> = pairs.iter().map(|pair| measure(pair, terms)).collect();
-    adjust(&mut cells, terms.deciding());
-    for cell in &mut cells {
-        cell.verdict = verdict(cell, terms);
-    }
-    cells
-}
-
-fn measure(
-    Pair {
-        levels,
-        base,
-        new,
-        served,
-        within_blocks,
-        ..
-    }: &Pair,
-    terms: &Criteria,
-) -> CellComparison {
-    let blocks = within_blocks
-        .as_ref()
-        .and_then(|ratios| trimmed_test_dependent(ratios, CONFIDENCE));
-    let (dependent_p, tost_dependent_p) = match within_blocks {
-        Some(ratios) => (
-            blocks.map(|t| t.p),
-            trimmed_within_dependent(ratios, terms.margin.ln_1p()),
-        ),
-        None => (
-            welch_dependent(base, new, CONFIDENCE).map(|t| t.p),
-            tost_log_dependent(base, new, terms.margin, ALPHA).map(|e| e.p),
-        ),
-    };
+fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
+    let (base, new) = (pair.base.as_slice(), pair.new.as_slice());
+    let blocks = pair.within_blocks.as_ref();
+    let estimate = blocks.and_then(|ratios| of_blocks(ratios, confidence));
     CellComparison {
-        levels: levels.clone(),
+        levels: pair.levels.clone(),
         base: side(base),
         new: side(new),
-        served: served.clone(),
-        ratio_within_blocks: blocks.map(ratio_of),
-        ratio_of_medians: ratio_of_medians(base, new, CONFIDENCE),
+        served: pair.served.clone(),
+        estimate: estimate.or_else(|| of_samples(base, new, confidence)),
+        doubts: Vec::new(),
         ratio_of_means: ratio_of_means(base, new, CONFIDENCE),
         welch: welch(base, new, CONFIDENCE),
         student: student(base, new, CONFIDENCE),
@@ -118,10 +88,6 @@ fn measure(
         a12: a12(base, new),
         equivalence: tost_log(base, new, terms.margin, ALPHA),
         p_adjusted: None,
-        dependent_p,
-        tost_dependent_p,
-        dependent_p_adjusted: None,
-        shares_blocks: within_blocks.is_some(),
         verdict: CellVerdict::CannotTell,
         further: None,
         repeats: terms
@@ -155,91 +121,89 @@ fn repeats(base: &[f64], new: &[f64], n: usize) -> Repeats {
 
 /// Holm's correction over the cells that have a p value.
 fn adjust(cells: &mut [CellComparison], test: HypothesisTest) {
-    let deciding = |cell: &CellComparison| match cell.shares_blocks {
-        true => cell.dependent_p,
-        false => cell.p(test),
-    };
-    let plain: Vec<Option<f64>> = cells.iter().map(deciding).collect();
-    let dependent: Vec<Option<f64>> = cells.iter().map(|cell| cell.dependent_p).collect();
-    let (plain, dependent) = (adjusted(&plain), adjusted(&dependent));
-    for ((cell, plain), dependent) in cells.iter_mut().zip(plain).zip(dependent) {
-        cell.p_adjusted = plain;
-        cell.dependent_p_adjusted = dependent;
-    }
-}
-
-fn adjusted(p: &[Option<f64>]) -> Vec<Option<f64>> {
-    let known: Vec<f64> = p.iter().copied().flatten().collect();
+    let known: Vec<f64> = cells.iter().filter_map(|cell| cell.p(test)).collect();
     let mut adjusted = holm(&known).unwrap_or_default().into_iter();
-    p.iter().map(|p| p.and_then(|_| adjusted.next())).collect()
+    for cell in cells {
+        cell.p_adjusted = cell.p(test).and_then(|_| adjusted.next());
+    }
 }
 
-/// A difference is reported when it is shown and the ratio lies outside the margin; equivalence when it is shown and
-/// the ratio lies inside. So no verdict contradicts the ratio that stands beside it, and a change that is real but
-/// too small to matter is no alarm. Both must hold too when it is allowed for that trials depend on each other.
-fn verdict(cell: &CellComparison, terms: &Criteria) -> CellVerdict {
-    let shown = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
-    let differs = shown(cell.p_adjusted);
-    let equivalent = match cell.shares_blocks {
-        true => shown(cell.tost_dependent_p),
-        false => shown(cell.equivalence.map(|e| e.p)),
+/// What the interval shows: a difference where it leaves 1 out and the ratio lies outside of the margin, so that no verdict contradicts the
+/// ratio beside it and a change that is real but too small to matter is no alarm; equivalence where it lies within the margin.
+fn shown(
+    cell: &CellComparison,
+    pair: &Pair,
+    terms: &Criteria,
+    confidence: f64,
+) -> (CellVerdict, Vec<SideDoubt>) {
+    let more_is_better = terms.better != Better::Lower;
+    let Some(estimate) = &cell.estimate else {
+        let is_higher = apart(pair, confidence);
+        let verdict = is_higher.map(|is_higher| terms.better.verdict(is_higher));
+        return (verdict.unwrap_or(CellVerdict::CannotTell), Vec::new());
     };
-    let ratio = cell.ratio().map(|r| r.ratio);
-    let claim = match (ratio, cell.welch) {
-        (Some(ratio), _) if is_inside(ratio, terms.margin) => {
-            equivalent.then_some((CellVerdict::Equivalent, cell.tost_dependent_p))
-        }
-        (Some(ratio), _) => {
-            differs.then_some((terms.better.verdict(ratio > 1.0), cell.dependent_p_adjusted))
-        }
-        // Without a ratio, as with values that are not positive, the margin has no meaning.
-        (None, Some(test)) => differs.then_some((
-            terms.better.verdict(test.difference > 0.0),
-            cell.dependent_p_adjusted,
-        )),
-        (None, None) => None,
-    };
-    match claim {
-        Some((verdict, dependent)) if shown(dependent) => verdict,
-        Some(_) => CellVerdict::Drifting,
-        None => CellVerdict::CannotTell,
+    // Judged without doubts first: those of a difference that does not matter turn nothing.
+    let (alone, _) = judge(
+        estimate,
+        terms.margin,
+        &SideDoubts::default(),
+        more_is_better,
+    );
+    let is_small = alone != Difference::Equivalent && is_inside(estimate.ratio, terms.margin);
+    if is_small {
+        return (CellVerdict::CannotTell, Vec::new());
     }
+    let (difference, doubts) = judge(estimate, terms.margin, &pair.against, more_is_better);
+    let verdict = match difference {
+        Difference::Higher | Difference::Lower => {
+            terms.better.verdict(difference == Difference::Higher)
+        }
+        Difference::Equivalent => CellVerdict::Equivalent,
+        Difference::NotFound | Difference::CannotTell => CellVerdict::CannotTell,
+    };
+    (verdict, doubts)
+}
+
+/// Whether the new values are higher, of values that have no ratio: where the intervals of the medians lie apart.
+fn apart(pair: &Pair, confidence: f64) -> Option<bool> {
+    let base = median_interval(&pair.base, confidence)?;
+    let new = median_interval(&pair.new, confidence)?;
+    (!base.overlaps(&new)).then_some(new.low > base.high)
 }
 
 fn is_inside(ratio: f64, margin: f64) -> bool {
     ratio.ln().abs() <= margin.ln_1p()
 }
 
-/// The shift of the logarithms, and their standard deviation on each side: where the sides share blocks, one that would
-/// give the ratios within them the standard error that they have, blocks that depend on each other included.
-fn log_shift(pair: &Pair) -> Option<(f64, f64)> {
-    if let Some(ratios) = &pair.within_blocks {
-        let test = trimmed_test_dependent(ratios, CONFIDENCE)?;
-        let error = match test.t {
-            Some(t) if t != 0.0 => (test.difference / t).abs(),
-            // Without a shift the error shows in nothing but the spread; without a spread there is none.
-            _ => summary(ratios)?.sd? / (ratios.len() as f64).sqrt(),
-        };
-        let sd = error * (ratios.len() as f64 / 2.0).sqrt();
-        return Some((test.difference, sd));
+/// The standard deviations of what the interval is made of: the ratios within blocks, or the logarithms of each side. They are greater
+/// where the values depend on the ones before, so that as many independent ones would be as far from the truth.
+fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
+    let of = |logs: &[f64]| Some(sd(logs)? / independence(logs).sqrt());
+    let logs = |values: &[f64]| values.iter().map(|x| x.ln()).collect::<Vec<f64>>();
+    match (&pair.within_blocks, estimate.blocks) {
+        (Some(ratios), Some(_)) => Some(vec![of(ratios)?]),
+        _ => Some(vec![of(&logs(&pair.base))?, of(&logs(&pair.new))?]),
     }
-    let log = |values: &[f64]| -> Vec<f64> { values.iter().map(|x| x.ln()).collect() };
-    let (base, new) = (summary(&log(&pair.base))?, summary(&log(&pair.new))?);
-    let sd = ((base.sd?.powi(2) + new.sd?.powi(2)) / 2.0).sqrt();
-    Some((new.mean? - base.mean?, sd))
 }
 
-/// Trials for the verdict that the estimates point to: equivalence when the ratio lies inside the margin, else a
-/// difference at the level of Holm's first step.
-fn further(cell: &CellComparison, pair: &Pair, terms: &Criteria, family: usize) -> Option<Further> {
-    let there = pair.base.len().min(pair.new.len());
-    let (shift, sd) = log_shift(pair)?;
-    let margin = terms.margin.ln_1p();
-    let inside = is_inside(cell.ratio()?.ratio, terms.margin) && shift.abs() < margin;
-    let wanted = if inside {
-        trials_for_equivalence(margin, shift, sd, ALPHA, POWER)
-    } else {
-        trials_for_difference(shift / sd, ALPHA / family.max(1) as f64, POWER)
+/// Trials for the verdict that the estimate points to: equivalence where the ratio lies inside the margin, else a difference, both by the
+/// interval that decides.
+fn further(
+    cell: &CellComparison,
+    pair: &Pair,
+    terms: &Criteria,
+    confidence: f64,
+) -> Option<Further> {
+    let estimate = cell.estimate?;
+    let there = match (&pair.within_blocks, estimate.blocks) {
+        (_, Some(blocks)) => blocks,
+        _ => pair.base.len().min(pair.new.len()),
+    };
+    let sd = spreads(&estimate, pair)?;
+    let shift = estimate.ratio.ln();
+    let wanted = match is_inside(estimate.ratio, terms.margin) {
+        true => trials_for_within(terms.margin.ln_1p(), shift, &sd, confidence, POWER),
+        false => trials_for_apart(shift, &sd, confidence, POWER),
     };
     Some(match wanted {
         // At least one: what there is did not suffice.

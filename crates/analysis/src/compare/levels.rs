@@ -2,14 +2,14 @@
 
 use iolab_workload::{Error, Result};
 
-use super::{Comparison, Criteria, RunSide};
+use super::{Comparison, Criteria, RunSide, SideName};
 use crate::analysed_run::AnalysedRun;
 use iolab_record::RunRecord;
 use iolab_workload::settings::Setting;
 
 impl Comparison {
     /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` alone where it has two; the
-    /// sides are named after the levels, followed by `of`.
+    /// sides are named after the levels, `of` what is said in [`SideName::of`].
     ///
     /// # Errors
     /// Of kind usage: no such factor or level, not two of them, or no cell in common.
@@ -19,9 +19,10 @@ impl Comparison {
             run,
             held: Some((factor, level)),
         };
-        let names = levels
-            .each_ref()
-            .map(|level| format!("{factor}={level}{of}"));
+        let names = levels.each_ref().map(|level| SideName {
+            name: format!("{factor}={level}"),
+            of: of.to_owned(),
+        });
         let [base, new] = &levels;
         Self::of_runs(names, source(base), source(new), terms)
     }

@@ -7,7 +7,8 @@ use iolab_workload::{Error, Result};
 use super::{Pair, pressure};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{CellAnalysis, Response};
-use crate::imbalance::between;
+use crate::claim::effect::log_ratios;
+use crate::doubt::SideDoubts;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
@@ -86,12 +87,11 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
     if both.is_empty() {
         return Err(no_common_cell(&factors, &base_cells, &new_cells));
     }
-    let within = |a: &CellAnalysis, b: &CellAnalysis| {
-        std::ptr::eq(base.run, new.run)
-            .then(|| within_blocks(base.run.record(), &a.cell, &b.cell, response))
-    };
-    let within: Vec<Option<BTreeMap<u32, f64>>> =
-        both.iter().map(|(a, b)| within(a.cell, b.cell)).collect();
+    let is_one_run = std::ptr::eq(base.run, new.run);
+    let within: Vec<Option<BTreeMap<u32, f64>>> = both
+        .iter()
+        .map(|(a, b)| is_one_run.then(|| log_ratios(a.cell.trials(), b.cell.trials())))
+        .collect();
     let together = merge_blocks(&within.iter().flatten().collect::<Vec<_>>());
     let pairs = both
         .iter()
@@ -101,9 +101,9 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
             base: a.cell.values.clone(),
             new: b.cell.values.clone(),
             served: served(a.cell).zip(served(b.cell)),
-            disturbed: match within {
-                Some(_) => Vec::new(),
-                None => between(&[a.cell], &[b.cell]),
+            against: match within {
+                Some(_) => SideDoubts::of_cells(a.cell, b.cell),
+                None => SideDoubts::of_two_runs(a.cell, b.cell),
             },
             within_blocks: within.map(|blocks| blocks.into_values().collect()),
         })
@@ -229,35 +229,6 @@ pub(crate) fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keye
         example(new)
     ))
     .hint("compare runs of the same experiment, or two levels of one run with --by")
-}
-
-/// The logarithm of new over base in each block in which both have a measured trial.
-fn within_blocks(
-    record: &RunRecord,
-    base: &Cell,
-    new: &Cell,
-    response: Response,
-) -> BTreeMap<u32, f64> {
-    // The mean logarithm over the visits of each block.
-    let of = |cell: &Cell| -> BTreeMap<u32, f64> {
-        let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        let own = record.asked_samples();
-        for sample in own.filter(|sample| sample.cell == cell.id && sample.is_measured()) {
-            if let Some(value) = sample.value(response) {
-                let (sum, visits) = blocks.entry(sample.block).or_default();
-                *sum += value.ln();
-                *visits += 1.0;
-            }
-        }
-        let means = blocks.into_iter();
-        means
-            .map(|(block, (sum, visits))| (block, sum / visits))
-            .collect()
-    };
-    let (base, new) = (of(base), of(new));
-    base.iter()
-        .filter_map(|(block, value)| Some((*block, new.get(block)? - value)))
-        .collect()
 }
 
 /// The mean over all cells in each block that all of them have.

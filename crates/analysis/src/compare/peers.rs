@@ -33,7 +33,13 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
                 run,
                 held: Some(("tool", tool.name())),
             });
-            Comparison::of_runs(tools.map(Tool::to_string), base, new, terms()).ok()
+            Comparison::of_runs(
+                tools.map(|tool| tool.to_string().into()),
+                base,
+                new,
+                terms(),
+            )
+            .ok()
         })
         .collect()
 }

@@ -1,9 +1,10 @@
 //! From the medians of runs to verdicts: pure, on plain numbers. METHODS.md has the rule and its sources.
 
-use iolab_stats::{Contrast, contrast, holm_weighted};
+use iolab_stats::{Contrast, contrast};
 
 use super::{GATE_POWER, LooksFor, RunCriteria};
 use crate::compare::{Better, CellVerdict};
+use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 
 /// Medians closer than this, as a share, are taken for equal: latencies are kept to three significant digits.
 const RESOLUTION: f64 = 0.001;
@@ -15,22 +16,28 @@ pub struct RunCell {
     pub base: Vec<Option<f64>>,
     /// A value for each new run.
     pub new: Vec<Option<f64>>,
-    /// Whether the sides differ in what disturbs.
-    pub is_disturbed: bool,
+    /// What in the evidence of the two sides could speak against a claim.
+    pub against: SideDoubts,
 }
 
 /// What the runs say of a cell, or of all cells together.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// New minus base, on the logarithms; `None` where there are fewer than three runs.
     pub contrast: Option<Contrast>,
+    /// Ratio of new over base, least and greatest, of the interval that decides: for a single new run the change that the runs' spread leaves
+    /// open. The intervals of all cells and of all cells together hold together.
+    pub interval: Option<(f64, f64)>,
     /// Two-sided p of a change.
     pub p: Option<f64>,
-    /// The same adjusted over all cells and all cells together by Holm's method with weights.
+    /// The same adjusted over all cells and all cells together (Bonferroni, with weights): below the level where the interval leaves 1
+    /// out.
     pub p_adjusted: Option<f64>,
     /// The change, as a share, that would have been found with 90 % if it were in this cell alone, or of all cells
     /// together in all of them.
     pub detectable: Option<f64>,
+    /// What could turn the verdict round that the interval shows.
+    pub doubts: Vec<SideDoubt>,
     /// What can be said.
     pub verdict: CellVerdict,
 }
@@ -45,35 +52,35 @@ pub fn judge(
     let contrasts: Vec<Option<Contrast>> = cells.iter().map(contrast).collect();
     let together = merge_cells(cells);
     let overall = together.as_ref().map(contrast);
-    let known = contrasts.iter().flatten().count();
+    let known = contrasts.iter().flatten().count() as f64;
     // All cells together weigh as much as the cells do: what changes a machine changes most of its cells.
-    let overall_weight = if overall.flatten().is_some() {
-        known as f64
+    let weights = if overall.flatten().is_some() {
+        2.0 * known
     } else {
-        0.0
+        known
     };
-    let total = known as f64 + overall_weight;
-    let all = || contrasts.iter().copied().chain(overall);
-    let p_adjusted = adjusted(all(), known, overall_weight);
-    let judged = |place: usize, contrast: Option<Contrast>, weight: f64, is_disturbed: bool| {
-        let p_adjusted = p_adjusted[place];
+    let judged = |contrast: Option<Contrast>, share: f64, against: &SideDoubts| {
+        let level = terms.alpha * share;
+        let interval = contrast.and_then(|c| c.interval(1.0 - level));
+        let interval = interval.map(|interval| (interval.low.exp(), interval.high.exp()));
+        let (verdict, doubts) = terms.verdict(contrast, interval, better, against);
         Judged {
             contrast,
+            interval,
             p: contrast.map(|c| c.p()),
-            p_adjusted,
-            detectable: contrast.and_then(|c| {
-                // The level is that of one direction.
-                let alpha = terms.alpha * weight / total / 2.0;
-                Some(c.detectable(alpha, GATE_POWER)?.exp_m1())
-            }),
-            verdict: terms.verdict(contrast, p_adjusted, better, is_disturbed),
+            p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),
+            // The level is that of one direction.
+            detectable: contrast
+                .and_then(|c| Some(c.detectable(level / 2.0, GATE_POWER)?.exp_m1())),
+            doubts,
+            verdict,
         }
     };
-    let of_cells = cells.iter().zip(&contrasts).enumerate();
+    let of_cells = cells.iter().zip(&contrasts);
     let of_cells = of_cells
-        .map(|(place, (cell, contrast))| judged(place, *contrast, 1.0, cell.is_disturbed))
+        .map(|(cell, contrast)| judged(*contrast, 1.0 / weights, &cell.against))
         .collect();
-    let overall = overall.map(|contrast| judged(cells.len(), contrast, overall_weight, false));
+    let overall = overall.map(|contrast| judged(contrast, known / weights, &SideDoubts::default()));
     (of_cells, overall)
 }
 
@@ -88,7 +95,7 @@ impl RunCell {
 /// The mean over the undisturbed cells that every run has; `None` where these are fewer than two.
 fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
     let whole = |cell: &&RunCell| {
-        !cell.is_disturbed && cell.base.iter().chain(&cell.new).all(Option::is_some)
+        cell.against.is_empty() && cell.base.iter().chain(&cell.new).all(Option::is_some)
     };
     let whole: Vec<&RunCell> = cells.iter().filter(whole).collect();
     if whole.len() < 2 {
@@ -106,54 +113,53 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
         new: (0..first.new.len())
             .map(|run| mean(run, |c| &c.new))
             .collect(),
-        is_disturbed: false,
+        against: SideDoubts::default(),
     })
 }
 
-/// Holm's adjustment over the cells and all of them together, in their order; `None` where there is no contrast.
-fn adjusted(
-    all: impl Iterator<Item = Option<Contrast>>,
-    known: usize,
-    overall_weight: f64,
-) -> Vec<Option<f64>> {
-    let p: Vec<Option<f64>> = all.map(|contrast| contrast.map(|c| c.p())).collect();
-    let values: Vec<f64> = p.iter().copied().flatten().collect();
-    let weights: Vec<f64> = (0..values.len())
-        .map(|place| if place < known { 1.0 } else { overall_weight })
-        .collect();
-    let mut adjusted = holm_weighted(&values, &weights)
-        .unwrap_or_default()
-        .into_iter();
-    p.iter().map(|p| p.and_then(|_| adjusted.next())).collect()
-}
-
 impl RunCriteria {
+    /// What the interval of the ratio shows, and what could turn it round.
     fn verdict(
         &self,
         contrast: Option<Contrast>,
-        p_adjusted: Option<f64>,
+        interval: Option<(f64, f64)>,
         better: Better,
-        is_disturbed: bool,
-    ) -> CellVerdict {
-        let Some(contrast) = contrast else {
-            return CellVerdict::CannotTell;
+        against: &SideDoubts,
+    ) -> (CellVerdict, Vec<SideDoubt>) {
+        let Some((contrast, (low, high))) = contrast.zip(interval) else {
+            return (CellVerdict::CannotTell, Vec::new());
         };
-        let shown = p_adjusted.is_some_and(|p| p < self.alpha);
-        let inside = contrast.difference.abs() <= self.margin.ln_1p();
-        let equivalent = inside && contrast.within_p(self.margin.ln_1p()) < self.alpha;
-        let direction = better.verdict(contrast.difference > 0.0);
+        let margin = self.margin.ln_1p();
+        let is_higher = contrast.difference > 0.0;
+        let differs = low > 1.0 || high < 1.0;
+        let matters = contrast.difference.abs() > margin;
+        let equivalent = low.ln() >= -margin && high.ln() <= margin;
+        let direction = better.verdict(is_higher);
         let claim = match self.looks_for {
             LooksFor::Changes if equivalent => Some(CellVerdict::Equivalent),
-            LooksFor::Changes => (!inside && shown).then_some(direction),
-            _ if shown => Some(direction),
+            LooksFor::Changes => (matters && differs).then_some(direction),
+            _ if differs => Some(direction),
             LooksFor::AnyChangeOrEquivalence if equivalent => Some(CellVerdict::Equivalent),
             _ => None,
         };
-        match (claim, self.looks_for) {
-            (Some(_), _) if is_disturbed => CellVerdict::Disturbed,
+        let doubts = match claim {
+            Some(CellVerdict::Equivalent) => against.turning([Direction::Equal; 2], 1.0),
+            Some(_) => {
+                let new_is_better = is_higher == (better != Better::Lower);
+                against.turning(Direction::of_sides(new_is_better), 1.0)
+            }
+            // That nothing was found says nothing of what was not measured.
+            None => {
+                let mut all = against.turning(Direction::of_sides(true), 1.0);
+                all.retain(|doubt| matches!(doubt.reason, Reason::ServedBy { .. }));
+                all
+            }
+        };
+        let shown = match (claim, self.looks_for) {
             (Some(verdict), _) => verdict,
             (None, LooksFor::AnyChange) => CellVerdict::NoChange,
             (None, _) => CellVerdict::CannotTell,
-        }
+        };
+        (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)
     }
 }

@@ -9,7 +9,7 @@ use crate::compare::matching::{
     setting_differences,
 };
 use crate::compare::{Difference, RunSide};
-use crate::imbalance::between;
+use crate::doubt::SideDoubts;
 use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 
@@ -90,22 +90,28 @@ pub(super) fn compare(
             b.unwrap_or(&none),
         ));
     }
-    let mut cells: Vec<RunsCell> = both
-        .iter()
-        .map(|levels| unjudged(levels, &base.cell(levels), &new.cell(levels)))
-        .collect();
-    let logs: Vec<RunCell> = cells
-        .iter()
-        .map(|cell| RunCell {
-            base: logarithms(&cell.base),
-            new: logarithms(&cell.new),
-            is_disturbed: !cell.disturbed.is_empty(),
+    let sides = || {
+        both.iter()
+            .map(|levels| (base.cell(levels), new.cell(levels)))
+    };
+    let logs: Vec<RunCell> = sides()
+        .map(|(base, new)| RunCell {
+            base: logarithms(&medians(&base)),
+            new: logarithms(&medians(&new)),
+            against: SideDoubts::of_runs(&known(&base), &known(&new)),
         })
         .collect();
     let (judged, overall) = judge(&logs, response.into(), &terms);
-    for (cell, judged) in cells.iter_mut().zip(judged) {
-        cell.judged = judged;
-    }
+    let cells = both.iter().zip(sides()).zip(logs).zip(judged);
+    let cells = cells.map(|(((levels, (base, new)), logs), judged)| RunsCell {
+        levels: (*levels).clone(),
+        base: medians(&base),
+        new: medians(&new),
+        served: served_of(&base).zip(served_of(&new)),
+        against: logs.against,
+        judged,
+    });
+    let cells = cells.collect();
     let last = new.runs[new.runs.len() - 1].run.record();
     Ok(RunsComparison {
         response,
@@ -123,36 +129,16 @@ pub(super) fn compare(
     })
 }
 
-/// A cell with what its runs measured, before it is judged.
-fn unjudged<'a>(
-    levels: &[String],
-    base: &[Option<&'a CellAnalysis>],
-    new: &[Option<&'a CellAnalysis>],
-) -> RunsCell {
-    let known = |side: &[Option<&'a CellAnalysis>]| -> Vec<&'a CellAnalysis> {
-        side.iter().copied().flatten().collect()
-    };
-    let medians = |side: &[Option<&CellAnalysis>]| -> Vec<Option<f64>> {
-        let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
-        side.iter().map(median).collect()
-    };
-    RunsCell {
-        levels: levels.to_vec(),
-        base: medians(base),
-        new: medians(new),
-        served: served_of(base).zip(served_of(new)),
-        disturbed: between(&known(base), &known(new)),
-        judged: UNJUDGED,
-    }
+/// The cells of the runs that have it.
+fn known<'a>(side: &[Option<&'a CellAnalysis>]) -> Vec<&'a CellAnalysis> {
+    side.iter().copied().flatten().collect()
 }
 
-const UNJUDGED: super::Judged = super::Judged {
-    contrast: None,
-    p: None,
-    p_adjusted: None,
-    detectable: None,
-    verdict: crate::compare::CellVerdict::CannotTell,
-};
+/// The median of each run; `None` where it has none.
+fn medians(side: &[Option<&CellAnalysis>]) -> Vec<Option<f64>> {
+    let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
+    side.iter().map(median).collect()
+}
 
 fn logarithms(medians: &[Option<f64>]) -> Vec<Option<f64>> {
     let log = |median: &Option<f64>| median.filter(|m| *m > 0.0).map(f64::ln);

@@ -65,7 +65,7 @@ fn cells(runs: &[&Vec<f64>], shift: impl Fn(usize) -> f64) -> Vec<RunCell> {
     let cell = |place: usize| RunCell {
         base: base.iter().map(|run| Some(run[place])).collect(),
         new: vec![Some(new[place] + shift(place))],
-        is_disturbed: false,
+        ..RunCell::default()
     };
     (0..new.len()).map(cell).collect()
 }

@@ -144,7 +144,10 @@ fn the_spread_of_the_runs_is_the_yardstick() {
     slow.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&runs(&STEADY), &slow).unwrap();
     assert_eq!(comparison.count(CellVerdict::Slower), 2);
-    assert_eq!(comparison.overall.unwrap().verdict, CellVerdict::Slower);
+    assert_eq!(
+        comparison.overall.as_ref().unwrap().verdict,
+        CellVerdict::Slower
+    );
     assert_eq!(comparison.conclusion(), Conclusion::Regression);
     let mut same = runs(&STEADY);
     same.reverse();
@@ -221,7 +224,8 @@ fn a_disturbed_run_accuses_nobody() {
     let gate = gate(&new, &history);
     let compared = gate.compared.as_ref().unwrap();
     assert_eq!(compared.cells[0].judged.verdict, CellVerdict::Disturbed);
-    assert_eq!(compared.cells[0].disturbed[0].what, Disturber::OtherTraffic);
+    let found = compared.cells[0].against.imbalances().next();
+    assert_eq!(found.unwrap().what, Disturber::OtherTraffic);
     // The other cell was not disturbed.
     assert_eq!(compared.cells[1].judged.verdict, CellVerdict::Slower);
     assert_eq!(gate.conclusion(), Conclusion::Regression);

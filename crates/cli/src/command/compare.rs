@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
-    ALPHA, Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide,
+    ALPHA, Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide, SideName,
 };
 use iolab_analysis::runs::{LooksFor, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
@@ -171,7 +171,7 @@ fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
 fn levels(options: &Compare, base: &Path, by: &str) -> Result<Comparison> {
     check_no_better(options)?;
     let run = read_run_by(base, options.metric.as_ref())?;
-    let of = format!(" of {}", name(base, &run));
+    let of = format!("of {}", name(base, &run).whole());
     Comparison::of_levels(&run, by, &of, terms(options))
 }
 
@@ -183,15 +183,17 @@ fn check_no_better(options: &Compare) -> Result<()> {
     }
 }
 
-fn name(path: &Path, run: &AnalysedRun) -> String {
+fn name(path: &Path, run: &AnalysedRun) -> SideName {
     let record = run.record();
-    format!(
-        "{} ({} on {}, {})",
-        path.display(),
-        record.experiment.name,
-        record.target_text(),
-        record.run.started_utc
-    )
+    SideName {
+        name: path.display().to_string(),
+        of: format!(
+            "({} on {}, {})",
+            record.experiment.name,
+            record.target_text(),
+            record.run.started_utc
+        ),
+    }
 }
 
 fn texts(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
@@ -199,7 +201,7 @@ fn texts(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
         return Err(Error::usage("--metric and --within-run are for run files")
             .hint("remove them: a text file holds only numbers"));
     }
-    let names = [base, new].map(|path| path.display().to_string());
+    let names = [base, new].map(|path| path.display().to_string().into());
     let (base, new) = (numbers::read(base)?, numbers::read(new)?);
     Ok(Comparison::of_numbers(names, base, new, terms(options)))
 }

@@ -14,6 +14,7 @@ mod plot;
 mod report;
 mod resume;
 mod run;
+mod schema;
 mod serve;
 mod show;
 mod slo;
@@ -57,6 +58,7 @@ pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
         Command::Export(options) => export::export(&options),
         Command::Model(options) => model::model(&options),
         Command::Serve(options) => serve::serve(options),
+        Command::Schema(options) => schema::schema(&options),
         Command::Completions(options) => completions::completions(&options),
     }
 }

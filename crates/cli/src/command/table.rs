@@ -7,8 +7,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_report::findings::cross_findings;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::rows::Format;
-use iolab_report::{export, table as tables};
+use iolab_report::{document, export, table as tables};
 use iolab_workload::Result;
 
 use crate::arguments::{Table, TableFormat};
@@ -30,8 +29,8 @@ pub(crate) fn table(options: &Table) -> Outcome {
     let answers = answers(files.zip(runs.iter().map(|(_, run)| run)));
     let mut to = output::open(None)?;
     match options.format {
-        TableFormat::Csv => export::cells(&runs, Format::Csv, &mut to)?,
-        TableFormat::Json => export::cells(&runs, Format::Json, &mut to)?,
+        TableFormat::Csv => export::cells(&runs, &mut to)?,
+        TableFormat::Json => document::table(&runs, &mut to)?,
         TableFormat::Latex => {
             write!(to, "{}", answers.latex())?;
             for analysis in analyses {

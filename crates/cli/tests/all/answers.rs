@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::support::json_schema::assert_as_described;
 use crate::support::{Done, entries, folder, iolab, run, sample_count, signal, wait_for_samples};
 
 /// Two workloads of about a second each.
@@ -104,7 +105,8 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
     for (file, answer) in FILES.iter().zip(of("answer")) {
         assert_eq!(stored(&folder.join(file)).as_deref(), Some(answer));
         let rows = run(folder, &["table", "--format", "json", file]).expect(0);
-        let rows: Vec<Value> = serde_json::from_str(&rows.stdout).unwrap();
+        let rows: Value = serde_json::from_str(&rows.stdout).unwrap();
+        let rows = rows["cells"].as_array().unwrap();
         assert!(rows.iter().all(|row| row["answer"] == answer), "{rows:?}");
     }
     let sentence = fit.stdout.lines().next().unwrap().replace('/', "");
@@ -121,6 +123,15 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
         );
         assert!(page.contains("Not covered: the rest"), "{format}");
     }
+}
+
+#[test]
+fn a_fit_is_as_its_schema_says() {
+    let place = place();
+    let fit = run(place.path(), &[&FIT[..], &["--format", "json"]].concat());
+    let answer: Value = serde_json::from_str(&fit.stdout).unwrap();
+    assert_as_described(place.path(), "fit", &answer);
+    assert_eq!(answer["iolab_version"], env!("CARGO_PKG_VERSION"));
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn groups_are_swept_shown_exported_drawn_and_compared() {
     let table = ["table", "i.iolab", "--metric", "writer.throughput"];
     run(path, &table).expect(0);
     let cells = run(path, &["table", "i.iolab", "--format", "json"]).expect(0);
-    let cells: Vec<Value> = serde_json::from_str(&cells.stdout).expect("JSON");
+    let table: Value = serde_json::from_str(&cells.stdout).expect("JSON");
+    let cells = table["cells"].as_array().expect("cells");
     assert_eq!(
         cells.len(),
         2 + 3 + 3,
@@ -168,7 +169,8 @@ fn groups_run_on_a_model_too() {
     ];
     let done = run(folder.path(), &arguments).expect(0);
     let cells = run(folder.path(), &["table", "m.iolab", "--format", "json"]).expect(0);
-    let cells: Vec<Value> = serde_json::from_str(&cells.stdout).expect("JSON");
+    let table: Value = serde_json::from_str(&cells.stdout).expect("JSON");
+    let cells = table["cells"].as_array().expect("cells");
     assert!(cells.iter().any(|cell| cell["group"] == "writer"));
     let again = [&arguments[..8], &["n.iolab"]].concat();
     let second = run(folder.path(), &again).expect(0);

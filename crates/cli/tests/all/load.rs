@@ -78,7 +78,8 @@ fn a_rate_that_nothing_can_hold_is_flagged_wherever_it_shows() {
     ];
     run_load(folder.path(), &more).expect(0);
     let table = run(folder.path(), &["table", "l.iolab", "--format", "json"]).expect(0);
-    let cells: Value = serde_json::from_str(&table.stdout).unwrap();
+    let table: Value = serde_json::from_str(&table.stdout).unwrap();
+    let cells = &table["cells"];
     let flags = cells[0]["flags"].as_str().unwrap();
     assert!(
         flags.split(", ").any(|flag| flag == "rate not held"),

@@ -20,7 +20,7 @@ use iolab_report::history;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
-use iolab_report::{compare, equivalence, table};
+use iolab_report::{compare, document, equivalence, table};
 use iolab_runfile::RunFile;
 use iolab_workload::Error;
 use rusqlite::Connection;
@@ -166,8 +166,10 @@ pub(crate) fn show(run: &AnalysedRun) {
     let input = Input::new("x.iolab".into(), run.clone());
     let _ = StudyReport::new(&[input]).html();
     let named = (RunName::of("x", record), run.clone());
-    let _ = export::cells([&named, &named], Format::Json, &mut sink());
-    let exported = [(named.0, record, run.answer())];
+    let named = [named.clone(), named];
+    let _ = document::table(&named, &mut sink());
+    let [(name, _), _] = named;
+    let exported = [(name, record, run.answer())];
     let _ = export::samples(&exported, Format::Csv, &mut sink());
     let _ = export::answers(&exported, Format::Json, &mut sink());
     let filed = FiledRun { file: "x", run };
@@ -187,7 +189,8 @@ pub(crate) fn show(run: &AnalysedRun) {
         within_run: true,
     };
     let side = RunSide::whole(run);
-    if let Ok(found) = Comparison::of_runs(["a".to_owned(), "b".to_owned()], side, side, terms) {
+    let names = ["a", "b"].map(|name| name.to_owned().into());
+    if let Ok(found) = Comparison::of_runs(names, side, side, terms) {
         let _ = compare::text(&found, 80);
         let _ = compare::remarks(&found);
         let _ = compare::json(&found, &mut sink());

@@ -11,6 +11,7 @@ use iolab_record::{
     EndedBy, Event, EventKind, LatencyOf, LatencySummary, Moved, Operation, OperationSummary,
     PartId, PerOperation, RunRecord, Sample, SampleLatency, SampleSeries, ServedBy, ServedVerdict,
 };
+use iolab_report::document;
 use iolab_report::export;
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::input::Input;
@@ -285,7 +286,8 @@ fn exports_of_hardly_anything() {
             let to = &mut sink();
             match format.writer() {
                 Writer::Rows(format) => export::samples(&samples, format, to)
-                    .and_then(|()| export::cells(&cells, format, to)),
+                    .and_then(|()| export::cells(&cells, to))
+                    .and_then(|()| document::table(&cells, to)),
                 Writer::Runs(write) => write(&small.records, to),
                 Writer::RunsWithLatencies(write) => {
                     let with = small.records.iter().cloned().zip(small.latencies());

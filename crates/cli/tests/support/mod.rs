@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test crate uses its share")]
 
+pub(crate) mod json_schema;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -183,10 +183,15 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
             .flat_map(|p: &Panel| &p.series)
             .flat_map(|s| &s.points)
     };
-    let intervals = if points().any(|point| point.interval.is_some()) {
-        "; bars: 95 % interval"
+    let intervals = if points().all(|point| point.interval.is_none()) {
+        ", too few trials for an interval".to_owned()
+    } else if comparison.intervals > 1 {
+        format!(
+            "; bars: 95 % interval, of the ratios simultaneous over {} cells",
+            comparison.intervals
+        )
     } else {
-        ", too few trials for an interval"
+        "; bars: 95 % interval".to_owned()
     };
     let margins = if is_programs(comparison) {
         String::new()
@@ -241,8 +246,8 @@ fn sides_panel(cells: &Cells<'_>, quantity: Response, options: &Options) -> Pane
         cells.series(name.to_owned(), place, points.collect())
     };
     let series = vec![
-        side(0, &comparison.base, |cell| &cell.base),
-        side(1, &comparison.new, |cell| &cell.new),
+        side(0, &comparison.base.name, |cell| &cell.base),
+        side(1, &comparison.new.name, |cell| &cell.new),
     ];
     let points = series.iter().flat_map(|series| &series.points);
     let values = points.flat_map(|p| {
@@ -262,8 +267,8 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     let mut series = Vec::new();
     for (i, other) in cells.others.iter().enumerate() {
         let points = cells.line(other).into_iter().filter_map(|(x, cell)| {
-            let ratio = cell.ratio()?;
-            let interval = ratio.interval.map(|i| (i.low, i.high));
+            let ratio = cell.estimate?;
+            let interval = ratio.interval;
             let between = interval.map_or_else(String::new, |(low, high)| {
                 format!(", {} to {}", significant(low), significant(high))
             });
@@ -333,7 +338,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     Ok(panel)
 }
 
-/// The p values of the deciding test, for the first trials of both sides and for all of them.
+/// The p values of the first test, for the first trials of both sides and for all of them.
 ///
 /// # Errors
 /// Of kind usage when no cell has one.
@@ -342,7 +347,7 @@ pub(in super::super) fn p_values(
     options: &Options,
 ) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
-    let test = comparison.terms.deciding();
+    let test = comparison.terms.first_test();
     let x = &cells.along.axis;
     let y = Axis {
         label: format!("p of {test}'s test"),

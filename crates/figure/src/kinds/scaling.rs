@@ -1,7 +1,7 @@
 //! How throughput grows with parallelism, beside growth in proportion.
 
 use iolab_analysis::analysis::Response;
-use iolab_stats::{CONFIDENCE, ratio_of_medians};
+use iolab_analysis::claim::{self, Trials};
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
@@ -14,7 +14,7 @@ use super::super::scale::Scale;
 /// The factors that make a workload more parallel, the first that varies.
 const PARALLEL: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
 
-/// Makes the model: the median of each cell over that with the least level, a line for each level of the series, and the line
+/// Makes the model: the ratio of each cell to that with the least level, a line for each level of the series, and the line
 /// of growth in proportion.
 ///
 /// # Errors
@@ -92,7 +92,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         ),
         legend: super::legend(&data, parts.series),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
-        note: "Medians over that of the least level; bars: 95 % interval of the ratio.".to_owned(),
+        note: "Ratios to the least level, within the blocks that both share; bars: 95 % interval of the ratio.".to_owned(),
         ..FigureModel::of(panels)
     })
 }
@@ -117,17 +117,14 @@ fn point(
     factor: usize,
     x: f64,
 ) -> Option<Mark> {
-    let ratio = ratio_of_medians(&least.values, &row.values, CONFIDENCE)?;
+    let ratio = claim::ratio(trials(least, row), trials(row, least))?;
     let is_least = std::ptr::eq(row, least);
     let verdict = verdict(row.cell);
     let level = labels::level(data.factors[factor], row.levels[factor]);
     Some(Mark {
         x,
         y: ratio.ratio,
-        interval: ratio
-            .interval
-            .filter(|_| !is_least)
-            .map(|interval| (interval.low, interval.high)),
+        interval: ratio.interval.filter(|_| !is_least),
         hollow: !row.cell.is_target(),
         origin: Origin {
             cell: Some(row.cell.cell.id),
@@ -142,6 +139,14 @@ fn point(
             verdict,
         },
     })
+}
+
+/// The values of a row beside another one, with the blocks that the two can share.
+fn trials<'a>(row: &'a CellValues<'_>, beside: &CellValues<'_>) -> Trials<'a> {
+    // A trial may lack a value of a quantity that its run was not asked about.
+    let has_blocks = row.run == beside.run && row.values.len() == row.cell.blocks.len();
+    let blocks: &[u32] = if has_blocks { &row.cell.blocks } else { &[] };
+    (&row.values, blocks)
 }
 
 /// The line on which twice the parallelism gives twice the throughput.

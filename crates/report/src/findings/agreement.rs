@@ -1,13 +1,13 @@
 //! How far two sides agree, over all cells of a comparison.
 
-use super::format_ratio;
-use super::{Finding, Rule, capitalised};
-use iolab_analysis::compare::{ALPHA, CellVerdict, Comparison};
-use iolab_workload::quantity::{format_p, format_percent};
+use super::{Finding, Rule, capitalised, format_estimate};
+use iolab_analysis::claim::Difference;
+use iolab_analysis::compare::{CellVerdict, Comparison};
+use iolab_workload::quantity::format_percent;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
     "agreement",
-    "ratios within blocks; tests of difference and of equivalence, over the blocks",
+    "ratios within blocks, with intervals that hold for all cells together in 95 %",
 );
 
 /// iolab against the peers that were measured beside it.
@@ -48,6 +48,10 @@ fn verdicts(comparison: &Comparison) -> String {
         (CellVerdict::Drifting, CellVerdict::Drifting.to_string()),
         (CellVerdict::OneRunEach, CellVerdict::OneRunEach.to_string()),
         (CellVerdict::Disturbed, CellVerdict::Disturbed.to_string()),
+        (
+            CellVerdict::OtherSource,
+            CellVerdict::OtherSource.to_string(),
+        ),
     ]
     .into_iter()
     .map(|(verdict, words)| (comparison.count(verdict), words))
@@ -65,15 +69,13 @@ fn verdicts(comparison: &Comparison) -> String {
 pub fn overall(comparison: &Comparison) -> Option<String> {
     let overall = comparison.overall?;
     let margin = format_percent(comparison.terms.margin);
-    let equivalent = if overall.tost_p <= ALPHA {
-        "equivalent"
-    } else {
-        "not shown to be equivalent"
+    let equivalent = match overall.difference {
+        Difference::Equivalent => "equivalent",
+        _ => "not shown to be equivalent",
     };
     Some(format!(
-        "All of them together, in {} blocks: ratio {}; {equivalent} within {margin} (p {}).",
-        overall.blocks,
-        format_ratio(&overall.ratio, ""),
-        format_p(overall.tost_p),
+        "All of them together, in {} blocks: ratio {}; {equivalent} within {margin}.",
+        overall.estimate.blocks.unwrap_or_default(),
+        format_estimate(&overall.estimate),
     ))
 }

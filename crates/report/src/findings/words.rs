@@ -10,15 +10,17 @@ mod programs;
 mod series;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, Doubt, Estimate, LongTail, MARGIN, Role, State};
-use iolab_record::ServedBy;
+use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
+use iolab_analysis::doubt::SideDoubt;
 use iolab_workload::quantity::{format_ns, significant};
 use iolab_workload::settings::cell_label;
 
+use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
-pub(crate) use comparison::{accesses, nothings};
+pub(crate) use comparison::accesses;
+use comparison::nothings;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
@@ -91,6 +93,29 @@ fn kind(claim: &Claim) -> FindingKind {
     }
 }
 
+/// A sentence, or two, with the claims that it writes out.
+#[derive(Debug, Clone)]
+pub struct WrittenClaims<'c> {
+    /// One; of those that show nothing there may be several.
+    pub claims: Vec<&'c Claim>,
+    /// The sentence.
+    pub finding: Finding,
+}
+
+/// Claims in words, in the order in which they are shown: those that show something, the weightiest first, and those that show
+/// nothing. `runs` are those that the claims were made of.
+pub fn written<'c>(
+    claims: &'c [Claim],
+    runs: &[&Analysis],
+) -> (Vec<WrittenClaims<'c>>, Vec<WrittenClaims<'c>>) {
+    let (shown, not) = ordered(claims);
+    let shown = shown.into_iter().map(|one| WrittenClaims {
+        claims: vec![one],
+        finding: finding(one, runs),
+    });
+    (shown.collect(), nothings(&not, runs))
+}
+
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {
     let run = runs.get(id.run)?;
     run.cells.iter().find(|cell| cell.cell.id == id.cell)
@@ -148,27 +173,8 @@ pub(crate) fn margin() -> String {
 }
 
 /// A reason for doubt, in words.
-fn doubt(doubt: &Doubt, runs: &[&Analysis]) -> String {
-    match doubt {
-        Doubt::Disturbed { by, value } => format!("{} ({})", by.words(), by.format(*value)),
-        Doubt::Preempted { per_second } => format!(
-            "each worker was preempted {} times per second",
-            significant(*per_second)
-        ),
-        Doubt::Suspended => "the machine was suspended during a trial".to_owned(),
-        Doubt::ServedBy(ServedBy::Unknown) => {
-            "the source of the bytes of one side is unknown".to_owned()
-        }
-        Doubt::ServedBy(other) => format!("one side was served by: {other}"),
-        Doubt::RateNotHeld => {
-            "a side fell behind the requested rate, so that its times grow with the length of a trial"
-                .to_owned()
-        }
-        Doubt::Contradicted { run } => match runs.get(*run) {
-            Some(run) => format!("the run of {} shows otherwise", run.experiment),
-            None => "another run shows otherwise".to_owned(),
-        },
-    }
+fn doubt(doubt: &SideDoubt) -> String {
+    of_side(&doubt.reason)
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {

@@ -1,76 +1,172 @@
-//! The samples behind a report, as JSON small enough to lie in the page, from which the page makes CSV.
+//! The samples and the claims behind a report, as JSON small enough to lie in the page, from which the page makes CSV.
 
-use iolab_record::{RunRecord, Sample};
-use serde_json::{Value, json};
+use std::borrow::Cow;
+
+use iolab_record::{RunRecord, Sample, ServedBy};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Input;
 use super::section::file_name;
+use crate::claims::{self, ClaimData, IdentifiedRun};
+use crate::data_column::{DataColumn, list_schema};
+use crate::document::{IOLAB_VERSION, SCHEMA};
 use iolab_workload::escape_control::escape_control;
 
-/// Names of the values of a sample, in the order of [`row`].
-const COLUMNS: [&str; 14] = [
-    "cell",
-    "sample",
-    "block",
-    "position",
-    "warmup",
-    "ok",
-    "requests",
-    "bytes",
-    "elapsed_ns",
-    "latency_p50_ns",
-    "latency_p99_ns",
-    "cpu_ns",
-    "device_fraction",
-    "served_by",
-];
-
-/// Everything that the page's script reads, safe to stand in a `<script>` element.
-pub(super) fn json(inputs: &[Input]) -> String {
-    let runs: Vec<Value> = inputs.iter().map(|input| run(input.run.record())).collect();
-    escaped(&json!({ "columns": COLUMNS, "runs": runs }).to_string())
+/// What the page of `iolab report` holds in its element `samples`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ReportDocument {
+    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    schema: u32,
+    /// Version of iolab that wrote this.
+    iolab_version: &'static str,
+    /// Names of the values of a sample, in their order.
+    columns: Vec<String>,
+    /// The runs, with all their samples.
+    runs: Vec<RunData>,
+    /// What the latest run of each experiment shows, and then what several of them show together, in the order of the page.
+    claims: Vec<ClaimData>,
 }
 
-fn run(record: &RunRecord) -> Value {
-    let experiment = &record.experiment;
-    let clean = |texts: &[String]| {
-        texts
-            .iter()
-            .map(|t| escape_control(t).into_owned())
-            .collect::<Vec<_>>()
-    };
-    let cells: Vec<Value> = record
-        .cells
-        .iter()
-        .map(|cell| json!([cell.id, clean(&cell.levels)]))
+/// A run with its samples.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Run")]
+struct RunData {
+    /// The run: 16 hexadecimal digits, the same in every copy of its file.
+    run: String,
+    /// Name of the experiment.
+    experiment: String,
+    /// The same as a part of names of files.
+    file: String,
+    /// Names of the factors, in the order of the levels of a cell.
+    factors: Vec<String>,
+    /// Id and levels of each cell.
+    cells: Vec<(i64, Vec<String>)>,
+    /// The samples in the order of time, warm-up and failed ones included; values in the order of `columns`.
+    samples: Vec<SampleRow>,
+}
+
+/// The values of a sample, in the order of the columns.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct SampleRow(Vec<Value>);
+
+impl JsonSchema for SampleRow {
+    fn schema_name() -> Cow<'static, str> {
+        "Sample".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        list_schema(&columns())
+    }
+}
+
+fn columns() -> Vec<DataColumn<Sample>> {
+    type S = Sample;
+    let latency = |sample: &S| sample.main_operation().waited();
+    vec![
+        DataColumn::whole("cell", "id of its cell in the run file", |s: &S| {
+            Some(s.cell)
+        })
+        .known(),
+        DataColumn::whole("sample", "its id in the run file", |s: &S| Some(s.id)).known(),
+        DataColumn::whole("block", "block that it belongs to", |s: &S| Some(s.block)).known(),
+        DataColumn::whole("position", "its place in the block", |s: &S| {
+            Some(s.position)
+        })
+        .known(),
+        DataColumn::whole(
+            "warmup",
+            "1: it is a warm-up trial, which is excluded",
+            |s: &S| Some(u8::from(s.warmup)),
+        )
+        .known(),
+        DataColumn::whole("ok", "0: it failed, and is excluded", |s: &S| {
+            Some(u8::from(s.ok))
+        })
+        .known(),
+        DataColumn::whole("requests", "requests that it carried out", |s: &S| {
+            Some(s.requests())
+        })
+        .known(),
+        DataColumn::whole("bytes", "bytes of these", |s: &S| Some(s.bytes())).known(),
+        DataColumn::whole("elapsed_ns", "its timed span, ns", |s: &S| {
+            Some(s.elapsed_ns)
+        })
+        .known(),
+        DataColumn::whole(
+            "latency_p50_ns",
+            "median latency, ns: response time where there is a rate, else service time",
+            move |s: &S| latency(s).map(|l| l.p50_ns),
+        ),
+        DataColumn::whole(
+            "latency_p99_ns",
+            "99th percentile of the same, ns",
+            move |s: &S| latency(s).map(|l| l.p99_ns),
+        ),
+        DataColumn::whole(
+            "cpu_ns",
+            "CPU time in user mode and in the kernel, ns",
+            |s: &S| Some(s.cpu_ns()),
+        )
+        .known(),
+        DataColumn::number(
+            "device_fraction",
+            "bytes that the device carried, a share",
+            |s: &S| s.verdict.device_fraction,
+        ),
+        DataColumn::text("served_by", "where the bytes came from", |s: &S| {
+            Some(s.verdict.served_by.name())
+        })
+        .one_of(ServedBy::NAMES)
+        .known(),
+    ]
+}
+
+/// Everything that the page's script reads, safe to stand in a `<script>` element. `latest` are the places of the runs that the page
+/// makes claims of.
+pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
+    let columns = columns();
+    let shown = latest.iter().filter_map(|place| inputs.get(*place));
+    let shown: Vec<_> = shown
+        .map(|input| IdentifiedRun {
+            id: input.run.record().id(),
+            analysis: input.run.analysis(),
+            bends: Cow::Borrowed(&input.interpretation.bends),
+        })
         .collect();
-    json!({
-        "experiment": escape_control(&experiment.name),
-        "file": file_name(&experiment.name),
-        "factors": clean(&experiment.factors),
-        "cells": cells,
-        "samples": record.samples.iter().map(row).collect::<Vec<Value>>(),
-    })
+    let runs = inputs.iter().map(|input| run(input.run.record(), &columns));
+    let document = ReportDocument {
+        schema: SCHEMA,
+        iolab_version: IOLAB_VERSION,
+        columns: columns
+            .iter()
+            .map(|column| column.name().to_owned())
+            .collect(),
+        runs: runs.collect(),
+        claims: claims::of_runs(&shown),
+    };
+    escaped(&serde_json::json!(document).to_string())
 }
 
-fn row(sample: &Sample) -> Value {
-    let latency = sample.main_operation().waited();
-    json!([
-        sample.cell,
-        sample.id,
-        sample.block,
-        sample.position,
-        u8::from(sample.warmup),
-        u8::from(sample.ok),
-        sample.requests(),
-        sample.bytes(),
-        sample.elapsed_ns,
-        latency.map(|l| l.p50_ns),
-        latency.map(|l| l.p99_ns),
-        sample.cpu_ns(),
-        sample.verdict.device_fraction,
-        sample.verdict.served_by.name(),
-    ])
+fn run(record: &RunRecord, columns: &[DataColumn<Sample>]) -> RunData {
+    let experiment = &record.experiment;
+    let clean = |text: &String| escape_control(text).into_owned();
+    let all_clean = |texts: &[String]| texts.iter().map(clean).collect();
+    let row = |sample| SampleRow(columns.iter().map(|column| column.value(sample)).collect());
+    RunData {
+        run: record.id(),
+        experiment: clean(&experiment.name),
+        file: file_name(&experiment.name),
+        factors: all_clean(&experiment.factors),
+        cells: record
+            .cells
+            .iter()
+            .map(|cell| (cell.id, all_clean(&cell.levels)))
+            .collect(),
+        samples: record.samples.iter().map(row).collect(),
+    }
 }
 
 /// JSON without anything that ends or opens an element, or a line of script.
@@ -89,6 +185,8 @@ fn escaped(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

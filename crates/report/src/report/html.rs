@@ -102,7 +102,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         figure_style: iolab_figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
-        data: data::json(report.inputs),
+        data: data::json(report.inputs, &report.latest),
         rules: RULES,
     };
     page.render()

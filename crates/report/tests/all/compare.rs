@@ -50,7 +50,7 @@ fn compared(base: &RunRecord, new: &RunRecord) -> Comparison {
         repeats: vec![6],
         within_run: true,
     };
-    let names = ["a.iolab".to_owned(), "b.iolab\u{1b}[31m".to_owned()];
+    let names = ["a.iolab", "b.iolab\u{1b}[31m"].map(|name| name.to_owned().into());
     Comparison::of_runs(names, base, new, terms).unwrap()
 }
 

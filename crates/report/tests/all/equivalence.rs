@@ -16,6 +16,8 @@ fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
             ratio,
             interval: Some((ratio * 0.97, ratio * 1.03)),
             blocks: Some(20),
+            dependent_interval: None,
+            independence: 1.0,
         }),
         first_trials: [Some(tests), None],
         equivalence: [Some(1.0 - p), None],

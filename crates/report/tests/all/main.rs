@@ -7,5 +7,6 @@ mod durable;
 mod equivalence;
 mod overview;
 mod report;
+mod schema;
 mod slo;
 mod snapshots;

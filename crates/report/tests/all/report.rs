@@ -212,7 +212,7 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
         let runs = inputs(vec![made_of(text), made_of(text)]);
         let side = |number: usize| RunSide::whole(&runs[number].run);
         let mut comparison = Comparison::of_runs(
-            [text.to_owned(), text.to_owned()],
+            [text, text].map(|name| name.to_owned().into()),
             side(0),
             side(1),
             Criteria {
@@ -270,7 +270,7 @@ fn no_csv_that_is_written_has_formulas_of_a_run() {
         let name = RunName::of(text, &record);
         export::samples(&[(name.clone(), &record, None)], Format::Csv, &mut samples).unwrap();
         let run = AnalysedRun::of(record.clone());
-        export::cells(&[(name, run)], Format::Csv, &mut cells).unwrap();
+        export::cells(&[(name, run)], &mut cells).unwrap();
         for csv in [samples, cells] {
             let mut reader = csv::ReaderBuilder::new()
                 .has_headers(false)

@@ -7,6 +7,7 @@ use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
 use iolab_record::{FurtherTarget, RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
+use iolab_report::document;
 use iolab_report::export::{self, LatencyRow};
 use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
@@ -114,8 +115,8 @@ fn loaded() -> RunRecord {
 /// What the export of cells says of the open loop, a line for each value.
 fn fields_of_the_open_loop(record: &RunRecord) -> String {
     let mut out = Vec::new();
-    export::cells(&[named(record)], Format::Json, &mut out).unwrap();
-    let cells: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    document::table(&[named(record)], &mut out).unwrap();
+    let table: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let about = |name: &str| {
         let words = [
             "rate", "arrivals", "backlog", "service_", "lateness", "flags",
@@ -123,7 +124,7 @@ fn fields_of_the_open_loop(record: &RunRecord) -> String {
         words.iter().any(|word| name.starts_with(word))
     };
     let mut lines = String::new();
-    for cell in cells.as_array().unwrap() {
+    for cell in table["cells"].as_array().unwrap() {
         for (name, value) in cell.as_object().unwrap() {
             if about(name) {
                 lines.push_str(&format!("{name} {value}\n"));
@@ -254,7 +255,10 @@ fn named(record: &RunRecord) -> (RunName, AnalysedRun) {
 fn cells_text(records: &[RunRecord], format: Format) -> String {
     let runs: Vec<_> = records.iter().map(named).collect();
     let mut bytes = Vec::new();
-    export::cells(&runs, format, &mut bytes).unwrap();
+    match format {
+        Format::Csv => export::cells(&runs, &mut bytes).unwrap(),
+        _ => document::table(&runs, &mut bytes).unwrap(),
+    }
     String::from_utf8(bytes).unwrap()
 }
 

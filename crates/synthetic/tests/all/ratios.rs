@@ -20,7 +20,7 @@ fn said(record: RunRecord) -> CellVerdict {
         repeats: Vec::new(),
         within_run: false,
     };
-    let names = ["4KiB", "1MiB"].map(str::to_owned);
+    let names = ["4KiB", "1MiB"].map(|name| name.to_owned().into());
     let comparison = Comparison::of_runs(names, side("4KiB"), side("1MiB"), terms);
     comparison.expect("two sizes").cells[0].verdict
 }

@@ -38,6 +38,7 @@ const WORDS: &[(&str, &str)] = &[
     ("model:NAME", "model:sata-ssd"),
     ("DEFINITION", "hp-97560"),
     ("TRACE", "trace.txt"),
+    ("OUTPUT", "table"),
     ("DIR/_iolab", "_iolab"),
     ("...", ""),
 ];

@@ -163,7 +163,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     if !best.shows() {
         return format!(
             "No I/O size is shown to give a {worse} {response} than another{place}.{}",
-            doubtful(best, runs)
+            doubtful(best)
         );
     }
     let origin = cell(runs, top.cell).map(origin).unwrap_or_default();
@@ -186,7 +186,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
         ));
     }
     text.push_str(&falls(best, worse));
-    text.push_str(&doubtful(best, runs));
+    text.push_str(&doubtful(best));
     text
 }
 
@@ -218,7 +218,7 @@ fn falls(best: &Best, worse: &str) -> String {
 }
 
 /// What keeps sizes from being called worse.
-fn doubtful(best: &Best, runs: &[&Analysis]) -> String {
+fn doubtful(best: &Best) -> String {
     let all: Vec<&Candidate> = best
         .candidates
         .iter()
@@ -227,7 +227,7 @@ fn doubtful(best: &Best, runs: &[&Analysis]) -> String {
     let Some(first) = all.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(|one| doubt(one, runs)).collect();
+    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
     format!(
         " Cannot tell at {}: {}.",
         ranges(best, &all),

@@ -5,42 +5,46 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{at, cell, doubt, finding, margin, quantity, times};
+use super::{WrittenClaims, at, cell, doubt, finding, margin, quantity, times};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
-pub(crate) fn nothings(claims: &[&Claim], runs: &[&Analysis]) -> Vec<Finding> {
+pub(super) fn nothings<'c>(claims: &[&'c Claim], runs: &[&Analysis]) -> Vec<WrittenClaims<'c>> {
     let mut found = Vec::new();
     let mut told: Vec<&str> = Vec::new();
     for claim in claims {
+        let alone = || WrittenClaims {
+            claims: vec![*claim],
+            finding: finding(claim, runs),
+        };
         let Claim::Comparison(Comparison {
             contrast: Contrast::Levels { factor, base, .. },
             ..
         }) = claim
         else {
-            found.push(finding(claim, runs));
+            found.push(alone());
             continue;
         };
-        let alike: Vec<&Comparison> = claims
-            .iter()
-            .filter_map(|other| match other {
-                Claim::Comparison(other) => Some(other),
-                _ => None,
-            })
-            .filter(|other| matches!(&other.contrast, Contrast::Levels { factor: its, .. } if its == factor))
-            .collect();
+        let of_factor = claims.iter().filter_map(|other| match other {
+            Claim::Comparison(own) => Some((*other, own)),
+            _ => None,
+        });
+        let of_factor = of_factor.filter(|(_, own)| matches!(&own.contrast, Contrast::Levels { factor: its, .. } if its == factor));
         // A level that cannot be judged for a reason of its own is told by itself.
         let is_doubted = |one: &Comparison| one.effects.iter().any(|one| !one.doubts.is_empty());
-        let (doubted, alike): (Vec<&Comparison>, Vec<&Comparison>) =
-            alike.into_iter().partition(|one| is_doubted(one));
-        let is_own = |one: &&Comparison| matches!(claim, Claim::Comparison(own) if own == *one);
-        if alike.len() < 2 || doubted.iter().any(is_own) {
-            found.push(finding(claim, runs));
+        let (doubted, alike): (Vec<_>, Vec<_>) = of_factor.partition(|(_, one)| is_doubted(one));
+        if alike.len() < 2 || doubted.iter().any(|(own, _)| own == claim) {
+            found.push(alone());
         } else if !told.contains(&factor.as_str()) {
             told.push(factor);
-            found.push(Finding {
-                text: levels_alike(factor, base, &alike, runs),
-                ..finding(claim, runs)
+            let (claims, alike): (Vec<&Claim>, Vec<&Comparison>) = alike.into_iter().unzip();
+            let text = levels_alike(factor, base, &alike, runs);
+            found.push(WrittenClaims {
+                claims,
+                finding: Finding {
+                    text,
+                    ..finding(claim, runs)
+                },
             });
         }
     }
@@ -184,7 +188,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     if comparison.effects.len() > 1 {
         text.push_str(&tally(comparison));
     }
-    text.push_str(&doubted(comparison, runs));
+    text.push_str(&doubted(comparison));
     text
 }
 
@@ -256,13 +260,13 @@ fn words(response: Response) -> (&'static str, &'static str) {
 }
 
 /// What the evidence holds against comparisons that would have been shown.
-fn doubted(comparison: &Comparison, runs: &[&Analysis]) -> String {
+fn doubted(comparison: &Comparison) -> String {
     let with = comparison.of(Difference::CannotTell);
     let with: Vec<&Effect> = with.filter(|effect| !effect.doubts.is_empty()).collect();
     let Some(first) = with.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(|one| doubt(one, runs)).collect();
+    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
     let more = match with.len() {
         1 => String::new(),
         n => format!(" (and in {} more)", n - 1),
@@ -323,7 +327,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     }
     let found = comparison.of(Difference::NotFound).count();
     if found + equivalent == 0 {
-        let doubted = doubted(comparison, runs);
+        let doubted = doubted(comparison);
         let why = match doubted.is_empty() {
             true => format!(
                 "Too few trials to compare the {response} of {other} with that of {base}{all}."
@@ -356,7 +360,7 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     let origin = origins(runs, first);
     format!(
         "No difference was found between the {response} of {other} and of {base}{all}{origin}.{detectable}{tally}{}",
-        doubted(comparison, runs)
+        doubted(comparison)
     )
 }
 

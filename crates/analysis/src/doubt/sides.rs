@@ -1,0 +1,207 @@
+//! What speaks against a comparison of two sides.
+
+use iolab_record::ServedBy;
+
+use super::{Direction, Reason};
+use crate::analysis::{CellAnalysis, Flag};
+use crate::imbalance::{Disturber, Imbalance, between};
+
+/// A worker that is preempted waits for about one time slice of the others (`base_slice_ns` of the kernel's scheduler).
+const SLICE_S: f64 = 3e-3;
+
+/// A side of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// What is compared with.
+    Base,
+    /// What is compared.
+    New,
+}
+
+/// A reason with the side whose evidence holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SideDoubt {
+    /// The side; `None` where it is both together.
+    pub side: Option<Compared>,
+    /// The reason.
+    pub reason: Reason,
+}
+
+/// What in the evidence of two sides could speak against a comparison of them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SideDoubts(Vec<SideDoubt>);
+
+impl SideDoubts {
+    /// Of two cells that were measured in the same run: blocks have the same neighbours, so that a disturbance explains no more than the share
+    /// that it took.
+    pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis) -> Self {
+        let sides = [(Compared::Base, base), (Compared::New, new)];
+        let disturbed = sides.into_iter().flat_map(|(side, cell)| {
+            disturbances(cell)
+                .into_iter()
+                .map(move |reason| SideDoubt::of(side, reason))
+        });
+        Self(foreign(&[base], &[new]).chain(disturbed).collect())
+    }
+
+    /// Of a cell in the runs of two sides. Where these differ in what disturbs, nothing says how much that explains.
+    pub(crate) fn of_runs(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Self {
+        let is_computed = base.iter().chain(new).any(|cell| is_computed(cell));
+        let found = between(base, new).into_iter();
+        let imbalances = found.filter(|_| !is_computed).map(|found| {
+            let side = match found.new.0 > found.base.1 {
+                true => Compared::New,
+                false => Compared::Base,
+            };
+            SideDoubt::of(side, Reason::Imbalance(found))
+        });
+        Self(foreign(base, new).chain(imbalances).collect())
+    }
+
+    /// Of a cell in two single runs: both, a disturber in which they differ once.
+    pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis) -> Self {
+        let Self(mut all) = Self::of_runs(&[base], &[new]);
+        let Self(of_cells) = Self::of_cells(base, new);
+        for doubt in of_cells {
+            let is_alike = |known: &SideDoubt| {
+                known.side == doubt.side && known.reason.name() == doubt.reason.name()
+            };
+            if !all.iter().any(is_alike) {
+                all.push(doubt);
+            }
+        }
+        Self(all)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// In what the sides differ that disturbs.
+    pub fn imbalances(&self) -> impl Iterator<Item = &Imbalance> {
+        self.0.iter().filter_map(|doubt| match &doubt.reason {
+            Reason::Imbalance(found) => Some(found),
+            _ => None,
+        })
+    }
+
+    /// What could turn a claim round that says this of the base and of the new side, and that the two differ by at least this factor.
+    pub(crate) fn turning(&self, [base, new]: [Direction; 2], size: f64) -> Vec<SideDoubt> {
+        let turned = |doubt: &SideDoubt| match doubt.side {
+            // Memory can be slower than a fast device, too: what two sources serve is not compared, in either direction.
+            _ if matches!(doubt.reason, Reason::ServedBy { .. }) => true,
+            Some(Compared::Base) => doubt.reason.turns(base),
+            Some(Compared::New) => doubt.reason.turns(new),
+            None => doubt.reason.turns(base) || doubt.reason.turns(new),
+        };
+        let all = self.0.iter();
+        all.filter(|doubt| turned(doubt) && doubt.reason.explains() >= size)
+            .cloned()
+            .collect()
+    }
+}
+
+impl Direction {
+    /// What a difference says of the base and of the new side: the better one is at least as good as it measured, the worse one no better.
+    pub(crate) fn of_sides(new_is_better: bool) -> [Self; 2] {
+        match new_is_better {
+            true => [Self::AtMost, Self::AtLeast],
+            false => [Self::AtLeast, Self::AtMost],
+        }
+    }
+}
+
+impl SideDoubt {
+    fn of(side: Compared, reason: Reason) -> Self {
+        Self {
+            side: Some(side),
+            reason,
+        }
+    }
+}
+
+/// What makes the two sides those of different things: bytes from different sources, of which one is not the one that the cells ask
+/// for, and a machine that slept. Several runs of a side speak with one voice, or not at all.
+fn foreign(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> impl Iterator<Item = SideDoubt> {
+    let verdict = |cell: &CellAnalysis| {
+        let served = cell.served.as_ref();
+        served.map(|served| served.unanimous().unwrap_or(ServedBy::Mixed))
+    };
+    let differ = base
+        .iter()
+        .all(|cell| new.iter().all(|other| verdict(cell) != verdict(other)));
+    let reasons = |side: &[&CellAnalysis]| {
+        let not_as_asked =
+            |cell: &&&CellAnalysis| !cell.cell.spec.runs_program() && !cell.is_as_asked();
+        let served = side.iter().find(not_as_asked).filter(|_| differ);
+        let served = served.and_then(|cell| {
+            Some(Reason::ServedBy {
+                served_by: verdict(cell)?,
+                reason: cell.served.as_ref()?.reason.clone(),
+                is_one: cell.served.as_ref()?.unanimous().is_some(),
+            })
+        });
+        let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
+        let behind = side.iter().any(is_behind);
+        let slept = |cell: &&CellAnalysis| cell.disturbance.suspended_ns > 0;
+        let slept = !side.is_empty() && side.iter().all(slept);
+        served
+            .into_iter()
+            .chain(slept.then_some(Reason::Suspended))
+            .chain(behind.then_some(Reason::RateNotHeld))
+            .collect::<Vec<_>>()
+    };
+    let sides = [(Compared::Base, base), (Compared::New, new)];
+    let all = sides.map(|(side, cells)| {
+        let own = reasons(cells).into_iter();
+        own.map(move |reason| SideDoubt::of(side, reason))
+            .collect::<Vec<_>>()
+    });
+    all.into_iter().flatten()
+}
+
+/// Whether a model served a cell: it computes its times, whatever the machine does.
+fn is_computed(cell: &CellAnalysis) -> bool {
+    let served = cell.served.as_ref();
+    served.is_some_and(|served| served.unanimous() == Some(ServedBy::Model))
+}
+
+/// What others did during the trials of a cell, where it is more than nothing.
+fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
+    if is_computed(cell) {
+        return Vec::new();
+    }
+    let around = &cell.disturbance;
+    // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
+    let counts = |by: Disturber| by != Disturber::OtherTraffic || !cell.cell.spec.runs_program();
+    let disturbed = Disturber::taken_by_others(around)
+        .filter(|(by, _)| counts(*by))
+        .map(|(by, worst)| Reason::Disturbed { by, worst });
+    let preempted = around
+        .preempted()
+        .map(|per_second| Reason::Preempted { per_second });
+    disturbed.chain(preempted).collect()
+}
+
+impl Reason {
+    /// The greatest factor by which it can have changed the response of a side.
+    fn explains(&self) -> f64 {
+        let of_share = |share: f64| match share < 1.0 {
+            true => 1.0 / (1.0 - share.max(0.0)),
+            false => f64::INFINITY,
+        };
+        match self {
+            Self::Disturbed { worst, .. } => of_share(*worst),
+            Self::Preempted { per_second } => of_share(per_second * SLICE_S),
+            Self::NotSynced(_)
+            | Self::NeverFlushed { .. }
+            | Self::ServedBy { .. }
+            | Self::Suspended
+            | Self::Imbalance(_)
+            | Self::RateNotHeld
+            | Self::Contradicted
+            | Self::Dependent { .. } => f64::INFINITY,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! `iolab schema`: what stands in the JSON that a command prints.
+
+use std::io::Write;
+
+use crate::arguments::Schema;
+use crate::exit::Outcome;
+use crate::output;
+
+/// Writes a JSON Schema to stdout.
+pub(crate) fn schema(options: &Schema) -> Outcome {
+    let mut to = output::open(None)?;
+    write!(to, "{}", options.output.text())?;
+    Ok(to.flush()?)
+}

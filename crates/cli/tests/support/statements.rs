@@ -1,0 +1,112 @@
+//! What the formats of a report state, with the escapes of each taken away.
+
+use serde_json::Value;
+
+use crate::visible;
+
+/// Text whose words are separated by one blank each.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The paragraphs of the list below a table.
+pub(crate) fn of_text(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut continues = false;
+    for line in text.lines() {
+        if let Some(first) = line.strip_prefix("- ") {
+            all.push(first.to_owned());
+            continues = true;
+        } else if let (true, Some(more), Some(last)) =
+            (continues, line.strip_prefix("  "), all.last_mut())
+        {
+            last.push(' ');
+            last.push_str(more);
+        } else {
+            continues = false;
+        }
+    }
+    all.iter().map(|text| plain(text)).collect()
+}
+
+/// What was found, each with what it rests on.
+pub(crate) fn of_markdown(markdown: &str) -> Vec<(String, String)> {
+    let found = markdown
+        .split("\n## ")
+        .find(|part| part.starts_with("What was found"));
+    let lines = found.unwrap_or_default().lines();
+    let lines = lines.filter_map(|line| line.strip_prefix("- ")?.split_once(" Based on: "));
+    let unescaped = |text: &str| {
+        let text = text.replace('\\', "");
+        plain(
+            &text
+                .replace("&lt;", "<")
+                .replace("&gt;", ">")
+                .replace("&amp;", "&"),
+        )
+    };
+    lines
+        .map(|(text, basis)| (unescaped(text), unescaped(basis.trim_end_matches('.'))))
+        .collect()
+}
+
+/// What a page begins with, and what its sections state.
+pub(crate) fn of_page(page: &str) -> (Vec<String>, Vec<String>) {
+    let (_, found) = page
+        .split_once("<section id=\"found\">")
+        .expect("what matters");
+    let (first, sections) = found.split_once("</section>").expect("its end");
+    let (sections, _) = sections
+        .split_once("<section id=\"all\">")
+        .expect("their end");
+    let lines = |html: &str| visible(html).lines().map(unescaped_html).collect();
+    (lines(first), lines(sections))
+}
+
+fn unescaped_html(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (escaped, c) in [
+        ("&#60;", "<"),
+        ("&#62;", ">"),
+        ("&#39;", "'"),
+        ("&#34;", "\""),
+        ("&#38;", "&"),
+    ] {
+        text = text.replace(escaped, c);
+    }
+    plain(&text)
+}
+
+/// The paragraphs of the results.
+pub(crate) fn of_latex(latex: &str) -> Vec<String> {
+    let found = latex.split("\\section{Results}").nth(1).unwrap_or_default();
+    let lines = found.lines().map(|line| {
+        let mut text = line.to_owned();
+        for (escaped, plain) in [
+            ("\\textless{}", "<"),
+            ("\\textgreater{}", ">"),
+            ("\\textquotesingle{}", "'"),
+            ("\\textbar{}", "|"),
+            ("{-}", "-"),
+            ("{[}", "["),
+            ("{]}", "]"),
+            ("\\%", "%"),
+            ("\\_", "_"),
+            ("\\&", "&"),
+            ("\\#", "#"),
+        ] {
+            text = text.replace(escaped, plain);
+        }
+        plain(&text)
+    });
+    lines.collect()
+}
+
+/// The data in a page.
+pub(crate) fn data(page: &str) -> Value {
+    let (_, data) = page
+        .split_once("id=\"samples\">")
+        .expect("the page has data");
+    let (data, _) = data.split_once("</script>").expect("its end");
+    serde_json::from_str(data).expect("JSON")
+}

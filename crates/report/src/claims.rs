@@ -1,0 +1,520 @@
+//! Claims as data for other programs, each with its sentence. One function makes them, for every format that has JSON.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::bends::Bends;
+use iolab_analysis::claim::{
+    self, Best, Candidate, CellId, Claim, Comparison, Contrast, Difference, Effect, Estimate, Role,
+    Standing,
+};
+use iolab_workload::escape_control::escape_control;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::compare::Against;
+use crate::findings::words::{self, WrittenClaims};
+
+mod evidence;
+
+use evidence::{
+    BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
+    QueuedData, SteadyData, TogetherData, TooFewData, VerifiedData,
+};
+
+/// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Claim")]
+pub(crate) struct ClaimData {
+    /// What is claimed: `random-against-sequential`, `writes-against-reads`, `scaling` (each level of a count or size with the
+    /// least), `levels` (one level of a factor with another), `best-size` (where curves over I/O sizes are best), `long-tail`
+    /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
+    /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
+    /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
+    /// `two-groups`.
+    pub(crate) kind: String,
+    /// What it is to the reader.
+    pub(crate) role: RoleName,
+    /// Whether it is among the five claims at most that matter most.
+    pub(crate) headline: bool,
+    /// Runs that it rests on, as `run` of the cells names them.
+    pub(crate) runs: Vec<String>,
+    /// What iolab prints for it; claims that show nothing may share a sentence.
+    pub(crate) sentence: String,
+    /// Estimator and intervals that it rests on, in words.
+    pub(crate) basis: String,
+    /// Cells and numbers that it rests on.
+    pub(crate) evidence: Evidence,
+}
+
+/// Cells and numbers that a claim rests on, by their type.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Evidence {
+    /// Pairs of cells that differ in one thing.
+    Comparison {
+        /// Factor that is compared, of `scaling` and `levels`; `null` for other kinds.
+        factor: Option<String>,
+        /// Share of reads among the requests, %, of `random-against-sequential`; `null` for other kinds.
+        read_percent: Option<u8>,
+        /// Pattern of the requests, of `writes-against-reads`; `null` for other kinds.
+        pattern: Option<String>,
+        /// Quantity of the medians.
+        quantity: QuantityData,
+        /// The pairs, in the order of the experiment.
+        effects: Vec<EffectData>,
+    },
+    /// Curves over I/O sizes.
+    BestSize {
+        /// All curves of one run, or the only curve of each of several.
+        curves: Vec<CurveData>,
+    },
+    /// Slow requests far from the median one.
+    LongTail {
+        /// The cell with the longest tail.
+        cell: CellData,
+        /// 99th percentile of latency over the median one of the same trial: median over the trials.
+        ratio: f64,
+        /// Low end of the interval of the ratio, which holds in 95 % together with those of all cells.
+        ratio_low: f64,
+        /// High end of that interval.
+        ratio_high: f64,
+        /// Median latency, ns: median over the trials.
+        p50_ns: f64,
+        /// 99th percentile of latency, ns: median over the trials.
+        p99_ns: f64,
+        /// Cells whose tail is shown to be long.
+        cells: usize,
+    },
+    /// Data that was read back after it was written.
+    Verified(VerifiedData),
+    /// Two programs over the sizes of what they read.
+    Programs(ProgramsData),
+    /// Response times at given rates.
+    Load(LoadData),
+    /// Fewer requests at once than were asked for.
+    TooFew(TooFewData),
+    /// Untouched buffers against zeroed ones.
+    Preparation(PreparationData),
+    /// Throughput that changes its level for good.
+    Change(ChangeData),
+    /// The last trials of cells that write.
+    Steady(SteadyData),
+    /// What more requests in flight gained.
+    Queued(QueuedData),
+    /// Time of a request as a fixed cost and a rate.
+    FixedCosts {
+        /// The curves that the model describes.
+        curves: Vec<FixedCostData>,
+    },
+    /// Where curves over I/O sizes bend.
+    Bends {
+        /// The curves with a bend.
+        curves: Vec<BentCurveData>,
+    },
+    /// What groups reach at once, against each alone.
+    Together(TogetherData),
+    /// Trials that drift, depend on each other or form two groups.
+    Course(CourseData),
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Quantity")]
+pub(crate) struct QuantityData {
+    /// `throughput`, `IOPS`, `median latency`, `elapsed time`, or another one of `--metric`.
+    pub(crate) name: String,
+    /// `MB/s`, `IOPS` or `ns`.
+    pub(crate) unit: String,
+    /// Group of workers whose quantity it is; `null` for whole trials.
+    pub(crate) group: Option<String>,
+}
+
+/// What a claim is to the reader, in the order in which claims are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Role")]
+pub(crate) enum RoleName {
+    /// It answers the question of an experiment.
+    Answer,
+    /// It explains a number.
+    Explanation,
+    /// A difference, or the best size of an access: it decides what to choose.
+    Effect,
+    /// The best size in each of several settings, in which the question was another one.
+    BestInSettings,
+    /// A change over time: a median mixes two levels.
+    Change,
+    /// No steady state.
+    Unsteady,
+    /// A limit that changes a decision.
+    Limit,
+    /// Levels that are equivalent.
+    Equivalence,
+    /// It says more of what others say.
+    Detail,
+    /// It weakens the numbers, and changes no decision.
+    Weakness,
+    /// Nothing was found, or nothing can be told.
+    Nothing,
+}
+
+/// A cell, with its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Cell")]
+pub(crate) struct CellData {
+    /// Its run, as `run` of the cells names it.
+    pub(crate) run: String,
+    /// Its id in the run file, as `cell` of the cells has it.
+    pub(crate) cell: i64,
+    /// Level of each factor of its experiment, as it is written: `4KiB`.
+    pub(crate) levels: BTreeMap<String, String>,
+}
+
+/// Two cells that differ in what is asked about, and in nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Effect")]
+pub(crate) struct EffectData {
+    /// The cell that is compared with.
+    pub(crate) base: CellData,
+    /// The cell that is compared with it.
+    pub(crate) other: CellData,
+    /// Level of the base in what is asked about.
+    pub(crate) base_level: String,
+    /// Level of the other in what is asked about.
+    pub(crate) other_level: String,
+    /// Levels that both share and other pairs do not.
+    pub(crate) held: BTreeMap<String, String>,
+    /// Median of the base, in the unit of the quantity.
+    pub(crate) base_median: f64,
+    /// Median of the other, in the unit of the quantity.
+    pub(crate) other_median: f64,
+    /// What is claimed of the other against the base.
+    pub(crate) relation: Relation,
+    /// The other over the base: the median over the blocks that both share, or the ratio of the medians.
+    pub(crate) ratio: f64,
+    /// Low end of the interval of the ratio, which holds in 95 % together with those of all comparisons of this kind in the run;
+    /// `null` with too few trials.
+    pub(crate) ratio_low: Option<f64>,
+    /// High end of that interval.
+    pub(crate) ratio_high: Option<f64>,
+    /// Blocks that both share and were compared in; `null` where they share too few, or belong to two runs.
+    pub(crate) blocks: Option<usize>,
+    /// What in the evidence could turn it round; then `relation` is `cannot_tell`.
+    pub(crate) doubts: Vec<Against>,
+}
+
+/// How one quantity relates to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Relation {
+    /// It is higher.
+    Higher,
+    /// It is lower.
+    Lower,
+    /// It differs by at most 5 %.
+    Equivalent,
+    /// No difference was found: the interval holds 1, and more than 5 % on a side.
+    NoDifferenceFound,
+    /// Too few trials for an interval, or the evidence holds something that could turn the claim round.
+    CannotTell,
+}
+
+/// A curve over I/O sizes, and where it is best.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Curve")]
+pub(crate) struct CurveData {
+    /// Quantity of the medians.
+    pub(crate) quantity: QuantityData,
+    /// Level of each factor that the curve holds.
+    pub(crate) held: BTreeMap<String, String>,
+    /// The size with the best median, bytes; whether it is shown to be best is up to the others.
+    pub(crate) best_bs_bytes: Option<u64>,
+    /// Its sizes in ascending order.
+    pub(crate) sizes: Vec<SizeData>,
+}
+
+/// One size of a curve.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Size")]
+pub(crate) struct SizeData {
+    /// Its cell.
+    pub(crate) cell: CellData,
+    /// The I/O size, bytes.
+    pub(crate) bs_bytes: u64,
+    /// Its median, in the unit of the quantity.
+    pub(crate) median: f64,
+    /// How it compares with the other sizes.
+    pub(crate) standing: StandingName,
+    /// Its quantity over that of the size with the best median, within the blocks that both share; `null` for that one itself, and
+    /// without an interval.
+    pub(crate) ratio: Option<f64>,
+    /// Low end of the interval of the ratio, which holds in 95 % together with those of all pairs of sizes of the curve.
+    pub(crate) ratio_low: Option<f64>,
+    /// High end of that interval.
+    pub(crate) ratio_high: Option<f64>,
+    /// Blocks that both sizes share and were compared in.
+    pub(crate) blocks: Option<usize>,
+    /// What in the evidence could turn it round; then `standing` is `cannot_tell`.
+    pub(crate) doubts: Vec<Against>,
+}
+
+/// How a size compares with the others of its curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Standing")]
+pub(crate) enum StandingName {
+    /// It comes within 5 % of each size that may be best.
+    Near,
+    /// It may be the best one: no difference from that size was found.
+    MayBeBest,
+    /// It is worse than the size with the best median.
+    Worse,
+    /// Another size looks better, and the evidence holds something that could turn that round.
+    CannotTell,
+    /// Too few trials.
+    TooFewTrials,
+}
+
+/// A run with its id, and where its curves bend.
+#[derive(Debug, Clone)]
+pub(crate) struct IdentifiedRun<'a> {
+    pub(crate) id: String,
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) bends: Cow<'a, Bends>,
+}
+
+/// All claims of some runs in the order in which they are shown: those of each run, and then what several show together.
+pub(crate) fn of_runs(runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData> {
+    let mut all = Vec::new();
+    for run in runs {
+        let own = std::slice::from_ref(run);
+        let mut claims = claim::claims(&analyses(own));
+        claims.extend(claim::bent(run.analysis, &run.bends, 0));
+        all.extend(in_order(&claims, own));
+    }
+    let together = claim::random_across_runs(&analyses(runs)).into_iter();
+    let together: Vec<Claim> = together.map(Claim::Comparison).collect();
+    all.extend(in_order(&together, runs));
+    all
+}
+
+fn analyses<'a>(runs: &[IdentifiedRun<'a>]) -> Vec<&'a Analysis> {
+    runs.iter().map(|run| run.analysis).collect()
+}
+
+fn in_order(claims: &[Claim], runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData> {
+    let mut headlines = claim::headlines(claims);
+    headlines.truncate(claim::HEADLINES_MAX);
+    let (shown, not) = words::written(claims, &analyses(runs));
+    let of_one = |written: &WrittenClaims<'_>| -> Vec<ClaimData> {
+        let data = |claim: &&Claim| Runs(runs).claim(claim, written, headlines.contains(claim));
+        written.claims.iter().map(data).collect()
+    };
+    shown.iter().chain(&not).flat_map(of_one).collect()
+}
+
+/// The runs that claims name by their places.
+struct Runs<'a>(&'a [IdentifiedRun<'a>]);
+
+impl Runs<'_> {
+    fn claim(&self, claim: &Claim, written: &WrittenClaims<'_>, headline: bool) -> ClaimData {
+        let ids = claim.runs();
+        ClaimData {
+            kind: claim.kind().0.to_owned(),
+            role: role(claim.role()),
+            headline,
+            runs: ids.into_iter().map(|run| self.run(run)).collect(),
+            sentence: clean(&written.finding.text),
+            basis: written.finding.rule.basis.to_owned(),
+            evidence: self.evidence(claim),
+        }
+    }
+
+    fn evidence(&self, claim: &Claim) -> Evidence {
+        match claim {
+            Claim::Comparison(comparison) => self.comparison(comparison),
+            Claim::Best(curves) => Evidence::BestSize {
+                curves: curves.iter().map(|best| self.curve(best)).collect(),
+            },
+            Claim::LongTail(tail) => Evidence::LongTail {
+                cell: self.cell(tail.cell),
+                ratio: tail.ratio,
+                ratio_low: tail.interval.0,
+                ratio_high: tail.interval.1,
+                p50_ns: tail.quantiles.0,
+                p99_ns: tail.quantiles.1,
+                cells: tail.cells,
+            },
+            Claim::Verified(verified) => Evidence::Verified(VerifiedData::of(verified)),
+            Claim::Programs(programs) => Evidence::Programs(ProgramsData::of(programs)),
+            Claim::Load(load) => Evidence::Load(LoadData::of(load)),
+            Claim::TooFew(few) => Evidence::TooFew(TooFewData::of(few, self)),
+            Claim::Preparation(untouched) => Evidence::Preparation(PreparationData::of(untouched)),
+            Claim::Change(change) => Evidence::Change(ChangeData::of(change, self)),
+            Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
+            Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
+            Claim::FixedCosts(costs) => Evidence::FixedCosts {
+                curves: costs.curves.iter().map(FixedCostData::of).collect(),
+            },
+            Claim::Bent(bent) => Evidence::Bends {
+                curves: bent.curves.iter().map(BentCurveData::of).collect(),
+            },
+            Claim::Together(together) => Evidence::Together(TogetherData::of(together, self)),
+            Claim::Course(course) => Evidence::Course(CourseData::of(course, self)),
+        }
+    }
+
+    fn comparison(&self, comparison: &Comparison) -> Evidence {
+        let (mut compared, mut read_percent, mut pattern) = (None, None, None);
+        match &comparison.contrast {
+            Contrast::Pattern { read_percent: own } => read_percent = Some(*own),
+            Contrast::Direction { pattern: own } => pattern = Some(own.to_string()),
+            Contrast::Ordered { factor } | Contrast::Levels { factor, .. } => {
+                compared = Some(clean(factor));
+            }
+        }
+        let first = comparison.effects.first();
+        Evidence::Comparison {
+            factor: compared,
+            read_percent,
+            pattern,
+            quantity: self.quantity(comparison.response, first.map(|effect| effect.base)),
+            effects: comparison
+                .effects
+                .iter()
+                .map(|one| self.effect(one))
+                .collect(),
+        }
+    }
+
+    /// What was measured; of a run of groups, the group of this cell's run.
+    fn quantity(&self, response: Response, cell: Option<CellId>) -> QuantityData {
+        let run = cell.and_then(|cell| self.0.get(cell.run));
+        let group = run.and_then(|run| run.analysis.response_group.as_deref());
+        QuantityData {
+            name: response.to_string(),
+            unit: response.unit().to_owned(),
+            group: group.map(clean),
+        }
+    }
+
+    fn run(&self, place: usize) -> String {
+        let run = self.0.get(place);
+        run.map_or_else(String::new, |run| run.id.clone())
+    }
+
+    fn cell(&self, id: CellId) -> CellData {
+        let run = self.0.get(id.run);
+        let levels = run.map_or_else(BTreeMap::new, |run| {
+            let run = run.analysis;
+            let cell = run.cells.iter().find(|cell| cell.cell.id == id.cell);
+            let levels = cell.map_or(&[][..], |cell| &cell.cell.levels);
+            named(run.factors.iter().zip(levels))
+        });
+        CellData {
+            run: self.run(id.run),
+            cell: id.cell,
+            levels,
+        }
+    }
+
+    fn effect(&self, effect: &Effect) -> EffectData {
+        let (ratio_low, ratio_high) = ends(&effect.estimate);
+        EffectData {
+            base: self.cell(effect.base),
+            other: self.cell(effect.other),
+            base_level: clean(&effect.levels.0),
+            other_level: clean(&effect.levels.1),
+            held: held(&effect.held),
+            base_median: effect.medians.0,
+            other_median: effect.medians.1,
+            relation: relation(effect.difference),
+            ratio: effect.estimate.ratio,
+            ratio_low,
+            ratio_high,
+            blocks: effect.estimate.blocks,
+            doubts: effect.doubts.iter().map(Against::of).collect(),
+        }
+    }
+
+    fn curve(&self, best: &Best) -> CurveData {
+        let size = |one: &Candidate| {
+            let (ratio_low, ratio_high) = one.of_best.as_ref().map_or((None, None), ends);
+            SizeData {
+                cell: self.cell(one.cell),
+                bs_bytes: one.bs,
+                median: one.median,
+                standing: standing(one.standing),
+                ratio: one.of_best.map(|estimate| estimate.ratio),
+                ratio_low,
+                ratio_high,
+                blocks: one.of_best.and_then(|estimate| estimate.blocks),
+                doubts: one.doubts.iter().map(Against::of).collect(),
+            }
+        };
+        let first = best.candidates.first();
+        CurveData {
+            quantity: self.quantity(best.response, first.map(|one| one.cell)),
+            held: held(&best.held),
+            best_bs_bytes: best.candidates.get(best.best).map(|top| top.bs),
+            sizes: best.candidates.iter().map(size).collect(),
+        }
+    }
+}
+
+fn role(role: Role) -> RoleName {
+    match role {
+        Role::Answer => RoleName::Answer,
+        Role::Explanation => RoleName::Explanation,
+        Role::Change => RoleName::Change,
+        Role::Unsteady => RoleName::Unsteady,
+        Role::Detail => RoleName::Detail,
+        Role::Weakness => RoleName::Weakness,
+        Role::Effect => RoleName::Effect,
+        Role::BestInSettings => RoleName::BestInSettings,
+        Role::Limit => RoleName::Limit,
+        Role::Equivalence => RoleName::Equivalence,
+        Role::Nothing => RoleName::Nothing,
+    }
+}
+
+fn relation(difference: Difference) -> Relation {
+    match difference {
+        Difference::Higher => Relation::Higher,
+        Difference::Lower => Relation::Lower,
+        Difference::Equivalent => Relation::Equivalent,
+        Difference::NotFound => Relation::NoDifferenceFound,
+        Difference::CannotTell => Relation::CannotTell,
+    }
+}
+
+fn standing(standing: Standing) -> StandingName {
+    match standing {
+        Standing::Near => StandingName::Near,
+        Standing::Open => StandingName::MayBeBest,
+        Standing::Worse => StandingName::Worse,
+        Standing::Doubtful => StandingName::CannotTell,
+        Standing::Unknown => StandingName::TooFewTrials,
+    }
+}
+
+fn ends(estimate: &Estimate) -> (Option<f64>, Option<f64>) {
+    estimate.interval.unzip()
+}
+
+fn held(levels: &[(String, String)]) -> BTreeMap<String, String> {
+    named(levels.iter().map(|(factor, level)| (factor, level)))
+}
+
+fn named<'a>(levels: impl Iterator<Item = (&'a String, &'a String)>) -> BTreeMap<String, String> {
+    levels
+        .map(|(factor, level)| (clean(factor), clean(level)))
+        .collect()
+}
+
+/// As columns and levels of the rows are written.
+fn clean(text: &str) -> String {
+    escape_control(text).into_owned()
+}

@@ -1,0 +1,120 @@
+//! A comparison in one line that can be pasted.
+
+use iolab_analysis::compare::CellVerdict;
+use iolab_workload::quantity::{format_percent, significant};
+
+/// A ratio and its interval.
+type RatioShown = (f64, Option<(f64, f64)>);
+
+/// What is said of one cell.
+pub(crate) struct SaidOfCell {
+    /// The verdict.
+    pub(crate) verdict: CellVerdict,
+    /// New over base, with the interval that decided.
+    pub(crate) ratio: Option<RatioShown>,
+    /// Its levels; empty where there is one cell only.
+    pub(crate) at: String,
+}
+
+impl SaidOfCell {
+    /// `0.71 times (0.66 to 0.77)`.
+    fn times(&self) -> Option<String> {
+        let (ratio, interval) = self.ratio?;
+        let interval = interval.map_or_else(String::new, |(low, high)| {
+            format!(" ({} to {})", significant(low), significant(high))
+        });
+        Some(format!("{} times{interval}", significant(ratio)))
+    }
+
+    /// How far its ratio lies from 1, on the logarithm.
+    fn size(&self) -> f64 {
+        self.ratio.map_or(0.0, |(ratio, _)| ratio.ln().abs())
+    }
+
+    /// Why nothing can be told of it.
+    fn why(&self) -> Option<&'static str> {
+        match self.verdict {
+            CellVerdict::Drifting => Some("trials depend on each other"),
+            CellVerdict::OneRunEach => Some("one run each"),
+            CellVerdict::Disturbed => Some("disturbed"),
+            CellVerdict::OtherSource => Some("bytes from another source"),
+            CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
+                Some("intervals too wide")
+            }
+            CellVerdict::CannotTell => Some("too few trials"),
+            CellVerdict::Faster
+            | CellVerdict::Slower
+            | CellVerdict::Higher
+            | CellVerdict::Lower
+            | CellVerdict::Equivalent
+            | CellVerdict::Identical
+            | CellVerdict::NoChange => None,
+        }
+    }
+}
+
+/// The answer of all cells: what differs, with the greatest difference; what does not; where and why nothing can be told.
+pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
+    let all = cells.len();
+    let mut parts: Vec<String> = Vec::new();
+    for verdict in [
+        CellVerdict::Slower,
+        CellVerdict::Faster,
+        CellVerdict::Lower,
+        CellVerdict::Higher,
+        CellVerdict::Equivalent,
+        CellVerdict::NoChange,
+        CellVerdict::Identical,
+    ] {
+        let own: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict == verdict).collect();
+        let Some(most) = own.iter().max_by(|a, b| a.size().total_cmp(&b.size())) else {
+            continue;
+        };
+        let what = match verdict {
+            CellVerdict::Equivalent => format!("equivalent within {}", format_percent(margin)),
+            CellVerdict::Identical => "the same run".to_owned(),
+            other => other.to_string(),
+        };
+        let times = match verdict {
+            CellVerdict::NoChange | CellVerdict::Identical => None,
+            _ => most.times(),
+        };
+        let n = own.len();
+        // The first part says of how many.
+        let count = match parts.is_empty() {
+            _ if n == all => format!("all {all} cells"),
+            true => format!("{n} of {all} cells"),
+            false => n.to_string(),
+        };
+        let most_of = if n == 1 { "" } else { "the most " };
+        parts.push(match (all, verdict, times) {
+            (_, CellVerdict::Identical, _) => what,
+            (1, _, Some(times)) => format!("{what}, {times}"),
+            (1, ..) => what,
+            (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),
+            (.., Some(times)) => format!("{count} {what}, {most_of}{times} at {}", most.at),
+        });
+    }
+    let open: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict.is_open()).collect();
+    let mut reasons: Vec<&str> = Vec::new();
+    for why in open.iter().filter_map(|cell| cell.why()) {
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    let reasons = reasons.join(", ");
+    match (open.as_slice(), all) {
+        ([], _) => {}
+        ([only], 1) => {
+            let times = only
+                .times()
+                .map_or_else(String::new, |times| format!(", {times}"));
+            parts.push(format!("cannot tell{times}; {reasons}"));
+        }
+        (open, _) if open.len() == all => {
+            parts.push(format!("cannot tell in any of {all} cells: {reasons}"));
+        }
+        (open, _) => parts.push(format!("cannot tell in {}: {reasons}", open.len())),
+    }
+    parts.join("; ")
+}

@@ -1,0 +1,190 @@
+//! Columns of rows for other programs: each with its name, its type, what it means, and how its value follows from what the row is
+//! of. The rows and their schema follow from the same columns, so that no value lacks a meaning.
+
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::settings::{Setting, ValueKind};
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+use crate::rows::Field;
+
+/// One column of rows that are each of an `R`.
+pub(crate) struct DataColumn<R> {
+    name: String,
+    doc: String,
+    /// What JSON Schema says of its values.
+    schema: Map<String, Value>,
+    /// Whether every row has a value that is not `null`.
+    is_known: bool,
+    value: Box<dyn Fn(&R) -> Value>,
+    /// Of which rows it is a column; of all where there is none.
+    is_of: Option<fn(&R) -> bool>,
+}
+
+impl<R> DataColumn<R> {
+    fn new(
+        name: &str,
+        doc: &str,
+        json_type: &str,
+        value: impl Fn(&R) -> Option<Value> + 'static,
+    ) -> Self {
+        let schema = [("type".to_owned(), Value::from(json_type))];
+        Self {
+            name: name.to_owned(),
+            doc: doc.to_owned(),
+            schema: Map::from_iter(schema),
+            is_known: false,
+            value: Box::new(move |row| value(row).unwrap_or_default()),
+            is_of: None,
+        }
+    }
+
+    /// Text, with unsafe characters made visible.
+    pub(crate) fn text<T: AsRef<str>>(
+        name: &str,
+        doc: &str,
+        value: impl Fn(&R) -> Option<T> + 'static,
+    ) -> Self {
+        Self::new(name, doc, "string", move |row| {
+            let text = value(row)?;
+            Some(escape_control(text.as_ref()).into_owned().into())
+        })
+    }
+
+    /// A number.
+    pub(crate) fn number(
+        name: &str,
+        doc: &str,
+        value: impl Fn(&R) -> Option<f64> + 'static,
+    ) -> Self {
+        Self::new(name, doc, "number", move |row| value(row).map(Value::from))
+    }
+
+    /// A whole number.
+    pub(crate) fn whole<N: TryInto<i64>>(
+        name: &str,
+        doc: &str,
+        value: impl Fn(&R) -> Option<N> + 'static,
+    ) -> Self {
+        Self::new(name, doc, "integer", move |row| {
+            let number: i64 = value(row)?.try_into().ok()?;
+            Some(number.into())
+        })
+    }
+
+    /// The value of a setting, as exports show it.
+    pub(crate) fn setting(
+        setting: &Setting,
+        value: impl Fn(&R) -> Option<Value> + 'static,
+    ) -> Self {
+        let json_type = match setting.kind {
+            ValueKind::Size | ValueKind::Count | ValueKind::Time => "integer",
+            ValueKind::Rate => "number",
+            ValueKind::Flag => "boolean",
+            ValueKind::Word | ValueKind::Path | ValueKind::List => "string",
+        };
+        // The name of the column carries the unit.
+        Self::new(
+            setting.column,
+            setting.doc,
+            json_type,
+            move |row| match value(row)? {
+                Value::String(text) => Some(escape_control(&text).into_owned().into()),
+                other => Some(other),
+            },
+        )
+    }
+
+    /// A list of objects that this schema describes.
+    pub(crate) fn objects(
+        name: &str,
+        doc: &str,
+        items: Value,
+        value: impl Fn(&R) -> Value + 'static,
+    ) -> Self {
+        let mut column = Self::new(name, doc, "array", move |row| Some(value(row)));
+        column.schema.insert("items".to_owned(), items);
+        column
+    }
+
+    /// Its values are of these words.
+    pub(crate) fn one_of(mut self, words: &[&str]) -> Self {
+        self.schema.insert("enum".to_owned(), json!(words));
+        self
+    }
+
+    /// Every row has a value.
+    pub(crate) fn known(mut self) -> Self {
+        self.is_known = true;
+        self
+    }
+
+    /// It is a column of these rows only.
+    pub(crate) fn only_of(mut self, rows: fn(&R) -> bool) -> Self {
+        self.is_of = Some(rows);
+        self
+    }
+
+    /// Its value in a row; `None` where the row has no such column.
+    pub(crate) fn field(&self, row: &R) -> Option<Field> {
+        let is_of = self.is_of.is_none_or(|is_of| is_of(row));
+        is_of.then(|| (self.name.clone(), self.value(row)))
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its value in a row that has it.
+    pub(crate) fn value(&self, row: &R) -> Value {
+        (self.value)(row)
+    }
+
+    /// What JSON Schema says of its values.
+    fn described(&self) -> Value {
+        let mut schema = self.schema.clone();
+        if !self.is_known {
+            let json_type = schema.get("type").cloned().unwrap_or_default();
+            schema.insert("type".to_owned(), json!([json_type, "null"]));
+            if let Some(Value::Array(words)) = schema.get_mut("enum") {
+                words.push(Value::Null);
+            }
+        }
+        schema.insert("description".to_owned(), self.doc.clone().into());
+        Value::Object(schema)
+    }
+}
+
+/// The schema of an object that has these columns, and those whose names begin with one of `prefixes`, each with what it means.
+/// Rows of several runs have the same columns: what is of some rows only is `null` in the others, or in none.
+pub(crate) fn row_schema<R>(columns: &[DataColumn<R>], prefixes: &[(&str, &str)]) -> Value {
+    let properties = columns.iter().map(|c| (c.name.clone(), c.described()));
+    let required = columns.iter().filter(|column| column.is_of.is_none());
+    let required: Vec<&str> = required.map(|column| column.name.as_str()).collect();
+    let patterns = prefixes.iter().map(|(prefix, doc)| {
+        let text = json!({"type": ["string", "null"], "description": doc});
+        (format!("^{prefix}"), text)
+    });
+    json!({
+        "type": "object",
+        "properties": Map::from_iter(properties),
+        "patternProperties": Map::from_iter(patterns),
+        "required": required,
+    })
+}
+
+/// The schema of a list of the values of these columns, in their order.
+pub(crate) fn list_schema<R>(columns: &[DataColumn<R>]) -> Schema {
+    let items = columns.iter().map(|column| {
+        let mut schema = column.described();
+        schema["title"] = column.name().into();
+        schema
+    });
+    schemars::json_schema!({
+        "type": "array",
+        "prefixItems": items.collect::<Vec<Value>>(),
+        "minItems": columns.len(),
+        "maxItems": columns.len(),
+    })
+}

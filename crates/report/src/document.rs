@@ -1,0 +1,202 @@
+//! JSON documents: what stands in each beside its own parts, and how they are laid out.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::bends::Bends;
+use iolab_analysis::runs::RunName;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::ser::Formatter;
+
+use crate::claims::{self, ClaimData, IdentifiedRun};
+use crate::export::cells;
+use crate::rows::{Field, columns_of, in_columns};
+
+/// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
+pub(crate) const SCHEMA: u32 = 1;
+/// Version of iolab.
+pub(crate) const IOLAB_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What `iolab table --format json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TableDocument {
+    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    schema: u32,
+    /// Version of iolab that wrote this.
+    iolab_version: &'static str,
+    /// One object per cell of each run; of a cell with groups one per group, and one of all together.
+    cells: CellRows,
+    /// What each run shows, and then what several of them show together, in the order in which it is printed.
+    claims: Vec<ClaimData>,
+}
+
+/// Rows of cells, all with the same columns.
+struct CellRows(Vec<Vec<Field>>);
+
+impl Serialize for CellRows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let columns = columns_of(&self.0);
+        let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
+        for row in &self.0 {
+            rows.serialize_element(&Row(&columns, row))?;
+        }
+        rows.end()
+    }
+}
+
+impl JsonSchema for CellRows {
+    fn schema_name() -> Cow<'static, str> {
+        "Rows".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "array", "items": cells::schema()})
+    }
+}
+
+/// A row in some columns.
+struct Row<'a>(&'a [String], &'a [Field]);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(columns, row) = self;
+        let mut object = serializer.serialize_map(Some(columns.len()))?;
+        for (column, value) in columns.iter().zip(in_columns(columns, row)) {
+            object.serialize_entry(column, &value)?;
+        }
+        object.end()
+    }
+}
+
+/// Writes the cells and the claims of runs, each with the name of its file, as one JSON object; docs/schema/table.json describes it.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<()> {
+    let identified: Vec<_> = runs
+        .iter()
+        .map(|(name, run)| IdentifiedRun {
+            id: name.id.clone(),
+            analysis: run.analysis(),
+            bends: Cow::Owned(Bends::of(run.analysis())),
+        })
+        .collect();
+    write(
+        &TableDocument {
+            schema: SCHEMA,
+            iolab_version: IOLAB_VERSION,
+            cells: CellRows(cells::rows(runs)),
+            claims: claims::of_runs(&identified),
+        },
+        to,
+    )
+}
+
+/// Writes a document: each entry of its lists on a line of its own, so that line by line can be searched and compared.
+fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *to, Lines::default());
+    document.serialize(&mut serializer)?;
+    writeln!(to)
+}
+
+/// Breaks lines around the values of the outermost object, and the entries of its lists.
+#[derive(Default)]
+struct Lines {
+    /// Objects and lists around what is written.
+    depth: usize,
+    /// Whether the innermost of these has no entry so far.
+    is_empty: bool,
+}
+
+impl Lines {
+    fn begin<W: ?Sized + Write>(&mut self, to: &mut W, mark: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.is_empty = true;
+        to.write_all(mark)
+    }
+
+    /// An entry begins, in something down to this depth on a line of its own.
+    fn entry<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        first: bool,
+        down_to: usize,
+    ) -> io::Result<()> {
+        self.is_empty = false;
+        if !first {
+            to.write_all(b",")?;
+        }
+        if self.depth <= down_to {
+            to.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn end<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        mark: &[u8],
+        down_to: usize,
+    ) -> io::Result<()> {
+        if self.depth <= down_to && !self.is_empty {
+            to.write_all(b"\n")?;
+        }
+        self.depth -= 1;
+        self.is_empty = false;
+        to.write_all(mark)
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.begin(to, b"[")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.entry(to, first, 2)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.end(to, b"]", 2)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.begin(to, b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.entry(to, first, 1)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.end(to, b"}", 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_entry_has_a_line() {
+        let value = serde_json::json!({"a": [{"b": [1, {"c": 2}]}, {}], "d": []});
+        let mut text = Vec::new();
+        write(&value, &mut text).unwrap();
+        insta::assert_snapshot!(String::from_utf8(text).unwrap(), @r#"
+        {
+        "a":[
+        {"b":[1,{"c":2}]},
+        {}
+        ],
+        "d":[]
+        }
+        "#);
+    }
+}

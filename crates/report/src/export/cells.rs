@@ -1,0 +1,541 @@
+//! Rows of cells: one per cell of each run, or per group of a cell and for all of them together.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::{
+    CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
+};
+use iolab_analysis::fitness::Answer;
+use iolab_analysis::runs::RunName;
+use iolab_record::{EndedBy, exported_settings};
+use iolab_stats::Summary;
+use iolab_workload::settings::Setting;
+use serde_json::Value;
+
+use super::{RUN_COLUMNS, level_fields};
+use crate::clients;
+use crate::data_column::{DataColumn, row_schema};
+use crate::rows::Field;
+
+/// A run with the name of its file.
+type NamedRun = (RunName, AnalysedRun);
+
+/// What a row is of.
+struct CellRow<'a> {
+    name: &'a RunName,
+    run: &'a AnalysedRun,
+    cell: &'a CellAnalysis,
+    /// The group, where the cell has several.
+    group: Option<&'a str>,
+}
+
+type Columns<'a> = Vec<DataColumn<CellRow<'a>>>;
+
+/// The rows of all cells of some runs.
+pub(crate) fn rows(runs: &[NamedRun]) -> Vec<Vec<Field>> {
+    let columns = columns();
+    let mut rows = Vec::new();
+    for (name, run) in runs {
+        let mut add = |cell, group| {
+            let row = CellRow {
+                name,
+                run,
+                cell,
+                group,
+            };
+            rows.push(fields(&columns, &row));
+        };
+        for cell in &run.analysis().cells {
+            if cell.groups.is_empty() {
+                add(cell, None);
+            }
+            for group in &cell.groups {
+                add(&group.cell, Some(group.name.as_str()));
+            }
+        }
+    }
+    rows
+}
+
+fn fields<'a>((before, behind): &(Columns<'a>, Columns<'a>), row: &CellRow<'a>) -> Vec<Field> {
+    let factors = &row.run.analysis().factors;
+    let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(row)).collect();
+    fields.extend(level_fields(factors, &row.cell.cell));
+    fields.extend(behind.iter().filter_map(|c| c.field(row)));
+    fields
+}
+
+/// What JSON Schema says of a row.
+pub(crate) fn schema() -> Value {
+    let (mut columns, behind) = columns();
+    columns.extend(behind);
+    row_schema(
+        &columns,
+        &[(
+            "level_",
+            "level of a factor of the experiment, as it is written: `4KiB`",
+        )],
+    )
+}
+
+/// The columns before the levels of the factors, and those behind them.
+fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
+    let of_run = RUN_COLUMNS.iter().map(|column| {
+        let made = DataColumn::text(column.name, column.doc, |row: &CellRow<'_>| {
+            (column.value)(row.name)
+        });
+        if column.is_known { made.known() } else { made }
+    });
+    let mut before: Columns<'a> = of_run.collect();
+    before.extend([
+        DataColumn::text(
+            "answer",
+            "what the run answers to its question; of a search `yes` where it found the limit",
+            |row: &CellRow<'_>| row.run.answer().map(|answer| answer.answer().name()),
+        )
+        .one_of(Answer::NAMES)
+        .only_of(|row| row.run.answer().is_some()),
+        DataColumn::text(
+            "experiment",
+            "name of the experiment",
+            |row: &CellRow<'_>| Some(&row.run.analysis().experiment),
+        )
+        .known(),
+        DataColumn::whole(
+            "cell",
+            "id of the cell in its run file, as in `export` and in `claims`",
+            |row: &CellRow<'_>| Some(row.cell.cell.id),
+        )
+        .known(),
+    ]);
+    let mut behind = vec![
+        DataColumn::text(
+            "group",
+            "group of workers that the row is of; `all` for the whole trial",
+            |row: &CellRow<'_>| row.group,
+        )
+        .only_of(|row| row.group.is_some()),
+    ];
+    for topic in [settings, trials, ranks, disturbance, limits, load, verdict] {
+        behind.extend(topic());
+    }
+    (before, behind)
+}
+
+fn settings<'a>() -> Columns<'a> {
+    let column = |setting: &'static Setting| {
+        DataColumn::setting(setting, |row: &CellRow<'_>| {
+            Some(row.cell.cell.value_in_force(setting).into())
+        })
+    };
+    exported_settings().into_iter().map(column).collect()
+}
+
+/// Trials, and the quantities that are summarised over them.
+fn trials<'a>() -> Columns<'a> {
+    let mut columns = vec![
+        DataColumn::whole(
+            "n",
+            "measured trials, warm-up and failed ones excluded",
+            |row: &CellRow<'_>| Some(row.cell.n),
+        )
+        .known(),
+        DataColumn::whole("failed", "trials that failed", |row: &CellRow<'_>| {
+            Some(row.cell.failed)
+        })
+        .known(),
+    ];
+    for (name, what, summary) in QUANTITIES {
+        columns.extend(PARTS.map(|(part, doc, value)| {
+            let name = format!("{name}_{part}");
+            let doc = format!("{doc} of {what}");
+            DataColumn::number(&name, &doc, move |row: &CellRow<'_>| {
+                summary(row.cell).and_then(value)
+            })
+        }));
+    }
+    columns
+}
+
+/// A quantity of each trial: the name of its columns, what it is, and its summary over the trials of a cell.
+type Quantity = (
+    &'static str,
+    &'static str,
+    fn(&CellAnalysis) -> Option<&Summary>,
+);
+
+const QUANTITIES: [Quantity; 9] = [
+    ("throughput_mb_s", "throughput of a trial, MB/s", |cell| {
+        cell.throughput.as_ref()
+    }),
+    ("iops", "requests per second of a trial", |cell| {
+        cell.iops.as_ref()
+    }),
+    (
+        "latency_p50_ns",
+        "median latency of a trial, ns: service time, or response time where there is a rate",
+        |cell| cell.latency_p50.as_ref(),
+    ),
+    ("elapsed_ns", "elapsed time of a trial, ns", |cell| {
+        cell.elapsed.as_ref()
+    }),
+    (
+        "latency_p90_ns",
+        "90th percentile of latency of a trial, ns",
+        |cell| cell.tails.p90.as_ref(),
+    ),
+    (
+        "latency_p99_ns",
+        "99th percentile of latency of a trial, ns",
+        |cell| cell.tails.p99.as_ref(),
+    ),
+    (
+        "latency_p999_ns",
+        "99.9th percentile of latency of a trial, ns",
+        |cell| cell.tails.p999.as_ref(),
+    ),
+    (
+        "latency_max_ns",
+        "greatest latency of a trial, ns",
+        |cell| cell.tails.max.as_ref(),
+    ),
+    (
+        "cpu_ns_per_request",
+        "CPU time per request of a trial, ns",
+        |cell| cell.tails.cpu.as_ref(),
+    ),
+];
+
+/// A part of a summary: the end of its column's name, what it is, its value.
+type Part = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
+
+const PARTS: [Part; 12] = [
+    ("median", "median over the trials", |s| Some(s.median)),
+    (
+        "median_low",
+        "low end of the exact interval of the median",
+        |s| s.median_interval.map(|i| i.low),
+    ),
+    (
+        "median_high",
+        "high end of the exact interval of the median",
+        |s| s.median_interval.map(|i| i.high),
+    ),
+    (
+        "median_confidence",
+        "confidence of the exact interval of the median, a share,",
+        |s| s.median_interval.map(|i| i.confidence),
+    ),
+    ("q1", "first quartile over the trials", |s| Some(s.q1)),
+    ("q3", "third quartile over the trials", |s| Some(s.q3)),
+    ("min", "least value over the trials", |s| Some(s.min)),
+    ("max", "greatest value over the trials", |s| Some(s.max)),
+    ("mean", "mean over the trials", |s| s.mean),
+    (
+        "mean_low",
+        "low end of the 95 % t interval of the mean",
+        |s| s.mean_interval.map(|i| i.low),
+    ),
+    (
+        "mean_high",
+        "high end of the 95 % t interval of the mean",
+        |s| s.mean_interval.map(|i| i.high),
+    ),
+    ("sd", "standard deviation over the trials", |s| s.sd),
+];
+
+/// What the processes of a run across hosts did; no columns where there was one.
+fn ranks<'a>() -> Columns<'a> {
+    fn of<'r>(row: &'r CellRow<'_>) -> Option<&'r CellRanks> {
+        row.cell.ranks.as_ref()
+    }
+    let mut columns = vec![
+        DataColumn::whole(
+            "ranks",
+            "processes (ranks) that took part",
+            |row: &CellRow<'_>| of(row).map(|r| r.ranks),
+        ),
+        DataColumn::whole("hosts", "hosts that they ran on", |row: &CellRow<'_>| {
+            of(row).map(|r| r.hosts)
+        }),
+        DataColumn::number(
+            "clock_bound",
+            "greatest error that the clocks of the hosts allow in the throughput from the first start to the last end, a share of it",
+            |row: &CellRow<'_>| of(row).map(|r| r.clock_bound),
+        ),
+    ];
+    columns.extend(PARTS.map(|(part, doc, value)| {
+        let doc = format!("{doc} of the throughput while all ranks were active, MB/s");
+        DataColumn::number(
+            &format!("all_active_mb_s_{part}"),
+            &doc,
+            move |row: &CellRow<'_>| of(row)?.all_active.as_ref().and_then(value),
+        )
+    }));
+    columns.extend([
+        DataColumn::number(
+            "all_active_clock_bound",
+            "greatest error that the clocks allow in the throughput while all ranks were active, a share of it",
+            |row: &CellRow<'_>| of(row).map(|r| r.all_active_bound),
+        ),
+        DataColumn::whole("start_skew_ns_max", "longest time from the first start of a rank to the last one, ns", |row: &CellRow<'_>| {
+            of(row).map(|r| r.start_skew_ns)
+        }),
+        DataColumn::objects(
+            "clients",
+            "the ranks that share a page cache: those of a host, or one rank with a target of its own",
+            clients::schema(),
+            |row: &CellRow<'_>| clients::objects(row.cell),
+        ),
+    ]);
+    let of_several = columns
+        .into_iter()
+        .map(|column| column.only_of(|row| row.run.analysis().spans_ranks()));
+    of_several.collect()
+}
+
+/// What went on around the trials.
+fn disturbance<'a>() -> Columns<'a> {
+    let mut columns = vec![
+        DataColumn::number(
+            "other_traffic",
+            "bytes that the device carried for others, a share of all that it carried",
+            |row: &CellRow<'_>| row.cell.disturbance.others,
+        ),
+        DataColumn::number(
+            "read_ahead",
+            "bytes that were fetched from storage over the bytes that were read through the page cache",
+            |row: &CellRow<'_>| row.cell.disturbance.read_ahead,
+        ),
+        DataColumn::number(
+            "device_ios_per_request_median",
+            "requests that reached the device over the requests that were issued; median over the trials",
+            |row: &CellRow<'_>| row.cell.disturbance.ios_per_request,
+        ),
+        DataColumn::whole(
+            "trials_with_fewer_device_ios",
+            "trials in the group with fewer device requests per request, where the trials fall into two groups",
+            |row: &CellRow<'_>| row.cell.disturbance.split.map(|split| split.whole.trials),
+        ),
+    ];
+    columns.extend(clients::STALLS.map(|(name, doc, value)| {
+        DataColumn::number(name, doc, move |row: &CellRow<'_>| {
+            value(&row.cell.disturbance)
+        })
+    }));
+    columns.extend([
+        DataColumn::number(
+            "cpu_quota_wait",
+            "time in which the CPU quota of the control group was used up, a share of the time of all CPUs",
+            |row: &CellRow<'_>| row.cell.disturbance.quota_wait,
+        ),
+        DataColumn::number("preemptions_per_s", "times per second that a worker was preempted", |row: &CellRow<'_>| {
+            row.cell.disturbance.preemptions
+        }),
+        DataColumn::whole("suspended_ns", "time that the machine slept during the trials, ns", |row: &CellRow<'_>| {
+            Some(row.cell.disturbance.suspended_ns)
+        })
+        .known(),
+        DataColumn::number(
+            "owed_sync_ns_median",
+            "time of the `fdatasync` that followed buffered writes, ns; median over the trials",
+            |row: &CellRow<'_>| row.cell.disturbance.owed_sync_ns,
+        ),
+        DataColumn::number(
+            "empty_median",
+            "part of the region in holes and unwritten extents, a share; median over the trials",
+            |row: &CellRow<'_>| row.cell.disturbance.empty,
+        ),
+    ]);
+    columns
+}
+
+/// Requests in flight, and what the device gives at most.
+fn limits<'a>() -> Columns<'a> {
+    fn at_once(row: &CellRow<'_>) -> Option<Concurrency> {
+        row.cell.concurrency
+    }
+    fn efficiency(row: &CellRow<'_>) -> Option<Efficiency> {
+        row.cell.efficiency
+    }
+    vec![
+        DataColumn::whole(
+            "in_flight_asked",
+            "requests in flight that were asked for: threads times depth",
+            |row: &CellRow<'_>| at_once(row).map(|c| c.asked),
+        ),
+        DataColumn::number(
+            "in_flight_median",
+            "requests in flight, seen from the threads; median over the trials",
+            |row: &CellRow<'_>| at_once(row)?.in_flight,
+        ),
+        DataColumn::number(
+            "device_in_flight_median",
+            "requests in flight at the device, in requests of this cell's size; median over the trials",
+            |row: &CellRow<'_>| at_once(row)?.at_device,
+        ),
+        DataColumn::number(
+            "iops_over_one_in_flight",
+            "requests per second over those of the cell with one request in flight, a ratio",
+            |row: &CellRow<'_>| at_once(row)?.served,
+        ),
+        DataColumn::number(
+            "ceiling",
+            "what the device gives at most, in `ceiling_unit`",
+            |row: &CellRow<'_>| efficiency(row).map(|e| e.ceiling),
+        ),
+        DataColumn::text("ceiling_unit", "unit of `ceiling`", |row: &CellRow<'_>| {
+            efficiency(row).map(|e| if e.is_iops { "IOPS" } else { "MB/s" })
+        })
+        .one_of(&["IOPS", "MB/s"]),
+        DataColumn::text(
+            "ceiling_source",
+            "where the ceiling is from: stated, linked or measured",
+            |row: &CellRow<'_>| efficiency(row).map(|e| e.source.to_string()),
+        ),
+        DataColumn::number(
+            "efficiency",
+            "median over the ceiling, a share",
+            |row: &CellRow<'_>| efficiency(row).map(|e| e.share),
+        ),
+        DataColumn::text(
+            "efficiency_cause",
+            "why `efficiency` is above 1, where the evidence says so",
+            |row: &CellRow<'_>| efficiency(row)?.cause,
+        ),
+    ]
+}
+
+/// How a rate was kept, and latencies beside that of the requests themselves.
+fn load<'a>() -> Columns<'a> {
+    fn kept<'r>(row: &'r CellRow<'_>) -> Option<&'r CellRate> {
+        row.cell.rate_report.as_ref()
+    }
+    let mut columns = vec![
+        DataColumn::number(
+            "latency_max_ns",
+            "greatest latency of any request of any trial, ns",
+            |row: &CellRow<'_>| row.cell.latency.map(|l| l.max_ns),
+        ),
+        DataColumn::number(
+            "rate_wanted",
+            "requests per second that were asked for",
+            |row: &CellRow<'_>| kept(row).map(|p| p.rate_wanted),
+        ),
+        DataColumn::number(
+            "rate_achieved_median",
+            "requests per second that were submitted; median over the trials",
+            |row: &CellRow<'_>| kept(row).map(|p| p.rate_achieved),
+        ),
+        DataColumn::whole(
+            "rate_not_held_trials",
+            "trials in which the rate was not held",
+            |row: &CellRow<'_>| kept(row).map(|p| p.not_held),
+        ),
+        DataColumn::whole(
+            "backlog_max",
+            "most requests that were due and not submitted, of any trial",
+            |row: &CellRow<'_>| kept(row).map(|p| p.backlog_max),
+        ),
+        DataColumn::whole(
+            "backlog_end_max",
+            "most of these at the end of a trial, of any trial",
+            |row: &CellRow<'_>| kept(row).map(|p| p.backlog_end),
+        ),
+    ];
+    columns.extend(quantiles(
+        "service",
+        "service time (completion minus submission) where there is a rate",
+        |row| kept(row)?.service,
+    ));
+    columns.extend(quantiles(
+        "lateness",
+        "lateness (submission minus scheduled start) where there is a rate",
+        |row| kept(row)?.lateness,
+    ));
+    columns.extend(quantiles(
+        "sync",
+        "time of `fsync` and `fdatasync` calls",
+        |row| row.cell.sync,
+    ));
+    columns
+}
+
+fn quantiles<'a>(
+    name: &str,
+    what: &str,
+    of: fn(&CellRow<'_>) -> Option<Latency>,
+) -> [DataColumn<CellRow<'a>>; 4] {
+    let column = |part: &str, doc: &str, value: fn(Latency) -> f64| {
+        DataColumn::number(
+            &format!("{name}_{part}"),
+            &format!("{doc} of the {what}, ns"),
+            move |row: &CellRow<'_>| of(row).map(value),
+        )
+    };
+    [
+        column(
+            "p50_ns_median",
+            "median over the trials of the 50th percentile",
+            |l| l.p50_ns,
+        ),
+        column(
+            "p99_ns_median",
+            "median over the trials of the 99th percentile",
+            |l| l.p99_ns,
+        ),
+        column(
+            "p999_ns_median",
+            "median over the trials of the 99.9th percentile",
+            |l| l.p999_ns,
+        ),
+        column("max_ns", "greatest value in any trial", |l| l.max_ns),
+    ]
+}
+
+/// What the numbers are worth.
+fn verdict<'a>() -> Columns<'a> {
+    vec![
+        DataColumn::text(
+            "served_by",
+            "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `model`, `unknown`; several with their numbers of trials",
+            |row: &CellRow<'_>| row.cell.served.as_ref().map(ToString::to_string),
+        ),
+        DataColumn::number(
+            "device_fraction",
+            "bytes that the device carried, a share; median over the trials",
+            |row: &CellRow<'_>| row.cell.served.as_ref()?.device_fraction,
+        ),
+        DataColumn::text(
+            "response",
+            "quantity that the experiment asks about, or `--metric` names",
+            |row: &CellRow<'_>| Some(row.run.analysis().asked()),
+        )
+        .known(),
+        DataColumn::number(
+            "precision",
+            "half of the interval of the response's median, a share of the median",
+            |row: &CellRow<'_>| row.cell.precision,
+        ),
+        DataColumn::number(
+            "precision_goal",
+            "precision at which repetition ends, a share",
+            |row: &CellRow<'_>| Some(row.run.analysis().precision_goal),
+        )
+        .known(),
+        DataColumn::text(
+            "ended_by",
+            "what ended the repetition of the cell",
+            |row: &CellRow<'_>| row.cell.cell.ended_by.map(EndedBy::name),
+        )
+        .one_of(EndedBy::NAMES),
+        DataColumn::text(
+            "flags",
+            "what to be careful about, separated by `, `; METHODS.md has the rules",
+            |row: &CellRow<'_>| {
+                let flags: Vec<String> = row.cell.flags.iter().map(ToString::to_string).collect();
+                Some(flags.join(", "))
+            },
+        )
+        .known(),
+    ]
+}

@@ -1,0 +1,271 @@
+//! The answer of `iolab fit` as data for other programs.
+
+use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::fitness::{Answer, Change, LevelAnswer};
+use iolab_workload::service_level::Need;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{AskedWorkload, Fitness, Measured, WorkloadResult, unit};
+use crate::document::{IOLAB_VERSION, SCHEMA};
+use crate::doubt;
+
+/// What `iolab fit --format json` prints.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FitDocument<'a> {
+    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    schema: u32,
+    /// Version of iolab that wrote this.
+    iolab_version: &'static str,
+    /// Name of the requirement.
+    requirement: &'a str,
+    /// Its question.
+    question: &'a str,
+    /// The target.
+    target: &'a str,
+    /// All levels of all workloads together.
+    #[schemars(extend("enum" = Answer::NAMES))]
+    answer: &'static str,
+    /// What the requirement leaves out, in words.
+    not_covered: &'a str,
+    /// What the answer does not cover on this target, in words.
+    limits: &'a [String],
+    /// The workloads, in the order of the requirement.
+    workloads: Vec<Workload<'a>>,
+}
+
+/// A workload of a requirement.
+#[derive(Serialize, JsonSchema)]
+struct Workload<'a> {
+    /// Its name.
+    workload: &'a str,
+    /// Whether all of it was measured.
+    complete: bool,
+    /// What was run, in words.
+    ran: &'a str,
+    /// Time under load, ns.
+    load_ns: u64,
+    /// Bytes that its trials wrote.
+    written_bytes: u64,
+    /// What the evidence says for and against its answers.
+    doubts: Vec<DoubtData<'a>>,
+    /// Its run file.
+    run_file: &'a str,
+    /// Its levels.
+    levels: Vec<Level<'a>>,
+}
+
+/// Something in the evidence that makes storage look better or worse than it is.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Doubt")]
+struct DoubtData<'a> {
+    /// `served_by`, `not_synced`, `never_flushed`, `other_traffic`, `cpu_stall`, `cpu_quota_wait`, `steal`, `preempted` or
+    /// `suspended`: METHODS.md, "Service levels", has the rules.
+    doubt: &'a str,
+    /// It in words.
+    text: String,
+    /// Answers that it speaks against: `yes`, `no`, or both. It is here even where it turns no answer.
+    against: Vec<&'static str>,
+    /// Trials that it concerns.
+    trials: usize,
+    /// All trials of the workload.
+    of_trials: usize,
+    /// The greatest value in any trial, a share; `null` where there is none.
+    worst: Option<f64>,
+    /// What to do about it; `null` where nothing is known to help.
+    remedy: Option<String>,
+}
+
+/// A level of a workload, with what was measured.
+#[derive(Serialize, JsonSchema)]
+struct Level<'a> {
+    /// The level as it is written: `syncs.p99<10ms`.
+    level: String,
+    /// Its bound, in `unit`.
+    limit: f64,
+    /// Unit of the numbers: `ns`, `1/s` or `MB/s`.
+    unit: &'static str,
+    /// The measured quantity, in `unit`; `null` without requests.
+    measured: Option<f64>,
+    /// Low end of its interval, in `unit`.
+    low: Option<f64>,
+    /// High end of its interval, in `unit`; `null` where too few requests were measured.
+    high: Option<f64>,
+    /// Confidence of the interval, a share.
+    confidence: f64,
+    /// Requests that it rests on.
+    requests: u64,
+    /// Trials that it rests on.
+    trials: usize,
+    /// Whether the level holds.
+    #[schemars(extend("enum" = Answer::NAMES))]
+    answer: &'static str,
+    /// The answer before any doubt.
+    #[schemars(extend("enum" = Answer::NAMES))]
+    as_measured: &'static str,
+    /// Names of the doubts that turned it into `cannot tell`.
+    turned_by: Vec<&'a str>,
+    /// Limit of control groups that the load reached, of a `no`; `null` otherwise.
+    cause: Option<Cause>,
+    /// Why `as_measured` is `cannot tell`; empty otherwise.
+    why: &'a str,
+    /// The last lasting change in the course of the load; `null` without one.
+    change: Option<ChangeData>,
+    /// Where the level is documented, or that it is not.
+    source: &'a str,
+    /// The wording there.
+    wording: &'a str,
+    /// What would make a `no` a `yes`.
+    remedy: &'a str,
+}
+
+/// A limit of control groups.
+#[derive(Serialize, JsonSchema)]
+struct Cause {
+    /// What it bounds: `rbps`, `wbps` (bytes per second that are read, written), `riops`, `wiops` (requests per second).
+    what: &'static str,
+    /// The bound, per second.
+    per_second: u64,
+    /// It in words.
+    text: String,
+}
+
+/// A lasting change in the course of the load.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Change")]
+struct ChangeData {
+    /// Time under load before it, ns.
+    after_ns: u64,
+    /// Bytes that were moved before it.
+    after_bytes: u64,
+    /// Median over the trials before it, in the unit of the level.
+    from: f64,
+    /// Median over the trials since, in the unit of the level.
+    to: f64,
+}
+
+impl<'a> FitDocument<'a> {
+    pub(super) fn of(fitness: &'a Fitness) -> Self {
+        let asked = &fitness.requirement;
+        let workloads = fitness.found.iter().zip(&asked.workloads);
+        Self {
+            schema: SCHEMA,
+            iolab_version: IOLAB_VERSION,
+            requirement: &asked.name,
+            question: &asked.question,
+            target: &fitness.target,
+            answer: fitness.answer().name(),
+            not_covered: &asked.not,
+            limits: &fitness.limits,
+            workloads: workloads
+                .map(|(found, asked)| Workload::of(found, asked))
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Workload<'a> {
+    fn of(found: &'a WorkloadResult, asked: &'a AskedWorkload) -> Self {
+        let levels = found.found.levels.iter().zip(&asked.levels);
+        let doubts = &found.found.doubts;
+        Self {
+            workload: &found.workload,
+            complete: found.measured == Measured::Whole,
+            ran: &found.ran,
+            load_ns: found.found.load_ns,
+            written_bytes: found.written_bytes,
+            doubts: doubts
+                .all
+                .iter()
+                .map(|doubt| DoubtData::of(doubt, doubts))
+                .collect(),
+            run_file: &found.file,
+            levels: levels
+                .map(|(answered, need)| Level::of(found, answered, need))
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Level<'a> {
+    fn of(found: &WorkloadResult, answered: &'a LevelAnswer, need: &'a Need) -> Self {
+        let judged = &answered.judged;
+        let cause = found.found.cause(answered);
+        Self {
+            level: judged.level.to_string(),
+            limit: judged.level.limit(),
+            unit: unit(&judged.level),
+            measured: judged.estimate,
+            low: judged.low,
+            high: judged.high,
+            confidence: 0.95,
+            requests: judged.requests,
+            trials: judged.trials,
+            answer: found.answer(answered).name(),
+            as_measured: judged.answer.name(),
+            turned_by: answered
+                .turned_by
+                .iter()
+                .map(|by| by.reason.name())
+                .collect(),
+            why: &judged.why,
+            change: judged.change.as_ref().map(ChangeData::of),
+            source: &need.source,
+            wording: &need.wording,
+            remedy: match cause {
+                Some(_) => doubt::RAISE_LIMIT,
+                None => &need.remedy,
+            },
+            cause: cause.as_ref().map(Cause::of),
+        }
+    }
+}
+
+impl<'a> DoubtData<'a> {
+    fn of(doubt: &'a Doubt, all: &Doubts) -> Self {
+        let turns = |direction, answer: Answer| {
+            let turns = doubt.reason.turns(direction);
+            turns.then_some(answer.name())
+        };
+        let against = [
+            turns(Direction::AtLeast, Answer::Yes),
+            turns(Direction::AtMost, Answer::No),
+        ];
+        Self {
+            doubt: doubt.reason.name(),
+            text: doubt::words(doubt, all),
+            against: against.into_iter().flatten().collect(),
+            trials: doubt.samples.len(),
+            of_trials: all.trials,
+            worst: match doubt.reason {
+                Reason::Disturbed { worst, .. } => Some(worst),
+                _ => None,
+            },
+            remedy: doubt::remedy(&doubt.reason),
+        }
+    }
+}
+
+impl Cause {
+    fn of(limit: &ReachedLimit) -> Self {
+        Self {
+            what: limit.what.name(),
+            per_second: limit.per_second,
+            text: format!(
+                "this container is limited to {}",
+                limit.what.format(limit.per_second)
+            ),
+        }
+    }
+}
+
+impl ChangeData {
+    fn of(change: &Change) -> Self {
+        Self {
+            after_ns: change.after_ns,
+            after_bytes: change.after_bytes,
+            from: change.from,
+            to: change.to,
+        }
+    }
+}

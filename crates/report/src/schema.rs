@@ -1,0 +1,65 @@
+//! JSON Schemas of what commands print, made from the types and the columns that it is made from.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, Schema};
+
+use crate::document::TableDocument;
+use crate::fitness::data::FitDocument;
+use crate::report::data::ReportDocument;
+
+macro_rules! documents {
+    ($($document:ident = $name:literal, $command:literal, $type:ty;)+) => {
+        iolab_workload::named! {
+            /// A JSON document that a command prints.
+            pub enum Document: "output" {
+                $(#[doc = $command] $document = $name,)+
+            }
+        }
+
+        impl Document {
+            /// The command that prints it.
+            pub fn command(self) -> &'static str {
+                match self {
+                    $(Self::$document => $command,)+
+                }
+            }
+
+            /// Its JSON Schema, draft 2020-12.
+            pub fn schema(self) -> Schema {
+                let mut schema = match self {
+                    $(Self::$document => of::<$type>(),)+
+                };
+                schema.insert("title".to_owned(), self.command().into());
+                RecursiveTransform(unwrap).transform(&mut schema);
+                schema
+            }
+        }
+    };
+}
+
+documents! {
+    Table = "table", "iolab table --format json", TableDocument;
+    Fit = "fit", "iolab fit --format json", FitDocument<'_>;
+    Report = "report", "the page of iolab report, script element 'samples'", ReportDocument;
+}
+
+impl Document {
+    /// Its schema as text, as docs/schema has it.
+    pub fn text(self) -> String {
+        format!("{:#}\n", self.schema().as_value())
+    }
+}
+
+/// Puts a description on one line.
+fn unwrap(schema: &mut Schema) {
+    if let Some(text) = schema.get("description").and_then(|text| text.as_str()) {
+        let line = text.replace('\n', " ");
+        schema.insert("description".to_owned(), line.into());
+    }
+}
+
+fn of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
+}

@@ -1,0 +1,77 @@
+//! JSON Schemas: docs/schema holds them as they are generated, and each name has a meaning.
+
+use std::path::Path;
+
+use iolab_report::schema::Document;
+use serde_json::Value;
+
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema");
+
+#[test]
+fn docs_hold_every_schema() {
+    let rewrites = std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always");
+    let mut names: Vec<String> = Vec::new();
+    for document in Document::ALL {
+        let name = format!("{}.json", document.name());
+        let path = Path::new(DOCS).join(&name);
+        if rewrites {
+            std::fs::write(&path, document.text()).expect("it can be written");
+        }
+        let held = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            held == document.text(),
+            "docs/schema/{name} differs from what is generated: INSTA_UPDATE=always cargo test -p iolab-report schema writes it"
+        );
+        names.push(name);
+    }
+    names.sort();
+    let mut held: Vec<String> = std::fs::read_dir(DOCS)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().display().to_string())
+        .collect();
+    held.sort();
+    assert_eq!(held, names);
+}
+
+#[test]
+fn every_name_has_a_meaning() {
+    for document in Document::ALL {
+        let mut names = 0;
+        let mut without = Vec::new();
+        let schema = document.schema();
+        look(schema.as_value(), "", &mut |path, property| {
+            names += 1;
+            let text = property["description"].as_str().unwrap_or_default();
+            // What a type is called says what the object around it is, which has a meaning of its own.
+            if text.trim().is_empty() && property.get("const").is_none() {
+                without.push(path.to_owned());
+            }
+        });
+        assert_eq!(without, [""; 0], "{document}");
+        assert!(names > 10, "{document}: {names} names");
+    }
+}
+
+/// Calls for every property of a schema, with its path.
+fn look(schema: &Value, path: &str, each: &mut impl FnMut(&str, &Value)) {
+    match schema {
+        Value::Object(parts) => {
+            for (name, part) in parts {
+                let path = format!("{path}/{name}");
+                if let ("properties" | "patternProperties", Value::Object(properties)) =
+                    (name.as_str(), part)
+                {
+                    for (name, property) in properties {
+                        let path = format!("{path}/{name}");
+                        each(&path, property);
+                        look(property, &path, each);
+                    }
+                } else {
+                    look(part, &path, each);
+                }
+            }
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| look(part, path, each)),
+        _ => {}
+    }
+}
