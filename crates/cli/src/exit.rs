@@ -9,7 +9,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
 
 use crate::harmless::harmless;
-use crate::output::listed;
+use crate::output::{self, Log, listed};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -49,6 +49,11 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Whether the user has ended it.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        matches!(self, Failure::Told(error) if error.kind() == Kind::Interrupted)
+    }
+
     /// Adds what else the user should know.
     pub(crate) fn also(self, what: impl std::fmt::Display) -> Self {
         match self {
@@ -77,6 +82,11 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
 }
 
 fn tell(error: &Error) {
+    if output::log() == Log::Json {
+        let texts = [("text", Some(error.message())), ("remedy", error.remedy())];
+        let fields = texts.map(|(key, text)| (key.to_owned(), text.into()));
+        return output::event("error", fields.into_iter().collect());
+    }
     let mut stderr = io::stderr().lock();
     // With no way left to say it, the exit code alone must do.
     let _ = writeln!(stderr, "error: {}", harmless(error.message()));

@@ -52,7 +52,7 @@ pub use target_paths::target_paths;
 pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;
-use iolab_analysis::snapshot::RunSnapshot;
+pub use iolab_analysis::snapshot::RunSnapshot;
 use iolab_doctor::{Preflight, Remark};
 use iolab_peers::Peers;
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};

@@ -158,7 +158,8 @@ fn measure(
         let Some((name, run)) = begun.pop_front() else {
             break;
         };
-        let mut display = workspace.display(&name).without(&told);
+        let display = workspace.display(&name).without(&told);
+        let mut display = display.titled("iolab fit");
         let finished = run.carry_out(&mut display).map_err(Failure::from);
         if let Some(path) = display.kept_in() {
             path.clone_into(&mut files[number]);
