@@ -1,6 +1,6 @@
 //! How a command ends: its exit code and its last message.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -87,12 +87,11 @@ fn tell(error: &Error) {
         let fields = texts.map(|(key, text)| (key.to_owned(), text.into()));
         return output::event("error", fields.into_iter().collect());
     }
-    let mut stderr = io::stderr().lock();
-    // With no way left to say it, the exit code alone must do.
-    let _ = writeln!(stderr, "error: {}", harmless(error.message()));
+    let mut text = format!("error: {}", error.message());
     if let Some(remedy) = error.remedy() {
-        let _ = writeln!(stderr, "  {}", harmless(remedy));
+        text += &format!("\n  {remedy}");
     }
+    output::error_line(&harmless(&text));
 }
 
 /// The exit code of an answer.

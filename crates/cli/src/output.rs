@@ -79,12 +79,7 @@ pub(crate) fn note(text: impl Display) {
             let text = text.trim().trim_start_matches("note: ");
             event("note", Map::from_iter([("text".to_owned(), text.into())]));
         }
-        Log::Lines | Log::Live => {
-            let text = harmless(&text);
-            if !screen::tell(&text) {
-                write_error_line(&text);
-            }
-        }
+        Log::Lines | Log::Live => error_line(&harmless(&text)),
     }
 }
 
@@ -98,7 +93,7 @@ pub(crate) fn event(name: &str, fields: Map<String, Value>) {
     let head = [("at", now()), ("event", name.to_owned())];
     let head = head.map(|(key, text)| (key.to_owned(), Value::String(text)));
     let event: Map<String, Value> = head.into_iter().chain(fields).collect();
-    write_error_line(&harmless(&Value::Object(event).to_string()));
+    error_line(&harmless(&Value::Object(event).to_string()));
 }
 
 /// The time, to the second.
@@ -106,9 +101,12 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Writes a line on stderr. With no way left to say it, it is left out: that is no reason to stop measuring.
-fn write_error_line(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+/// Writes a line on stderr, above the live view where there is one. With no way left to say it, it is left out: that is no reason
+/// to stop measuring.
+pub(crate) fn error_line(text: &str) {
+    if !screen::tell(text) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
 }
 
 /// How charts and tables are to be drawn on stdout.

@@ -23,6 +23,8 @@ pub(crate) struct Display {
     is_coloured: bool,
     is_virtual: bool,
     suite: Suite,
+    /// What is measured, once that has begun.
+    experiment: String,
     factors: Vec<String>,
     progress: Progress,
     told: Vec<String>,
@@ -64,6 +66,7 @@ impl Display {
             is_coloured: output::colours_of_stderr(),
             is_virtual: false,
             suite: Suite::alone(),
+            experiment: String::new(),
             factors: Vec::new(),
             progress: Progress {
                 trials_done: 0,
@@ -74,6 +77,14 @@ impl Display {
             told: Vec::new(),
             run_file: None,
         }
+    }
+
+    /// Starts to show how files of so many bytes are filled.
+    pub(crate) fn filling(what: &str, total: u64) -> Self {
+        let display = Self::new(what);
+        let fields = json!({ "step": what, "bytes": total });
+        display.log("step", fields, || Some(format!("{} MiB", total >> 20)));
+        display
     }
 
     /// Names what was started.
@@ -144,7 +155,9 @@ impl Display {
                     Value::Object(fields) => fields,
                     _ => Map::new(),
                 };
-                fields.insert("experiment".to_owned(), json!(self.name));
+                if !self.experiment.is_empty() {
+                    fields.insert("experiment".to_owned(), json!(self.experiment));
+                }
                 output::event(event, fields);
             }
             Log::Lines => {
@@ -177,6 +190,7 @@ fn unit(response: Response) -> &'static str {
 impl Observer for Display {
     fn run_starts(&mut self, start: &RunStart<'_>) {
         self.progress = start.progress;
+        start.experiment.clone_into(&mut self.experiment);
         start.factors.clone_into(&mut self.factors);
         let fields = json!({
             "file": start.file.display().to_string(),

@@ -98,11 +98,11 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let (cleared, is_cleared) = channel();
-        if self.to.send(Message::Clear(cleared)).is_ok() {
-            // What comes next is written by others, below what was drawn if it must be.
-            let _ = is_cleared.recv_timeout(WAIT_AT_END);
+        let _ = self.to.send(Message::Clear(cleared));
+        // A terminal that takes nothing would hold whoever writes to it: what comes next stays with the thread that draws.
+        if is_cleared.recv_timeout(WAIT_AT_END).is_ok() {
+            *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 }
@@ -176,6 +176,10 @@ impl Canvas {
 
     /// Takes the cursor to the beginning of the line: there the terminal echoes `^C`, and the next frame covers it.
     fn rewind(&self) {
+        // Without a view the cursor stands behind a line that stays.
+        if self.lines == 0 {
+            return;
+        }
         let _ = io::stderr().write_all(b"\r");
     }
 
@@ -195,7 +199,6 @@ impl Canvas {
             };
             let _ = write!(io::stderr(), "{up}\r\x1b[J");
         }
-        self.lines = 0;
         // One that knows nothing of what was drawn.
         self.all.set_draw_target(ProgressDrawTarget::stderr());
     }

@@ -146,7 +146,7 @@ impl Workspace {
                     _ => "filling the scratch files",
                 };
                 let total = targets.fill_bytes();
-                let mut display = Display::new(what);
+                let mut display = Display::filling(what, total);
                 let mut own = || {
                     targets.fill(seed, self.stop.soon(), &mut |done| {
                         display.filled(done, total)
@@ -159,7 +159,7 @@ impl Workspace {
             }
             OpenedSystem::Programs(programs) => {
                 let total = programs.bytes();
-                let mut display = Display::new("filling the scratch files");
+                let mut display = Display::filling("filling the scratch files", total);
                 programs.fill(seed, self.stop.soon(), &mut |done| {
                     display.filled(done, total)
                 })
