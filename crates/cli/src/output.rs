@@ -30,6 +30,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value};
 
+use crate::arguments::{LogFormat, LogOptions};
 use crate::exit::Outcome;
 use crate::harmless::{Harmless, harmless};
 use crate::screen;
@@ -50,6 +51,18 @@ pub(crate) enum Log {
     Json,
     /// Errors only.
     Quiet,
+}
+
+impl Log {
+    /// What the options ask for.
+    pub(crate) fn asked(options: &LogOptions) -> Self {
+        match (options.log, options.quiet, options.no_live) {
+            (Some(LogFormat::Json), ..) => Self::Json,
+            (None, true, _) => Self::Quiet,
+            (None, false, true) => Self::Lines,
+            (None, false, false) => Self::Live,
+        }
+    }
 }
 
 static LOG: OnceLock<Log> = OnceLock::new();

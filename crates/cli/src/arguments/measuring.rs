@@ -8,7 +8,6 @@ use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 
 use super::ModelFormat;
-use crate::output::Log;
 
 const FIT_HELP: &str = "\
 WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
@@ -113,17 +112,6 @@ pub(crate) struct LogOptions {
 pub(crate) enum LogFormat {
     /// One object per line
     Json,
-}
-
-impl LogOptions {
-    pub(crate) fn log(&self) -> Log {
-        match (self.log, self.quiet, self.no_live) {
-            (Some(LogFormat::Json), ..) => Log::Json,
-            (None, true, _) => Log::Quiet,
-            (None, false, true) => Log::Lines,
-            (None, false, false) => Log::Live,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

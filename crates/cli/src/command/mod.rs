@@ -76,10 +76,10 @@ impl Command {
     /// What is told on stderr meanwhile.
     pub(crate) fn log(&self) -> Log {
         match self {
-            Command::Study(options) => options.log.log(),
-            Command::Run(options) => options.log.log(),
-            Command::Fit(options) => options.log.log(),
-            Command::Resume(options) => options.log.log(),
+            Command::Study(options) => Log::asked(&options.log),
+            Command::Run(options) => Log::asked(&options.log),
+            Command::Fit(options) => Log::asked(&options.log),
+            Command::Resume(options) => Log::asked(&options.log),
             _ => Log::Lines,
         }
     }
