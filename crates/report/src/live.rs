@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::comparisons;
+use iolab_analysis::claim::{Contrast, comparisons};
 use iolab_analysis::snapshot::{CellSnapshot, RunSnapshot};
 use iolab_figure::{Scale, spans_decades};
 use iolab_workload::escape_control::escape_control;
@@ -390,15 +390,12 @@ impl Axis {
     }
 }
 
-/// What an experiment has given, in a few words: `read-size 2504 MB/s at 64MiB`, or the ratio of its two levels,
-/// `buffer-memory 0.59x`; its name alone where nothing was measured.
+/// What an experiment has given, in a few words: `read-size 2504 MB/s at 64MiB`; where it compares two levels by name, how many
+/// times as great the response is with the second one, `buffer-memory 0.59x with kernel`; its name alone where nothing was measured.
 pub fn result(analysis: &Analysis) -> String {
     let name = &analysis.experiment;
-    let ratio = (analysis.cells.len() == 2)
-        .then(|| comparisons(analysis, 0))
-        .and_then(|found| Some(found.first()?.effects.first()?.estimate.ratio));
-    if let Some(ratio) = ratio {
-        return format!("{name} {}x", digits(ratio, 2));
+    if let Some(ratio) = ratio(analysis) {
+        return format!("{name} {ratio}");
     }
     let response = analysis.response;
     let median = |cell: &&CellAnalysis| {
@@ -416,4 +413,28 @@ pub fn result(analysis: &Analysis) -> String {
         levels => format!(" at {}", cell_label(&analysis.factors, levels)),
     };
     format!("{name} {}{place}", response.format(summary.median))
+}
+
+/// The ratio of the responses with the two levels of a factor that names them, over all settings.
+fn ratio(analysis: &Analysis) -> Option<String> {
+    let compared = comparisons(analysis, 0);
+    let mut by_name = compared.iter().filter_map(|one| match &one.contrast {
+        Contrast::Levels { other, .. } => Some((one, other)),
+        Contrast::Pattern { .. } | Contrast::Direction { .. } | Contrast::Ordered { .. } => None,
+    });
+    let (comparison, other) = by_name.next()?;
+    if by_name.next().is_some() {
+        return None;
+    }
+    let ratios = comparison
+        .effects
+        .iter()
+        .map(|effect| effect.estimate.ratio);
+    let least = ratios.clone().min_by(f64::total_cmp)?;
+    let most = ratios.max_by(f64::total_cmp)?;
+    let [least, most] = [least, most].map(|ratio| format!("{}x", digits(ratio, 2)));
+    Some(match least == most {
+        true => format!("{least} with {other}"),
+        false => format!("{least} to {most} with {other}"),
+    })
 }

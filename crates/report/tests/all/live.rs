@@ -40,7 +40,7 @@ fn view(factors: &[&str], cells: Vec<CellSnapshot>, now: usize) -> LiveView {
             }),
         },
         done: [
-            "buffer-memory 0.59x",
+            "buffer-memory 0.59x with kernel",
             "read-size 2504 MB/s at 64MiB",
             "write-size 4599 MB/s at 64MiB",
         ]
@@ -206,9 +206,11 @@ fn an_experiment_that_is_done_is_told_in_a_few_words() {
         "read-size",
         &[("4KiB", 61.3), ("64KiB", 302.0), ("1MiB", 501.5)],
     );
-    let mut two = record("buffer-memory", &["buffer_memory"]);
-    add_cell(&mut two, &["buffer_memory=contiguous"], &around(500.0));
-    add_cell(&mut two, &["buffer_memory=small"], &around(295.0));
+    let mut two = record("buffer-memory", &["bs", "buffer_memory"]);
+    for (bs, kernel) in [("bs=64KiB", 490.0), ("bs=1MiB", 295.0)] {
+        add_cell(&mut two, &[bs, "buffer_memory=contiguous"], &around(500.0));
+        add_cell(&mut two, &[bs, "buffer_memory=kernel"], &around(kernel));
+    }
     let mut none = record("write-size", &["bs"]);
     add_cell(&mut none, &["bs=4KiB"], &[]);
     let told = [sizes, two, none].map(|record| result(&analyse(&record)));
