@@ -22,7 +22,7 @@ pub(crate) struct Display {
     screen: Option<Screen>,
     is_coloured: bool,
     is_virtual: bool,
-    suite: Suite,
+    shared: SharedBudget,
     /// What is measured, once that has begun.
     experiment: String,
     factors: Vec<String>,
@@ -31,25 +31,25 @@ pub(crate) struct Display {
     run_file: Option<PathBuf>,
 }
 
-/// The experiments among which one stands that share a budget.
+/// What an experiment shares with those before and after it.
 #[derive(Debug, Clone)]
-pub(crate) struct Suite {
+pub(crate) struct SharedBudget {
     /// When the first of them began.
     pub(crate) began: Instant,
     /// What all of them may take, where others follow.
-    pub(crate) budget: Option<Duration>,
+    pub(crate) total: Option<Duration>,
     /// What those before it took, by the clock that budgets count.
     pub(crate) spent: Duration,
     /// What those before it gave.
     pub(crate) done: Vec<String>,
 }
 
-impl Suite {
+impl SharedBudget {
     /// Of one experiment.
     fn alone() -> Self {
         Self {
             began: Instant::now(),
-            budget: None,
+            total: None,
             spent: Duration::ZERO,
             done: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl Display {
             screen: (output::log() == Log::Live).then(Screen::open).flatten(),
             is_coloured: output::colours_of_stderr(),
             is_virtual: false,
-            suite: Suite::alone(),
+            shared: SharedBudget::alone(),
             experiment: String::new(),
             factors: Vec::new(),
             progress: Progress {
@@ -100,8 +100,8 @@ impl Display {
     }
 
     /// Counts what is left up to the end of the budget of several experiments.
-    pub(crate) fn among(mut self, suite: Suite) -> Self {
-        self.suite = suite;
+    pub(crate) fn among(mut self, shared: SharedBudget) -> Self {
+        self.shared = shared;
         self
     }
 
@@ -134,15 +134,15 @@ impl Display {
     /// How far it has come, of how far.
     fn time(&self) -> RunTime {
         let elapsed = match self.is_virtual {
-            true => self.suite.spent + self.progress.spent,
-            false => self.suite.began.elapsed(),
+            true => self.shared.spent + self.progress.spent,
+            false => self.shared.began.elapsed(),
         };
         let own = elapsed + self.progress.left;
         RunTime {
             elapsed,
             // What it leaves over goes to those that follow.
-            total: self.suite.budget.map_or(own, |budget| own.max(budget)),
-            is_bound: self.suite.budget.is_none() && self.progress.basis != Basis::Trials,
+            total: self.shared.total.map_or(own, |budget| own.max(budget)),
+            is_bound: self.shared.total.is_none() && self.progress.basis != Basis::Trials,
             is_virtual: self.is_virtual,
         }
     }
@@ -232,7 +232,7 @@ impl Observer for Display {
             time,
             experiment: self.name.clone(),
             run: snapshot(),
-            done: self.suite.done.clone(),
+            done: self.shared.done.clone(),
         };
         let is_coloured = self.is_coloured;
         screen.offer(move |Size { width, height }| {

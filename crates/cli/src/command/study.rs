@@ -22,7 +22,7 @@ use crate::changes::Asked;
 use crate::command::{ended, read_run, report};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
-use crate::progress;
+use crate::progress::SharedBudget;
 use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
@@ -237,14 +237,14 @@ fn measure(
         let results = inputs
             .iter()
             .map(|input| live::result(input.run.analysis()));
-        let suite = progress::Suite {
+        let shared = SharedBudget {
             began,
-            budget: (i + 1 < count).then_some(budget),
+            total: (i + 1 < count).then_some(budget),
             spent,
             done: results.collect(),
         };
         let display = workspace.display(&name).without(&told);
-        let mut display = display.titled(title).among(suite);
+        let mut display = display.titled(title).among(shared);
         let own_seed = seed.wrapping_add(i as u64);
         let finished = iolab_runner::run(plan, own_seed, place, workspace.setup(), &mut display);
         let kept = display.kept_in().map(Path::to_owned);
