@@ -210,7 +210,7 @@ impl Import {
                     histograms.map(|(of, histogram)| (*of, histogram)).collect();
                 file.add_sample(&sample, &histograms, &Series::default())?;
             }
-            file.set_ended_by(id as i64, EndedBy::TrialsMax)?;
+            file.set_ended_by(id as i64, Some(EndedBy::TrialsMax))?;
         }
         Ok(())
     }

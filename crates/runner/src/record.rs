@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::progress_estimate::Costs;
 use super::sample::VisitPosition;
+use iolab_analysis::snapshot::CellSnapshot;
 use iolab_plan::cells::FittedPlan;
 use iolab_record::{Pilot, RunRecord, Sample};
 use iolab_runfile::Latencies;
@@ -45,7 +46,9 @@ pub(super) struct Trial {
     pub(super) place: VisitPosition,
     /// What it took, its preparation included.
     pub(super) wall: Duration,
-    /// The response that was measured; none of a warm-up, and of one that failed.
+    /// Whether it counts: no warm-up, and none that failed.
+    pub(super) is_measured: bool,
+    /// The response, where it has requests enough for one.
     pub(super) value: Option<f64>,
     /// Whether it succeeded.
     pub(super) ok: bool,
@@ -118,27 +121,27 @@ impl Record {
             self.last_block = self.last_block.max(Some(place.block));
         }
         let is_measured = ok && !place.warmup;
-        let value = is_measured.then(|| self.response(place.cell, sample, groups));
+        let value = self.response(place.cell, sample, groups);
         self.trials.push(Trial {
             place,
             wall,
+            is_measured,
             value,
             ok,
         });
     }
 
     /// What the experiment asks about of a trial, or of the group that it asks about.
-    fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> f64 {
+    fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> Option<f64> {
         let experiment = self.plan.experiment();
         let cell = &self.plan.cells()[cell].spec;
-        let value = match cell.number_of(experiment.response_group.as_deref()) {
+        match cell.number_of(experiment.response_group.as_deref()) {
             None => sample.value(experiment.response),
             Some(number) => {
                 let own = groups.iter().find(|group| group.group == number);
                 own.and_then(|group| group.value(experiment.response))
             }
-        };
-        value.unwrap_or(0.0)
+        }
     }
 
     /// Keeps the trial that was just made; `None` where the next one begins, which needs the memory.
@@ -151,12 +154,27 @@ impl Record {
         self.last.as_ref()
     }
 
+    /// What is known of each cell so far. Trials that have chosen finer sizes are in no summary.
+    pub(super) fn cells(&self) -> Vec<CellSnapshot> {
+        let mut values = vec![Vec::new(); self.plan.cells().len()];
+        let refined = self.plan.experiment().refined.as_ref();
+        let first = refined.map_or(0, |refined| refined.block);
+        let counts = |trial: &&Trial| trial.is_measured && trial.place.block >= first;
+        for trial in self.trials.iter().filter(counts) {
+            values[trial.place.cell].push(trial.value);
+        }
+        let cells = self.plan.cells().iter().zip(&values);
+        cells
+            .map(|(cell, values)| CellSnapshot::new(cell.levels.clone(), values))
+            .collect()
+    }
+
     /// All trials, in the order of time.
     pub(super) fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
-    /// Trials that succeeded.
+    /// Trials that succeeded, in all sessions.
     pub(super) fn trials_done(&self) -> u64 {
         self.done.len() as u64
     }

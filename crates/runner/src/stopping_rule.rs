@@ -72,8 +72,8 @@ impl Repetition {
         let (new, first) = (&record.trials()[self.taken..], self.first_block);
         for trial in new.iter().filter(|trial| trial.place.block >= first) {
             self.spend(trial.wall);
-            if let Some(value) = trial.value {
-                self.measured(trial.place.cell, value);
+            if trial.is_measured {
+                self.measured(trial.place.cell, trial.value.unwrap_or(0.0));
             }
         }
         self.taken = record.trials().len();

@@ -12,6 +12,7 @@ use iolab_plan::cells::Addition;
 use iolab_record::{EndedBy, EventKind, Pilot};
 use iolab_workload::Result;
 
+use super::Basis;
 use super::record::Record;
 use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition};
@@ -86,20 +87,10 @@ pub(super) enum Finding {
 /// What is left of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlook {
-    pub(super) rest: Rest,
-    /// The time that the rest takes; `None` where nothing can be foreseen yet.
-    pub(super) time: Option<Duration>,
-    /// Whether the run may end earlier than that.
-    pub(super) is_bound: bool,
-}
-
-/// The part of a run that is left.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Rest {
-    /// Trials.
-    Trials(u64),
-    /// A share of the whole, 0 to 1, which does not grow.
-    Share(f64),
+    /// The time that it takes.
+    pub(super) time: Duration,
+    /// What that rests on.
+    pub(super) basis: Basis,
 }
 
 /// The strategy of the experiment whose record this is.

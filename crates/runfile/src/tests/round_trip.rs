@@ -25,7 +25,7 @@ fn everything_comes_back() {
             .unwrap(),
         2
     );
-    file.set_ended_by(0, EndedBy::Precision).unwrap();
+    file.set_ended_by(0, Some(EndedBy::Precision)).unwrap();
     let pilot = Pilot {
         visits: 3,
         time_ns: Some(45_000_000),

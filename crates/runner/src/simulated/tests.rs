@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use iolab_host::clock::Clock;
 
 use super::*;
-use crate::{Observer, Setup, SystemUnderTest, fit};
+use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
 use iolab_analysis::analysis::analyse;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
@@ -37,10 +37,11 @@ fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let disk = disk.expect("a model");
     let plan = Plan::of_new_run(experiment, &OneProcess).expect("cells");
     let plan = fit::fit_to(plan, SystemUnderTest::Model(&disk)).expect("fits");
+    let stop = AtomicBool::new(false);
     let setup = Setup {
         place: SystemUnderTest::Model(&disk),
         clock: &Clock::calibrate(),
-        stop: &AtomicBool::new(false),
+        stop: Stop::at_once(&stop),
         preflight: &[],
         peaks: &Environment::default(),
         ranks: None,

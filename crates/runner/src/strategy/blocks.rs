@@ -7,10 +7,11 @@ use iolab_plan::blocks::block_visits;
 use iolab_record::Pilot;
 use iolab_workload::Result;
 
+use super::super::Basis;
 use super::super::record::Record;
 use super::super::sample::VisitPosition;
 use super::super::stopping_rule::{Ended, Repetition, UnderWay};
-use super::{Outlook, Rest, Step, Strategy, Visit, ending};
+use super::{Outlook, Step, Strategy, Visit, ending};
 
 /// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
@@ -188,26 +189,31 @@ impl Strategy for Blocks {
             is_measured: !is_warmup,
             block: Duration::ZERO,
         };
-        let (mut in_block, mut per_block) = (0u64, 0u64);
+        let mut in_block = 0;
         for cell in (0..record.plan.cells().len()).filter(|cell| !record.is_closed(*cell)) {
             let visits = 0..self.visits(record, cell, block);
             let is_to_come = |visit: &u32| !record.has(cell, block, *visit);
             let to_come = visits.filter(is_to_come).count() as u32;
-            let next = self.visits(record, cell, next);
             let cost = record.cost(cell);
             now.rest += cost * to_come;
-            now.block += cost * next;
-            in_block += u64::from(to_come);
-            per_block += u64::from(next);
+            now.block += cost * self.visits(record, cell, next);
+            in_block += to_come;
+        }
+        // A part of the first block shows little.
+        if is_warmup && in_block > 0 {
+            return Outlook {
+                time: self.repetition.left().max(now.rest),
+                basis: Basis::Budget,
+            };
         }
         let further = self.repetition.blocks_after(&now);
         let settle = record.plan.experiment().design.settle;
-        let time = now.rest + (now.block + settle).saturating_mul(further);
         Outlook {
-            rest: Rest::Trials(in_block + per_block * u64::from(further)),
-            // A part of the first block shows little.
-            time: (!(is_warmup && in_block > 0)).then_some(time),
-            is_bound: self.repetition.is_bound_only(),
+            time: now.rest + (now.block + settle).saturating_mul(further),
+            basis: match self.repetition.is_bound_only() {
+                true => Basis::AtMost,
+                false => Basis::Trials,
+            },
         }
     }
 }
