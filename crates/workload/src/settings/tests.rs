@@ -137,6 +137,20 @@ fn wrong_values_name_the_setting() {
 }
 
 #[test]
+fn an_unknown_value_of_what_can_be_absent_names_none() {
+    for setting in SETTINGS {
+        let mut cell = CellSpec::default();
+        let absent = setting.set(&mut cell, "none").is_ok();
+        match setting.canonical("!") {
+            Err(error) if absent && matches!(setting.value(&cell), Value::None) => {
+                assert!(error.remedy().unwrap().contains("none"), "{error}")
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn a_bound_can_be_lifted() {
     let mut cell = CellSpec::default();
     let bytes = Setting::find("bytes").unwrap();
