@@ -416,6 +416,8 @@ counter_set! {
         /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
         /// ticks, mostly of 10 ms.
         pub steal_ns: Option<u64>,
+        /// Interrupts that CPUs served, of devices, timers and other CPUs, all CPUs together.
+        pub interrupts: Option<u64>,
         /// Time that the machine slept, ns.
         pub suspended_ns: Option<u64>,
         /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
