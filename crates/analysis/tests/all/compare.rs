@@ -336,6 +336,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("nowait", "true"),
         ("fadvise", "random"),
         ("ioprio", "idle"),
+        ("nice", "10"),
         ("target", "/mnt/b"),
         ("ranks", "2"),
         ("hosts", "2"),

@@ -150,6 +150,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         atomic,
         nowait,
         fadvise,
+        nice,
     } = spec;
     let refused = [
         (
@@ -187,6 +188,10 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             matches!(fadvise, Some(Advice::Normal | Advice::NoReuse)),
             "its only advice is sequential or random",
+        ),
+        (
+            nice.is_some(),
+            "its nice value is added to that of the process",
         ),
         (*trim_percent > 0, "iolab has not tried how it trims"),
         (*verify, "iolab cannot verify what it writes"),

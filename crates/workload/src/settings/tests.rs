@@ -66,6 +66,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("hosts", "2", "2"),
     ("shift", "rank", "rank"),
     ("stripe", "64k", "64KiB"),
+    ("nice", "+5", "5"),
 ];
 
 #[test]
@@ -129,6 +130,7 @@ fn wrong_values_name_the_setting() {
         ("workload", "RW"),
         ("layout", "own"),
         ("descriptors", "both"),
+        ("nice", "20"),
     ] {
         let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
         assert!(error.message().starts_with(name), "{error}");
