@@ -525,7 +525,7 @@ mod tests {
         };
         of_both(&["writer.offset=1M"]).expect("bytes of its own");
         let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");
-        assert!(error.message().contains("same bytes"), "{error}");
+        insta::assert_snapshot!(error.message(), @"every trial: verify in group writer, and group reader writes the same bytes");
     }
 
     #[test]

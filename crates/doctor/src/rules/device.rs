@@ -407,7 +407,7 @@ mod tests {
         };
         let (severity, what, _) = only(link, &link_of("8.0 GT/s x2"));
         assert_eq!(severity, WorthKnowing);
-        assert!(what.contains("1969 MB/s"), "{what}");
+        insta::assert_snapshot!(what, @"nvme0n1 is connected with 8.0 GT/s x2 although it can do 16.0 GT/s x4; the limit is 1969 MB/s");
         assert!(is_silent(link, &link_of("16.0 GT/s x4")));
         let slow = with(|d| d.scheduler = Some("bfq".to_owned()));
         assert_eq!(only(scheduler, &slow).0, WorthKnowing);

@@ -147,11 +147,11 @@ mod tests {
             },
             ..Facts::default()
         };
-        assert!(only(cpu_time, &facts).1.contains("to 1.50 CPUs"));
-        assert!(only(memory, &facts).1.contains("memory to 1 GiB"));
+        insta::assert_snapshot!(only(cpu_time, &facts).1, @"a control group limits CPU time to 1.50 CPUs: beyond it all threads stop until the next period, which shows as slow requests");
+        insta::assert_snapshot!(only(memory, &facts).1, @"a control group limits memory to 1 GiB, page cache included: buffered I/O slows down when that is full");
         let (severity, what, _) = only(traffic, &facts);
         assert_eq!(severity, MustFix);
-        assert!(what.contains("20.0 MB/s of reads, 120 writes/s"), "{what}");
+        insta::assert_snapshot!(what, @"a control group limits the traffic with the device: 20.0 MB/s of reads, 120 writes/s; results cannot exceed that");
     }
 
     #[test]

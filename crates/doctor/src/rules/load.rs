@@ -165,12 +165,9 @@ mod tests {
         });
         let (severity, what, _) = only(processors, &facts);
         assert_eq!(severity, WorthKnowing);
-        assert!(
-            what.contains("1.90 of 4 CPUs") && what.contains("the busiest is cc1plus (0.950)"),
-            "{what}"
-        );
-        assert!(only(stolen, &facts).1.contains("0.200 CPUs' worth"));
-        assert!(only(memory, &facts).1.contains("30 %"));
+        insta::assert_snapshot!(what, @"other processes use 1.90 of 4 CPUs right now, the busiest is cc1plus (0.950): fast requests have to wait for a CPU");
+        insta::assert_snapshot!(only(stolen, &facts).1, @"the hypervisor gives 0.200 CPUs' worth of this machine's time to other guests right now (steal)");
+        insta::assert_snapshot!(only(memory, &facts).1, @"memory is short: tasks wait for it 30 % of the time");
         let (_, what, remedy) = only(device, &facts);
         assert!(
             what.contains("20.0 MB/s written") && remedy.is_some(),
