@@ -369,9 +369,6 @@ mod tests {
             assert_eq!(same.count(), 1, "{}", peer.tool());
         }
         let error = find("foi".parse().expect("a name")).err().expect("unknown");
-        assert!(
-            error.remedy().is_some_and(|hint| hint.contains("fio")),
-            "{error}"
-        );
+        insta::assert_snapshot!(error.remedy().unwrap(), @"did you mean fio?");
     }
 }
