@@ -16,7 +16,7 @@ pub const WANDER_PPM: f64 = 1.0;
 /// Exchanges that are remembered.
 const REMEMBERED: usize = 32;
 
-/// A question and its answer, which bears a stamp of the other clock.
+/// A question and its answer, which carries a stamp of the other clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
     /// When the question left, ns of one's own clock.

@@ -52,7 +52,7 @@ pub trait Peer: Sync {
     /// The same name, as definitions and run files have it.
     fn tool(&self) -> Tool;
 
-    /// What it is, for help.
+    /// Its description in help.
     fn about(&self) -> &'static str;
 
     /// The option that makes it print its version.
@@ -112,7 +112,7 @@ const OUTPUT_MAX: usize = 16 << 20;
 const START: Duration = Duration::from_secs(2);
 /// Time that a trial without a bound in time may take, however small the peer's share of the budget is.
 const UNBOUNDED: Duration = Duration::from_secs(60);
-/// Time to tell its version, if the peer's share of the budget is no less.
+/// Time limit for printing its version, unless the peer's share of the budget is shorter.
 const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// A peer that is there.

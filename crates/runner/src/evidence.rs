@@ -172,7 +172,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
     })
 }
 
-/// The verdict on buffered reads of what the page cache held, whatever the accounts say.
+/// The verdict on buffered reads of what the page cache held; it overrides the I/O accounts.
 fn held(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
     (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {

@@ -1,4 +1,4 @@
-//! What it is that lies where something else was written, in words.
+//! Describes what was read back where other data had been written.
 
 use iolab_workload::verify::{FaultKind, FaultyData, FoundInstead, Verified};
 

@@ -355,7 +355,7 @@ impl Member {
             let timeout = IDLE.saturating_add(mem::take(&mut rest));
             let message = self.team.broadcast(&[], timeout);
             let message = message.map_err(|lost| self.error(lost.into()))?;
-            // What a rank cannot do is told by the root; only where one is lost there is no way on.
+            // The root reports what a rank cannot do; a lost rank ends the run.
             let done = match RootOrder::read(&message) {
                 Some(RootOrder::Open(places)) => {
                     self.know_clients(&places);

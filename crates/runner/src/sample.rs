@@ -166,7 +166,7 @@ fn did(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Every histogram of a trial, and what it is of.
+/// Every histogram of a trial with the operation and quantity that it describes.
 pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram)> {
     let mut all = Vec::new();
     for (operation, tally) in outcome.operations.iter() {

@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
         Ok(answer.map(|answer| answer.answer()))
     }
 
-    /// Goes on in a new file where another process has moved or removed the run's.
+    /// Continues in a new run file where another process has moved or removed the current one.
     fn follow(&mut self) -> Result<()> {
         let before = self.file.path().to_owned();
         let Some(path) = self.file.follow()? else {

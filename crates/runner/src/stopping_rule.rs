@@ -310,7 +310,7 @@ mod tests {
     fn the_stopping_rule_keeps_the_coverage() {
         let (mut held, mut runs) = (0u32, 0u32);
         let mut normal = normal_numbers(2026);
-        // From "narrow at once" to "cannot become narrow": in between the rule has its say.
+        // Spreads from "precise at once" to "never precise"; between them the rule decides.
         for spread in [0.03, 0.06, 0.1, 0.15] {
             let mut here = 0;
             for _ in 0..400 {

@@ -71,7 +71,7 @@ impl Visit {
 /// Something that the run file keeps.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// An event of the run, which the user is told.
+    /// An event of the run, shown to the user.
     Told(EventKind, String),
     /// An event of the run or of a cell, which the run file alone keeps.
     Event(EventKind, Option<usize>, String),

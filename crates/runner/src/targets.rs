@@ -305,7 +305,7 @@ fn settle_common(
     }
     let has_own = levels.iter().any(|level| level == "none");
     if !has_own && (own.is_some() || named.len() < 2) {
-        // One target is no factor.
+        // A single target is not a factor.
         experiment.forget(setting);
         let one = own.or_else(|| named.into_iter().next());
         return Ok(vec![one.unwrap_or_else(|| PathBuf::from("."))]);

@@ -330,7 +330,7 @@ fn a_refined_run_is_resumed_wherever_it_was_cut() {
         };
         bench.start(&mut cut).expect_err("cut");
         assert_eq!(trials(&bench.record()), expected[..at as usize], "{at}");
-        // The stand-in goes on where it was.
+        // The simulated executor continues in its earlier state.
         let mut rest = Mock {
             trials: at,
             ..mock(&knee)

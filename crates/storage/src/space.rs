@@ -24,7 +24,7 @@ const MEMORY: &str = "memory";
 pub struct Demand {
     /// The directory or file that takes it.
     pub place: String,
-    /// What it is taken of: a name that only this file system has on its host, or "memory".
+    /// Where it is taken from: a name unique to this file system on its host, or "memory".
     pub source: String,
     /// The number of the host, of whoever tells hosts apart; here 0. `None` for a file server, which is the same for all hosts.
     pub host: Option<u64>,

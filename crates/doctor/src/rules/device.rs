@@ -141,7 +141,7 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(layer).collect()
 }
 
-/// Without the device's counters there is no evidence.
+/// Warns of a device without counters: the source of bytes cannot be verified there.
 pub(super) fn traffic_is_counted(facts: &Facts) -> Vec<Finding> {
     stack(facts)
         .into_iter()

@@ -8,7 +8,7 @@ use iolab_workload::quantity::format_bytes;
 const MOST: f64 = 0.95;
 /// Up to this share it counts as not having gone there at all.
 const NEXT_TO_NOTHING: f64 = 0.05;
-/// Pages of another reader may lie in the cache; this share of the range is no accident any more.
+/// Another reader may have left some pages in the cache; above this share of the range they are not incidental.
 const CACHED_FROM: f64 = 0.5;
 
 /// What the counts of a transfer mean.
@@ -59,7 +59,7 @@ fn judged(
     let rule = "direct-io";
     let transfer = match tried {
         Ok(transfer) => transfer,
-        // That an existing target is not written to is no finding.
+        // iolab never writes to an existing target here, which is not a finding.
         Err(why) if why.is_empty() => return None,
         Err(why) => {
             return Some(Finding::worth_knowing(

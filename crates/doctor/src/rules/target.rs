@@ -8,7 +8,7 @@ use iolab_workload::quantity::{format_bytes, format_percent};
 /// Below this share of free space file systems and drives begin to behave differently.
 const FREE_SHARE_LOW: f64 = 0.1;
 
-/// Says what it is.
+/// Names the target: its kind, size and file system.
 pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     let place = &facts.place;
     let size = place.bytes.map_or(String::new(), |bytes| {
@@ -37,7 +37,7 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     one(Finding::fine(Topic::Target, "what", format!("{what}{on}")))
 }
 
-/// Memory is no storage.
+/// Warns of targets in memory.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     if !facts.place.is_memory {
         return Vec::new();

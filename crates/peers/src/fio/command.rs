@@ -263,7 +263,7 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
             Some(advice) => format!("--fadvise_hint={advice}"),
             None => "--fadvise_hint=0".to_owned(),
         },
-        // Without this fio takes the same offsets in every trial, whatever the seed (fixed after 3.33).
+        // Without this fio takes the same offsets in every trial and ignores the seed (fixed after 3.33).
         "--randrepeat=0".to_owned(),
         format!("--randseed={}", spec.seed),
     ];

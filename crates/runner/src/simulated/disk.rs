@@ -30,7 +30,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The model that a target names; `None` for what is no `model:`.
+    /// The model that a target names; `None` without `model:`.
     ///
     /// # Errors
     /// Of kind usage: no such model, or what is wrong in its definition.

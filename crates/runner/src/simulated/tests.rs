@@ -136,7 +136,7 @@ fn budgets_and_times_are_virtual() {
 fn what_is_true_of_a_serial_server_is_measured() {
     let sets = ["workload=RR,WR", "bs=4k", "threads=1,8", "time=200ms"];
     let analysis = analyse(&on_serial(experiment("disk-grid", &sets)));
-    // One at a time: 1 ms a read, 2 ms a write, whatever waits beside it.
+    // One at a time: 1 ms a read, 2 ms a write, however many requests wait.
     for cell in &analysis.cells {
         let spec = cell.cell.trial();
         let takes_ms = if spec.writes() { 2.0 } else { 1.0 };

@@ -150,7 +150,7 @@ impl Blocks {
         let has = |place: &&VisitPosition| record.has(place.cell, place.block, place.visit);
         let done = order.iter().filter(has).count();
         let is_open = done < order.len();
-        // A block that an earlier session has begun is carried to its end, whatever it was that would end it now.
+        // A block that an earlier session began is completed, even where the stopping rule would end the run now.
         if done == 0
             && !is_first
             && let Some(ended) = self.repetition.ends()

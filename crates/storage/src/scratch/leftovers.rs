@@ -1,4 +1,4 @@
-//! What runs left that were killed: what is known to be theirs is removed, the rest stays and is told.
+//! Files left by runs that were killed: those known to be iolab's are removed, the others stay and are reported.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 
 /// What a file with the name of a main file is.
 enum Main {
-    /// A run has it, or somebody to whom it is left.
+    /// In use by a run, or not iolab's: left alone.
     Other,
     /// A left-over, which is removed by now, with those that it listed: the bytes of all.
     Removed(u64),

@@ -660,7 +660,7 @@ fn stacks() -> impl Strategy<Value = (Graph, Vec<Vec<(usize, u64)>>)> {
 }
 
 proptest! {
-    /// Two devices share a byte of the bottom exactly when their ways meet.
+    /// Two devices share a byte of the disk below exactly where their mappings overlap.
     #[test]
     fn ways_meet_where_bytes_are_shared((graph, tables) in stacks()) {
         let ways = |index: usize| graph.ways(graph.whole((300, index as u32)));
