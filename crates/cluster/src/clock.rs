@@ -105,7 +105,7 @@ struct Bound {
 }
 
 impl OtherClock {
-    /// Takes in the exchanges of one session. Those with the shortest round trips say all that is worth knowing.
+    /// Adds the exchanges of one session. Only those with the shortest round trips narrow the bounds.
     pub fn learn(&mut self, mut session: Vec<Exchange>) {
         session.retain(|exchange| exchange.round_trip() >= 0);
         session.sort_by_key(Exchange::round_trip);

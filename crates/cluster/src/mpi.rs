@@ -47,7 +47,7 @@ pub struct MpiTimeouts {
     pub end: Duration,
 }
 
-/// What a message of MPI is.
+/// Tags of messages of MPI.
 mod tag {
     use mpi::Tag;
 

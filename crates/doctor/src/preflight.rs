@@ -24,7 +24,7 @@ pub struct Preflight {
 /// A finding, and whether the user should see it before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// What was found; never that something is fine.
+    /// The finding, which is never of severity fine.
     pub finding: Finding,
     /// Whether it colours the experiment and does not repeat what every run would say.
     pub shown: bool,

@@ -70,8 +70,8 @@ pub trait Peer: Sync {
     /// Why there are none that mean the same.
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine;
 
-    /// What settings must be so that it can carry these trials out, where they are not so: bounds, layout, data. Every peer's
-    /// files, descriptors and buffers are seen to.
+    /// Settings that have to change so that it can carry these trials out: bounds, layout, data. The caller handles files,
+    /// descriptors and buffers, which are the same for every peer.
     fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need>;
 
     /// Puts what it printed of a trial into the outcome.
@@ -86,7 +86,7 @@ pub trait Peer: Sync {
     /// Whether a text is a report of it.
     fn recognises(&self, text: &str) -> bool;
 
-    /// Reads what it measured before, without iolab.
+    /// Reads results that it measured without iolab.
     ///
     /// # Errors
     /// Of kind usage: what of its report is of no use.

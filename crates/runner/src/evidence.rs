@@ -245,7 +245,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     })
 }
 
-/// Whole percent, never more than there is.
+/// Whole percent, rounded down.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 100.0).floor())
 }

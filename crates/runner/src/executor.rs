@@ -1,4 +1,4 @@
-//! What carries a trial out: the engine, or a stand-in where the runner itself is tested.
+//! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

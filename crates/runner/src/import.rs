@@ -102,7 +102,7 @@ impl Import {
         Ok(path)
     }
 
-    /// What iolab's user should know of it.
+    /// Notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.results.notes
     }

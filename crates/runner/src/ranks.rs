@@ -75,7 +75,7 @@ struct Member {
     host: Host,
     /// Which accounts of the kernel each rank reads, by target.
     accounts: Vec<Numbered>,
-    /// A rank cannot be reached any more.
+    /// A rank was lost.
     lost: bool,
     /// How long the root takes at most to say so, where that is not the usual time.
     roots_time: Option<Duration>,
@@ -327,7 +327,7 @@ impl Ranks {
         self.0.borrow_mut().team.link().abort(code);
     }
 
-    /// How long this rank waits for the root, and for those that come before it, to tell what is wrong and end all.
+    /// How long this rank waits for the root and for earlier ranks to report a failure and end the run.
     pub fn timeout(&self) -> Duration {
         self.0.borrow_mut().timeout()
     }

@@ -64,7 +64,7 @@ pub(super) fn sample(
     }
 }
 
-/// Where the bytes of a sample came from, whose workers go over so many bytes.
+/// Verdict on the source of a sample's bytes; its workers cover a region of this length, bytes.
 fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64) -> ServedVerdict {
     judge(&Facts {
         does_io: spec.backend != Backend::Null,

@@ -22,7 +22,7 @@ use iolab_record::environment::{Environment, differences};
 use iolab_record::{ClockDomain, Event, EventKind, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Session<'a> {
     record: Record,
     file: RunFile,

@@ -21,7 +21,7 @@ use search::RateSearch;
 
 /// Decides what is measured next.
 pub(super) trait Strategy {
-    /// The next step, after all that the record holds. Each step is carried out before the next one is asked for.
+    /// The next step, given the record so far. Each step is carried out before the next is requested.
     ///
     /// # Errors
     /// What ends the run: the record cannot be read, or nothing can follow from it.
@@ -36,7 +36,7 @@ pub(super) trait Strategy {
 pub(super) enum Step {
     /// A trial.
     Visit(Visit),
-    /// A pause of this length, in which the device rests; not part of the budget.
+    /// A pause of this length without I/O; not part of the budget.
     Rest(Duration),
     /// The plan gets further cells.
     Add(Box<Addition>),

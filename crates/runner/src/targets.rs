@@ -90,7 +90,7 @@ impl Targets {
     /// Removes the scratch files among them.
     ///
     /// # Errors
-    /// When one cannot be removed; the others are removed all the same.
+    /// When one cannot be removed; the others are removed nevertheless.
     pub fn remove(self) -> Result<()> {
         let removed = self.0.into_iter().map(|(_, target)| target.remove());
         removed.fold(Ok(()), Result::and)

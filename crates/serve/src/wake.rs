@@ -1,4 +1,4 @@
-//! What wakes the process that serves.
+//! Events that wake the serving process.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;

@@ -5,7 +5,7 @@ use iolab_host::device::Device;
 use iolab_host::transport::Transport;
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// Says which device it is, and what the disks at the bottom take.
+/// Names the device and the limits of the disks below it.
 pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     let Some(device) = &facts.device else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Whether the page cache can be passed: judged by what was tried.
+//! Whether direct I/O bypasses the page cache: judged by trying it.
 
 use super::super::facts::{Direct, Transfer};
 use super::{Facts, Finding, Topic, folder, one, quoted};
@@ -17,7 +17,7 @@ enum DirectVerdict {
     Honoured,
     /// The page cache took part: how that was seen.
     Buffered(String),
-    /// The counts do not tell: what they say.
+    /// The counts are inconclusive: states them.
     Unclear(String),
 }
 

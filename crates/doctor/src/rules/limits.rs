@@ -3,7 +3,7 @@
 use super::{Facts, Finding, Topic, one};
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// Descriptors that a run with many workers wants.
+/// Descriptors that a run with many workers needs.
 const OPEN_FILES: u64 = 1024;
 /// Locked memory that registered buffers at large sizes and depths want, bytes.
 const LOCKED_BYTES: u64 = 64 << 20;

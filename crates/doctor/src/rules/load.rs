@@ -1,4 +1,4 @@
-//! What others do right now: it would be measured too.
+//! Load by other processes right now, which would be measured too.
 
 use super::{Facts, Finding, Topic, one, quoted};
 use iolab_host::device::Device;
@@ -19,7 +19,7 @@ fn look(facts: &Facts) -> Option<&Load> {
     facts.load.as_ref()
 }
 
-/// Processes that work.
+/// Other processes that use the CPUs.
 pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
     let Some(busy) = look(facts).and_then(|load| load.cpus_busy) else {
         return Vec::new();

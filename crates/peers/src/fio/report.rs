@@ -257,7 +257,7 @@ impl FioLatency {
         sum
     }
 
-    /// The quantiles as fio says them, or as its bins do; `None` where it says none.
+    /// The quantiles as fio states them, or from its bins; `None` without either.
     pub fn summary(&self) -> Option<LatencySummary> {
         let histogram = self.histogram();
         let quantile = |percent: f64| {

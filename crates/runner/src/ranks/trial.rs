@@ -140,7 +140,7 @@ impl Member {
         joined.map(|all| all.client(rank, target.medium(), shared))
     }
 
-    /// What goes up the tree.
+    /// What a rank sends to the root.
     fn part(
         &mut self,
         mut outcome: Outcome,

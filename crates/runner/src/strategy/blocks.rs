@@ -23,7 +23,7 @@ pub(super) struct Blocks {
     /// When the first trial of that block in this session began.
     began: Option<Duration>,
     repetition: Repetition,
-    /// A run without a single measured block would say nothing: one is granted to every session.
+    /// Every session measures at least one block, because a run without any has no result.
     granted: bool,
     /// What was chosen for each cell, for the blocks from `chosen_from` on; empty where nothing was.
     chosen: Vec<Pilot>,
@@ -36,7 +36,7 @@ pub(super) struct Blocks {
 pub(super) enum Reached {
     /// This is to be done next.
     Step(Step),
-    /// The block is next that was asked about.
+    /// The block that was asked for is next.
     Block,
 }
 
