@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::support::words::words;
 use crate::support::{entries, exported, folder, run};
 
 fn int(row: &Value, key: &str) -> u64 {
@@ -111,14 +112,7 @@ fn finer_sizes_need_sizes() {
             "refine is 100",
         ),
         (
-            &[
-                "run",
-                "buffer-size",
-                "--set",
-                "bs=4k",
-                "--set",
-                "buffer_init=nohuge",
-            ],
+            &words!("run buffer-size --set bs=4k --set buffer_init=nohuge"),
             "2MiB",
         ),
     ] {

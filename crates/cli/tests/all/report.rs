@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::words::words;
 use crate::support::{entries, folder, run, with_runs};
 
 #[test]
@@ -34,14 +35,7 @@ fn text_has_its_figures_beside_it() {
     let markdown = ["report", "a.iolab", "--format", "markdown", "-o", "paper"];
     let done = run(folder.path(), &markdown).expect(0);
     assert_eq!(done.stdout, "paper/report.md\n");
-    let latex = [
-        "report",
-        "a.iolab",
-        "--format",
-        "latex",
-        "-o",
-        "paper/lab.tex",
-    ];
+    let latex = words!("report a.iolab --format latex -o paper/lab.tex");
     run(folder.path(), &latex).expect(0);
     assert_eq!(
         entries(&folder.path().join("paper")),
