@@ -318,7 +318,7 @@ mod tests {
             cpus: Some(Cpus::new([cpu])),
             ..TrialSpec::default()
         };
-        let thread = std::thread::spawn(move || {
+        let thread = thread::spawn(move || {
             settle(&spec, 0).expect("allowed");
             let mut seen = Seen::default();
             seen.look();

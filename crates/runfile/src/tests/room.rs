@@ -77,7 +77,7 @@ fn reads(client: u32) -> Sample {
                 stat: disk,
                 in_file: false,
             }),
-            pressure: rows::numbers_from(2_345_000),
+            pressure: numbers_from(2_345_000),
             buffer_piece_bytes: Some(65_536),
             ..Counters::default()
         },
