@@ -90,18 +90,21 @@ impl RunFile {
         created
     }
 
-    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version becomes one of
-    /// this version.
+    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version or build becomes
+    /// one of this version.
     ///
     /// # Errors
     /// As [`read`]; of kind refused when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
-        if version == SCHEMA_VERSION {
+        let is_complete =
+            guard::is_complete(&opened.connection).map_err(|error| fault(path, &error))?;
+        let is_current = version == SCHEMA_VERSION && is_complete;
+        if is_current {
             guard::check_ours(&opened.connection, path)?;
         }
         let record = read::record(&opened.connection, path, version)?;
-        if version < SCHEMA_VERSION {
+        if !is_current {
             upgrade::upgrade(&mut opened.connection, path, &record)?;
         }
         opened.enter_wal()?;

@@ -66,7 +66,7 @@ use iolab_workload::target::TargetName;
 use iolab_workload::tool::Tool;
 use session::Session;
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Trials done, warm-ups included, in all sessions.

@@ -14,7 +14,7 @@ use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
 
-/// The trials of a run, the plan that they follow, and what both come to.
+/// The trials of a run, their plan, and what follows from both.
 pub(super) struct Record {
     /// The plan, with all cells that the run has added.
     pub(super) plan: FittedPlan,
@@ -44,7 +44,7 @@ pub(super) struct Record {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub(super) place: VisitPosition,
-    /// What it took, its preparation included.
+    /// Its duration, including preparation.
     pub(super) wall: Duration,
     /// Whether it counts: no warm-up, and none that failed.
     pub(super) is_measured: bool,
@@ -59,7 +59,7 @@ pub(super) struct Last {
     /// What was asked for.
     pub(super) cell: CellSpec,
     pub(super) sample: Sample,
-    /// Its series has intervals as fine as they were asked for.
+    /// Its outcome, with a series of the requested interval length.
     pub(super) outcome: Outcome,
     pub(super) wall: Duration,
 }
@@ -144,7 +144,7 @@ impl Record {
         }
     }
 
-    /// Keeps the trial that was just made; `None` where the next one begins, which needs the memory.
+    /// Keeps the last trial; `None` frees its memory before the next one.
     pub(super) fn set_last(&mut self, last: Option<Last>) {
         self.last = last;
     }
@@ -209,7 +209,7 @@ impl Record {
         self.closed.iter().copied()
     }
 
-    /// Notes time that counts against the budget, and that no trial took.
+    /// Counts time outside of trials against the budget.
     pub(super) fn probe(&mut self, took: Duration) {
         self.probed += took;
         self.spent += took;

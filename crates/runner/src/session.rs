@@ -26,7 +26,7 @@ use iolab_record::environment::{Environment, differences};
 use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Session<'a> {
     record: Record,
     file: RunFile,
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
         Ok(answer.map(|answer| answer.answer()))
     }
 
-    /// Goes on in a new file where another process has moved or removed the run's.
+    /// Continues in a new run file where another process has moved or removed the current one.
     fn follow(&mut self) -> Result<()> {
         let before = self.file.path().to_owned();
         let Some(path) = self.file.follow()? else {

@@ -22,7 +22,7 @@ use search::RateSearch;
 
 /// Decides what is measured next.
 pub(super) trait Strategy {
-    /// The next step, after all that the record holds. Each step is carried out before the next one is asked for.
+    /// The next step, given the record so far. Each step is carried out before the next is requested.
     ///
     /// # Errors
     /// What ends the run: the record cannot be read, or nothing can follow from it.
@@ -37,7 +37,7 @@ pub(super) trait Strategy {
 pub(super) enum Step {
     /// A trial.
     Visit(Visit),
-    /// A pause of this length, in which the device rests; not part of the budget.
+    /// A pause of this length without I/O; not part of the budget.
     Rest(Duration),
     /// The plan gets further cells.
     Add(Box<Addition>),
@@ -72,7 +72,7 @@ impl Visit {
 /// Something that the run file keeps.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// An event of the run, which the user is told.
+    /// An event of the run, shown to the user.
     Told(EventKind, String),
     /// An event of the run or of a cell, which the run file alone keeps.
     Event(EventKind, Option<usize>, String),

@@ -160,7 +160,7 @@ impl Session<'_> {
         (Samples { whole, groups }, kept.map(drop))
     }
 
-    /// What follows from a trial that failed: it ends the run, unless it is another tool's.
+    /// Handles a failed trial: it ends the run, unless another tool carried it out.
     fn fail(&mut self, made: &Made, failure: &Failure, kept: Result<()>) -> Result<()> {
         let error = Error::failed(sample::describe(failure));
         if made.cell.tool.is_peer() {

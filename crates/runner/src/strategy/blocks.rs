@@ -24,7 +24,7 @@ pub(super) struct Blocks {
     /// When the first trial of that block in this session began.
     began: Option<Duration>,
     repetition: Repetition,
-    /// A run without a single measured block would say nothing: one is granted to every session.
+    /// Every session measures at least one block, because a run without any has no result.
     granted: bool,
     /// What was chosen for each cell, for the blocks from `chosen_from` on; empty where nothing was.
     chosen: Vec<Pilot>,
@@ -37,7 +37,7 @@ pub(super) struct Blocks {
 pub(super) enum Reached {
     /// This is to be done next.
     Step(Step),
-    /// The block is next that was asked about.
+    /// The block that was asked for is next.
     Block,
 }
 
@@ -151,7 +151,7 @@ impl Blocks {
         let has = |place: &&VisitPosition| record.has(place.cell, place.block, place.visit);
         let done = order.iter().filter(has).count();
         let is_open = done < order.len();
-        // A block that an earlier session has begun is carried to its end, whatever it was that would end it now.
+        // A block that an earlier session began is completed, even where the stopping rule would end the run now.
         if done == 0
             && !is_first
             && let Some(ended) = self.repetition.ends()

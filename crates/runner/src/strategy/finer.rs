@@ -18,7 +18,7 @@ use super::{Finding, Outlook, Step, Strategy, of_blocks};
 pub(super) struct FinerSizes {
     /// What measures the sizes that there are.
     blocks: Box<dyn Strategy>,
-    /// What is done before that goes on.
+    /// Steps to take before the blocks continue.
     steps: VecDeque<Step>,
     /// Whether finer sizes were looked for in this session.
     has_looked: bool,

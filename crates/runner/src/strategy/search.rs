@@ -43,7 +43,7 @@ enum Stage {
     Adds(Next),
     /// A trial at this rate is made.
     Visits(Next),
-    /// The search has said what ended it.
+    /// The search is over, and has reported how it ended.
     Over,
 }
 

@@ -1,4 +1,4 @@
-//! The time that is left, against what was left in the end, on a clock that the trials themselves move.
+//! Estimates of the time left, compared with the time that was left, on a clock that the trials advance.
 
 use super::*;
 
@@ -12,7 +12,7 @@ impl Observer for Watch {
     }
 }
 
-/// The greatest error from the first estimate on that is no mere bound, as a share of what was left at that moment.
+/// Greatest error since the first estimate that is more than a bound, as a share of the time left then.
 fn worst(sets: &[&str], elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> f64 {
     let bench = bench(sets);
     let settle = bench.experiment.design.settle;
