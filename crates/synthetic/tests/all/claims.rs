@@ -24,7 +24,7 @@ use iolab_synthetic::{
 /// Greatest share of runs in which a kind may make a false claim.
 const FALSE_MAX: f64 = 0.05;
 /// Least share of runs in which a large effect is said.
-const SAID_MIN: f64 = 0.9;
+pub(crate) const SAID_MIN: f64 = 0.9;
 
 /// Runs for each kind in each scenario.
 fn runs() -> usize {
@@ -36,7 +36,7 @@ fn runs() -> usize {
 
 /// A kind of claim in a scenario.
 #[derive(Debug, Clone)]
-struct Kind {
+pub(crate) struct Kind {
     claim: &'static str,
     scenario: String,
 }
@@ -48,7 +48,7 @@ impl fmt::Display for Kind {
 }
 
 /// The shapes of scatter that cells have, each with a name.
-fn shapes() -> Vec<(&'static str, Noise)> {
+pub(crate) fn shapes() -> Vec<(&'static str, Noise)> {
     vec![
         ("lognormal 3 %", Noise::Lognormal { sigma: 0.03 }),
         ("lognormal 20 %", Noise::Lognormal { sigma: 0.2 }),
@@ -72,7 +72,7 @@ fn shapes() -> Vec<(&'static str, Noise)> {
 }
 
 /// The factor that the blocks of a run share: half as much again as in a quiet run.
-fn drifting() -> Common {
+pub(crate) fn drifting() -> Common {
     Common {
         block_sigma: 0.1,
         trend: 0.1,
@@ -153,11 +153,22 @@ fn hold(
     name: &str,
     claimed: impl Fn((RunRecord, Truth)) -> Outcome,
 ) -> Score<Kind> {
+    let name = format!("{name}, n = {}", scenario.trials);
+    hold_made(claim, &name, |seed| scenario.run(seed), claimed)
+}
+
+/// The same of what is made of each seed: a run, or two of them.
+pub(crate) fn hold_made<R>(
+    claim: &'static str,
+    scenario: &str,
+    make: impl Fn(u64) -> R,
+    claimed: impl Fn(R) -> Outcome,
+) -> Score<Kind> {
     let kind = Kind {
         claim,
-        scenario: format!("{name}, n = {}", scenario.trials),
+        scenario: scenario.to_owned(),
     };
-    let score = grade(kind, runs(), |seed| scenario.run(seed), claimed);
+    let score = grade(kind, runs(), make, claimed);
     println!("{score}");
     assert!(score.is_false_at_most(FALSE_MAX), "{score}");
     score
