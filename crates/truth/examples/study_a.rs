@@ -85,7 +85,7 @@ fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> String
     let cells = compared["cells"].as_array().expect("cells");
     let ratios = cells
         .iter()
-        .filter_map(|cell| cell["ratio_of_medians"].as_f64());
+        .filter_map(|cell| cell["ratio"].as_f64());
     let (least, most) = ratios.fold((f64::INFINITY, 0.0_f64), |(least, most), ratio| {
         (least.min(ratio), most.max(ratio))
     });
