@@ -11,7 +11,7 @@ mod pressure;
 
 use std::fmt;
 
-use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
+use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm, median_interval_reach};
 
 use crate::claim::{self, Estimate};
 use crate::doubt::{Reason, SideDoubt, SideDoubts};
@@ -23,7 +23,7 @@ use iolab_record::TargetKind;
 use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::Response;
+use crate::analysis::{Response, TRIALS_MIN};
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -476,6 +476,14 @@ impl Comparison {
     pub fn shares_blocks(&self) -> bool {
         let estimates = self.cells.iter().filter_map(|cell| cell.estimate);
         estimates.into_iter().any(|one| one.blocks.is_some())
+    }
+
+    /// The trials that each side of a cell needs for an interval that holds together with those of the other cells.
+    pub fn trials_min(&self) -> usize {
+        let confidence = claim::effect::confidence(self.intervals);
+        let mut numbers = TRIALS_MIN..;
+        let enough = |n: &usize| median_interval_reach(*n, confidence).is_some();
+        numbers.find(enough).unwrap_or(TRIALS_MIN)
     }
 
     /// What both measured, for people.

@@ -21,7 +21,7 @@ use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
 pub(crate) use conclusion::{SaidOfCell, answer};
-pub(crate) use data::Against;
+pub(crate) use data::{Against, Differing};
 use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
@@ -231,6 +231,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
     remarks.extend(overall(comparison));
+    remarks.extend(too_few(comparison));
     remarks.extend(advice(comparison));
     let drifting = comparison.drifting();
     if drifting > 0 {
@@ -298,6 +299,28 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
         format!("Cannot tell in {cells}: {what}{side}{first}. {follows}{remedy}")
     };
     found.into_iter().map(line).collect()
+}
+
+/// Where there are too few trials for an interval.
+fn too_few(comparison: &Comparison) -> Option<String> {
+    let has_none = |cell: &&CellComparison| {
+        cell.estimate.is_some_and(|one| one.interval.is_none()) && cell.verdict.is_open()
+    };
+    let without = comparison.cells.iter().filter(has_none).count();
+    let together = match comparison.intervals {
+        0 | 1 => String::new(),
+        n => format!(" that holds together with those of {n} cells"),
+    };
+    (without > 0).then(|| {
+        format!(
+            "{} too few trials for an interval{together}: {} on each side are needed (--set trials_min=N).",
+            match without {
+                1 => "1 cell has".to_owned(),
+                n => format!("{n} cells have"),
+            },
+            comparison.trials_min()
+        )
+    })
 }
 
 /// How many trials would settle what is unknown.

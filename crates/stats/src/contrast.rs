@@ -77,15 +77,6 @@ impl Contrast {
         one_sided_p(-self.difference, self.error, self.df)
     }
 
-    /// p value of the two one-sided tests that the difference lies within `-limit..limit` (Schuirmann, J. Pharmacokinet.
-    /// Biopharm. 15 (1987) 657-680).
-    pub fn within_p(&self, limit: f64) -> f64 {
-        f64::max(
-            one_sided_p(limit + self.difference, self.error, self.df),
-            one_sided_p(limit - self.difference, self.error, self.df),
-        )
-    }
-
     /// The interval of the difference, `difference ± t error`.
     ///
     /// `None` when `confidence` is not between 0 and 1, or on overflow.

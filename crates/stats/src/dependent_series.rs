@@ -2,7 +2,6 @@
 
 use crate::autocorrelation::effective_sample_size;
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
-use crate::equivalence::{Equivalence, logs, one_sided_p, tost_of};
 use crate::t_test::{Sample, TTest, t_test, welch_of};
 
 /// Welch's t test of two series in order of time, each counted as the number of independent values it is worth.
@@ -15,18 +14,6 @@ use crate::t_test::{Sample, TTest, t_test, welch_of};
 /// No variance and `None` as for [`welch`](crate::welch).
 pub fn welch_dependent(base: &[f64], new: &[f64], confidence: f64) -> Option<TTest> {
     welch_of(&worth(base)?, &worth(new)?, confidence)
-}
-
-/// The equivalence tests of [`tost_log`](crate::tost_log), with the effective sample sizes of the logarithms.
-///
-/// No variance and `None` as for [`tost_log`](crate::tost_log).
-pub fn tost_log_dependent(
-    base: &[f64],
-    new: &[f64],
-    margin: f64,
-    alpha: f64,
-) -> Option<Equivalence> {
-    tost_of(&worth(&logs(base)?)?, &worth(&logs(new)?)?, margin, alpha)
 }
 
 /// The t test that the centre of a series in order of time is 0: of its mean with a fifth of the values trimmed away at
@@ -43,20 +30,6 @@ pub fn tost_log_dependent(
 pub fn trimmed_test_dependent(data: &[f64], confidence: f64) -> Option<TTest> {
     let centre = Centre::new(data)?;
     t_test(centre.mean, centre.error, centre.df, confidence)
-}
-
-/// The p-value of the two one-sided tests that the centre of a series in order of time lies within `-limit..limit`;
-/// the centre and its error are those of [`trimmed_test_dependent`].
-///
-/// `None` as there, and when `limit` is not finite and positive.
-pub fn trimmed_within_dependent(data: &[f64], limit: f64) -> Option<f64> {
-    let Centre { mean, error, df } = Centre::new(data)?;
-    (limit > 0.0 && limit.is_finite()).then(|| {
-        f64::max(
-            one_sided_p(limit + mean, error, df),
-            one_sided_p(limit - mean, error, df),
-        )
-    })
 }
 
 /// The trimmed mean of a series in order of time, with its standard error.
@@ -101,7 +74,7 @@ fn worth(data: &[f64]) -> Option<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{tost_log, welch};
+    use crate::welch;
 
     fn drifting(from: f64) -> Vec<f64> {
         (0..20)
@@ -117,9 +90,6 @@ mod tests {
         assert_eq!(plain.difference, cautious.difference);
         assert!(plain.p < 0.05, "{}", plain.p);
         assert!(cautious.p > 0.2, "{}", cautious.p);
-        let plain = tost_log(&base, &new, 0.1, 0.05).unwrap();
-        let cautious = tost_log_dependent(&base, &new, 0.1, 0.05).unwrap();
-        assert!(plain.p < 0.05 && cautious.p > 0.05);
     }
 
     #[test]
@@ -137,8 +107,6 @@ mod tests {
         let test = trimmed_test_dependent(&x, 0.95).unwrap();
         assert!((test.difference - 0.03333333333333333).abs() < 1e-12);
         assert!((test.p - 0.7734669476476519).abs() < 1e-9, "{}", test.p);
-        let within = trimmed_within_dependent(&x, 0.5).unwrap();
-        assert!((within - 0.0040298487800400195).abs() < 1e-9, "{within}");
     }
 
     #[test]
@@ -156,18 +124,9 @@ mod tests {
         let equal = [5.0; 8];
         assert_eq!(welch_dependent(&equal, &equal, 0.95).unwrap().p, 1.0);
         assert_eq!(trimmed_test_dependent(&[0.0; 8], 0.95).unwrap().p, 1.0);
-        assert_eq!(trimmed_within_dependent(&[0.0; 8], 0.05), Some(0.0));
-        assert_eq!(trimmed_within_dependent(&[1.0; 8], 0.05), Some(1.0));
-        assert_eq!(trimmed_within_dependent(&[0.0; 8], f64::NAN), None);
-        assert_eq!(
-            tost_log_dependent(&equal, &equal, 0.05, 0.05).unwrap().p,
-            0.0
-        );
         for bad in [&[][..], &[1.0], &[1.0, f64::NAN], &[1.0, f64::INFINITY]] {
             assert!(welch_dependent(bad, &equal, 0.95).is_none());
-            assert!(tost_log_dependent(&equal, bad, 0.05, 0.05).is_none());
             assert!(trimmed_test_dependent(bad, 0.95).is_none());
-            assert!(trimmed_within_dependent(bad, 0.05).is_none());
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn tost_log(base: &[f64], new: &[f64], margin: f64, alpha: f64) -> Option<Eq
 }
 
 /// The tests on two samples of logarithms.
-pub(crate) fn tost_of(base: &Sample, new: &Sample, margin: f64, alpha: f64) -> Option<Equivalence> {
+fn tost_of(base: &Sample, new: &Sample, margin: f64, alpha: f64) -> Option<Equivalence> {
     let possible = margin > 0.0 && margin.is_finite() && alpha > 0.0 && alpha < 0.5;
     if !possible {
         return None;
@@ -69,7 +69,7 @@ pub(crate) fn one_sided_p(distance: f64, error: f64, df: f64) -> f64 {
 }
 
 /// The natural logarithms; `None` unless all values are finite and positive.
-pub(crate) fn logs(data: &[f64]) -> Option<Vec<f64>> {
+fn logs(data: &[f64]) -> Option<Vec<f64>> {
     data.iter()
         .map(|&x| (x > 0.0 && x.is_finite()).then(|| x.ln()))
         .collect()

@@ -40,9 +40,7 @@ mod trend;
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
 pub use changepoint::{changepoint_penalty, changepoints};
 pub use contrast::{Contrast, contrast};
-pub use dependent_series::{
-    tost_log_dependent, trimmed_test_dependent, trimmed_within_dependent, welch_dependent,
-};
+pub use dependent_series::{trimmed_test_dependent, welch_dependent};
 pub use describe::{mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
 pub use interval::{
@@ -51,13 +49,10 @@ pub use interval::{
 pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, has_gap, two_modes};
-pub use multiple_tests::{holm, holm_weighted};
+pub use multiple_tests::holm;
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
-pub use power::{
-    power_of_t_test, trials_for_apart, trials_for_difference, trials_for_equivalence,
-    trials_for_within,
-};
+pub use power::{trials_for_apart, trials_for_within};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
 pub use ratio::{Ratio, ratio_of_means, ratio_of_medians, ratio_of_medians_recovered};
 pub use runs::{RunsTest, runs_test};

@@ -3,7 +3,9 @@
 
 use iolab_workload::response::Response;
 
-use super::effect::{CellId, Difference, Estimate, MARGIN, confidence, judge, within_run};
+use super::effect::{
+    CellId, Difference, Estimate, MARGIN, MARGIN_UP, confidence, judge, within_run,
+};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
@@ -114,7 +116,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
         let against = SideDoubts::of_cells(cells[j], cells[i]);
-        let judged = judge(&estimate, MARGIN, &against, response.more_is_better());
+        let judged = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
         Some((estimate, judged))
     };
     let of_best: Vec<Option<Judged>> = (0..points.len())

@@ -6,7 +6,9 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
-use super::effect::{CellId, Effect, Estimate, MARGIN, across_runs, confidence, judge, within_run};
+use super::effect::{
+    CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, judge, within_run,
+};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 
@@ -282,7 +284,7 @@ fn effect(
     estimate: Estimate,
 ) -> Option<Effect> {
     let against = SideDoubts::of_cells(base, other);
-    let (difference, doubts) = judge(&estimate, MARGIN, &against, response.more_is_better());
+    let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
     Some(Effect {
         base: ids.0,
         other: ids.1,

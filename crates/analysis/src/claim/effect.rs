@@ -7,8 +7,10 @@ use iolab_stats::{effective_sample_size, mean_interval, median, median_interval}
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 
-/// The greatest difference that is none to speak of: 5 %, in either direction (ratios from 1 / 1.05 to 1.05).
+/// The greatest difference that is none to speak of: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;
+/// The same as a share of the lower side, by which the other is higher.
+pub(super) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
 /// Share of runs in which a kind of claim may be false.
 pub(super) const ALPHA: f64 = 0.05;
 /// How far beyond the least and the greatest of a few values their interval reaches, as a share of their range.
@@ -91,7 +93,7 @@ pub fn ratio(base: Trials<'_>, other: Trials<'_>) -> Option<Estimate> {
 
 fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
     let logs: Vec<f64> = log_ratios(base, other).into_values().collect();
-    of_blocks(&logs, confidence).or_else(|| of_samples(base.0, other.0, confidence))
+    of_blocks(&logs, confidence).or_else(|| of_medians(base.0, other.0, confidence, interval))
 }
 
 /// The ratio of the responses of two cells of one run: from the blocks that both share, where these suffice.
@@ -109,7 +111,7 @@ pub(super) fn across_runs(
     other: &CellAnalysis,
     confidence: f64,
 ) -> Option<Estimate> {
-    of_samples(&base.values, &other.values, confidence)
+    of_medians(&base.values, &other.values, confidence, interval)
 }
 
 /// The ratio from its logarithm in each block, in the order of the blocks; `None` below six of them.
@@ -117,20 +119,33 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     if logs.len() < TRIALS_MIN {
         return None;
     }
-    let median = Median::of(median(logs)?, logs, confidence);
+    let median = Median::of(median(logs)?, logs, interval(logs, confidence));
     Some(Estimate {
         blocks: Some(logs.len()),
         ..Estimate::from_logs(median.centre, median.interval, median.dependent, &[median])
     })
 }
 
-/// The ratio of the medians of two samples, each in the order of time: from the ends of the intervals of both medians. `None` where
-/// a side is empty, and where a value is not positive.
+/// The ratio of the medians of two samples, each in the order of time: from the ends of the exact intervals of both medians, so that nothing is
+/// assumed of the shape of either. `None` where a side is empty, and where a value is not positive.
 pub(crate) fn of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
+    of_medians(base, other, confidence, exact)
+}
+
+/// The ends of the interval of a median, of logarithms; `None` with too few of them.
+type IntervalOf = fn(&[f64], f64) -> Option<(f64, f64)>;
+
+fn of_medians(
+    base: &[f64],
+    other: &[f64],
+    confidence: f64,
+    interval: IntervalOf,
+) -> Option<Estimate> {
     // The logarithm of the median that is shown: between two values it is not the median of the logarithms.
     let of = |values: &[f64]| {
         let centre = median(values)?.ln();
-        Some(Median::of(centre, &logarithms(values)?, confidence))
+        let logs = logarithms(values)?;
+        Some(Median::of(centre, &logs, interval(&logs, confidence)))
     };
     let (base, other) = (of(base)?, of(other)?);
     let between = |own: fn(&Median) -> Option<(f64, f64)>| {
@@ -157,9 +172,8 @@ struct Median {
 }
 
 impl Median {
-    fn of(centre: f64, logs: &[f64], confidence: f64) -> Self {
+    fn of(centre: f64, logs: &[f64], interval: Option<(f64, f64)>) -> Self {
         let independence = independence(logs);
-        let interval = interval(logs, confidence);
         let wider = |end: f64| centre + (end - centre) / independence.sqrt();
         Self {
             centre,
@@ -203,13 +217,17 @@ pub(crate) fn independence(logs: &[f64]) -> f64 {
     worth.map_or(1.0, |worth| (worth / logs.len() as f64).min(1.0))
 }
 
-/// The interval of the median of some logarithms: exact where there are enough of them for the confidence.
-pub(crate) fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
-    match median_interval(logs, confidence) {
-        Some(interval) => Some((interval.low, interval.high)),
-        None if logs.len() >= TRIALS_MIN => few(logs, confidence),
-        None => None,
-    }
+/// The exact interval of the median; `None` where there are too few values for the confidence.
+fn exact(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let interval = median_interval(values, confidence)?;
+    Some((interval.low, interval.high))
+}
+
+/// The same, or that of few values: cells of one study scatter alike, and those of one block have the same neighbours. The cells of two runs need
+/// not.
+fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let has_enough = logs.len() >= TRIALS_MIN;
+    exact(logs, confidence).or_else(|| has_enough.then(|| few(logs, confidence))?)
 }
 
 /// The interval of values that are too few for order statistics at this confidence: the t interval, widened to a fifth of their range beyond
@@ -254,6 +272,14 @@ fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     means.filter(|(_, mean)| mean.is_finite()).collect()
 }
 
+impl Estimate {
+    /// What its interval shows by itself.
+    pub(crate) fn shows(&self, margin: f64) -> Difference {
+        self.interval
+            .map_or(Difference::CannotTell, |interval| shown(interval, margin))
+    }
+}
+
 /// What an interval of a ratio shows by itself.
 fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
@@ -267,17 +293,16 @@ fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     }
 }
 
-/// What an estimate shows, and what could turn it round. `more_is_better` says which side a lower response makes the worse one.
+/// What an estimate shows, and what could turn it round. Ratios from `1 / (1 + margin)` to `1 + margin` are equivalent;
+/// `more_is_better` says which side a lower response makes the worse one.
 pub(crate) fn judge(
     estimate: &Estimate,
     margin: f64,
     against: &SideDoubts,
     more_is_better: bool,
 ) -> (Difference, Vec<SideDoubt>) {
-    let Some((low, high)) = estimate.interval else {
-        return (Difference::CannotTell, Vec::new());
-    };
-    let difference = shown((low, high), margin);
+    let difference = estimate.shows(margin);
+    let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
     // The least difference that the interval allows: more than that need not be explained.
     let (sides, size) = match difference {
         Difference::Higher => (Direction::of_sides(more_is_better), low),

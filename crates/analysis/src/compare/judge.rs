@@ -142,16 +142,13 @@ fn shown(
         let verdict = is_higher.map(|is_higher| terms.better.verdict(is_higher));
         return (verdict.unwrap_or(CellVerdict::CannotTell), Vec::new());
     };
-    // Judged without doubts first: those of a difference that does not matter turn nothing.
-    let (alone, _) = judge(
-        estimate,
-        terms.margin,
-        &SideDoubts::default(),
-        more_is_better,
-    );
-    let is_small = alone != Difference::Equivalent && is_inside(estimate.ratio, terms.margin);
-    if is_small {
-        return (CellVerdict::CannotTell, Vec::new());
+    let is_told = match estimate.shows(terms.margin) {
+        Difference::Equivalent => true,
+        Difference::Higher | Difference::Lower => !is_inside(estimate.ratio, terms.margin),
+        Difference::NotFound | Difference::CannotTell => false,
+    };
+    if !is_told {
+        return (CellVerdict::CannotTell, pair.against.foreign());
     }
     let (difference, doubts) = judge(estimate, terms.margin, &pair.against, more_is_better);
     let verdict = match difference {

@@ -86,6 +86,12 @@ impl SideDoubts {
         })
     }
 
+    /// What makes the two sides those of different things: nothing at all can be claimed of them.
+    pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
+        let is = |doubt: &&SideDoubt| matches!(doubt.reason, Reason::ServedBy { .. });
+        self.0.iter().filter(is).cloned().collect()
+    }
+
     /// What could turn a claim round that says this of the base and of the new side, and that the two differ by at least this factor.
     pub(crate) fn turning(&self, [base, new]: [Direction; 2], size: f64) -> Vec<SideDoubt> {
         let turned = |doubt: &SideDoubt| match doubt.side {

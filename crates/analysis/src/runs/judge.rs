@@ -4,7 +4,7 @@ use iolab_stats::{Contrast, contrast};
 
 use super::{GATE_POWER, LooksFor, RunCriteria};
 use crate::compare::{Better, CellVerdict};
-use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
 /// Medians closer than this, as a share, are taken for equal: latencies are kept to three significant digits.
 const RESOLUTION: f64 = 0.001;
@@ -149,11 +149,7 @@ impl RunCriteria {
                 against.turning(Direction::of_sides(new_is_better), 1.0)
             }
             // That nothing was found says nothing of what was not measured.
-            None => {
-                let mut all = against.turning(Direction::of_sides(true), 1.0);
-                all.retain(|doubt| matches!(doubt.reason, Reason::ServedBy { .. }));
-                all
-            }
+            None => against.foreign(),
         };
         let shown = match (claim, self.looks_for) {
             (Some(verdict), _) => verdict,

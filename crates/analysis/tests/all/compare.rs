@@ -423,6 +423,57 @@ fn two_runs_do_not_accuse_each_other() {
     assert_eq!(comparison.cells[0].verdict, CellVerdict::Slower);
 }
 
+/// A run in which others had the device carry four times as many bytes.
+fn disturbed(mut record: RunRecord) -> RunRecord {
+    for sample in &mut record.samples {
+        if let Some(device) = &mut sample.counters.device {
+            device.read_bytes *= 5;
+        }
+    }
+    record
+}
+
+#[test]
+fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
+    let quiet = |mb_s| size_curve("read-size", &[("4KiB", mb_s)]);
+    let verdict = |base: &RunRecord, new: &RunRecord| of(base, new, None).unwrap().cells[0].verdict;
+    let (slow, fast) = (50.0, 100.0);
+    for (base, new, expected) in [
+        (disturbed(quiet(slow)), quiet(fast), CellVerdict::Disturbed),
+        (disturbed(quiet(fast)), quiet(slow), CellVerdict::Slower),
+        (quiet(fast), disturbed(quiet(slow)), CellVerdict::Disturbed),
+        (quiet(slow), disturbed(quiet(fast)), CellVerdict::Faster),
+        (quiet(fast), disturbed(quiet(fast)), CellVerdict::Disturbed),
+        (disturbed(quiet(fast)), quiet(fast), CellVerdict::Disturbed),
+        (quiet(fast), quiet(slow), CellVerdict::Slower),
+        (quiet(slow), quiet(fast), CellVerdict::Faster),
+        (quiet(fast), quiet(fast), CellVerdict::Equivalent),
+    ] {
+        assert_eq!(verdict(&base, &new), expected);
+    }
+    // Both were disturbed alike: four fifths of the device explain a factor of 5, and no more.
+    let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
+    assert_eq!(verdict(&both, &other), CellVerdict::Disturbed);
+    let far = disturbed(quiet(10.0));
+    assert_eq!(verdict(&both, &far), CellVerdict::Slower);
+}
+
+#[test]
+fn bytes_from_another_source_are_not_compared() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
+    for mb_s in [50.0, 100.0, 2000.0] {
+        let mut new = size_curve("read-size", &[("4KiB", mb_s), ("1MiB", 900.0)]);
+        serve(&mut new, 0, ServedBy::PageCache, "all from memory");
+        let comparison = of(&base, &new, None).unwrap();
+        let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [CellVerdict::OtherSource, CellVerdict::Equivalent]
+        );
+        assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
+    }
+}
+
 #[test]
 fn a_busy_neighbour_is_named_and_nobody_is_accused() {
     let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);

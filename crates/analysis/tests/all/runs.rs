@@ -8,11 +8,11 @@ use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
-use iolab_record::{RunRecord, RunStatus};
+use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_workload::response::{Metric, Response};
 use iolab_workload::{Kind, Result};
 
-use iolab_synthetic::{add_cell, around, record};
+use iolab_synthetic::{add_cell, around, record, serve};
 
 /// Runs of two cells around these throughputs, one a day.
 fn runs(mb_s: &[f64]) -> Vec<RunRecord> {
@@ -241,6 +241,57 @@ fn a_disturbed_run_accuses_nobody() {
     new.cells.truncate(1);
     let gate = self::gate(&new, &alone);
     assert_eq!(gate.conclusion(), Conclusion::CannotTell);
+}
+
+/// Runs in all of whose trials others had the device carry three times as many bytes.
+fn disturbed(mut runs: Vec<RunRecord>) -> Vec<RunRecord> {
+    for sample in runs.iter_mut().flat_map(|run| &mut run.samples) {
+        let device = sample.counters.device.as_mut().expect("a device");
+        device.read_bytes *= 4;
+    }
+    runs
+}
+
+#[test]
+fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
+    let verdict = |history: &[RunRecord], new: &RunRecord| {
+        let gate = gate(new, history);
+        gate.compared.expect("enough runs").cells[0].judged.verdict
+    };
+    let (quiet, busy) = (runs(&STEADY), disturbed(runs(&STEADY)));
+    let alone = |mb_s: f64| disturbed(vec![later(mb_s)]).remove(0);
+    for (history, new, expected) in [
+        (&quiet, alone(60.0), CellVerdict::Disturbed),
+        (&quiet, alone(160.0), CellVerdict::Faster),
+        (&quiet, alone(100.0), CellVerdict::NoChange),
+        (&busy, later(160.0), CellVerdict::Disturbed),
+        (&busy, later(60.0), CellVerdict::Slower),
+        // As disturbed as before.
+        (&busy, alone(60.0), CellVerdict::Slower),
+    ] {
+        assert_eq!(verdict(history, &new), expected);
+    }
+    let mut cached = later(100.0);
+    serve(&mut cached, 0, ServedBy::PageCache, "all from memory");
+    assert_eq!(verdict(&quiet, &cached), CellVerdict::OtherSource);
+}
+
+#[test]
+fn a_verdict_follows_from_the_interval_that_is_shown() {
+    for mb_s in [60.0, 96.0, 98.0, 100.0, 102.0, 104.0, 160.0] {
+        let gate = gate(&later(mb_s), &runs(&STEADY));
+        for cell in &gate.compared.expect("enough runs").cells {
+            let (low, high) = cell.judged.interval.expect("enough runs");
+            let shown = match cell.judged.verdict {
+                CellVerdict::Slower => high < 1.0,
+                CellVerdict::Faster => low > 1.0,
+                _ => low <= 1.0 && high >= 1.0,
+            };
+            assert!(shown, "{:?}", cell.judged);
+            let p = cell.judged.p_adjusted.expect("enough runs");
+            assert_eq!(p < ALPHA, low > 1.0 || high < 1.0);
+        }
+    }
 }
 
 #[test]

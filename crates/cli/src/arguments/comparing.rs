@@ -11,7 +11,7 @@ use super::share;
 const COMPARE_HELP: &str = "\
 The form of the command decides what one observation is:
   --base FILE... --new FILE...  a run; differences are judged by the spread
-                                between runs; needs 3 runs on each side
+                                between runs; needs 3 runs in all
   BASE NEW (run files)          one run each: equivalent or not. Slower and
                                 faster need several runs of each side
   BASE NEW --within-run         a trial within these two runs
@@ -19,10 +19,11 @@ The form of the command decides what one observation is:
                                 levels were measured
   BASE NEW (text)               a number
 
-Verdicts: slower or faster when a difference is shown (p below 0.05 after Holm's \
-correction over all cells) and the ratio is outside the margin; equivalent when two \
-one-sided tests show the ratio within the margin; cannot tell (disturbed) when the \
-sides differ in other traffic, steal, CPU pressure, CPU quota or split requests; \
+Verdicts: slower or faster when the interval of the ratio excludes 1 and the ratio is \
+outside the margin; equivalent when the interval is within the margin. The intervals of \
+all cells hold together in 95 %. Cannot tell (disturbed) when a disturbance of one side \
+(other traffic, steal, CPU or memory pressure, CPU quota, split requests) could explain \
+the result; cannot tell (other source) when the bytes came from different sources; \
 identical when both files hold the same run; otherwise cannot tell.
 
 Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
@@ -34,8 +35,8 @@ experiment, settings, budget, machine and target. At least 5 are needed.
 Verdicts: slower (the alarm) or faster when the median of a cell, or of all cells \
 together, is outside the range that the earlier runs predict for one new run (false \
 alarm rate: 5 % over all cells); cannot tell (disturbed) when NEW differs from all \
-earlier runs in other traffic, steal, CPU pressure, CPU quota or split requests; \
-otherwise no change shown. With --strict: equivalent, or cannot tell. The output names \
+earlier runs in a disturbance that could explain the change; cannot tell (other source) \
+when its bytes came from another source; otherwise no change shown. With --strict: equivalent, or cannot tell. The output names \
 the change that the gate would have found with a chance of 90 %.
 
 Exit codes: 4 alarm; otherwise 5 when there are too few earlier runs, a cell is missing \
@@ -75,7 +76,7 @@ pub(crate) struct Compare {
     /// Judge two runs by the spread of their trials, ignoring the spread between runs
     #[arg(long)]
     pub(crate) within_run: bool,
-    /// Tests to show p values of; the first one decides
+    /// Tests to show p values of; p values of the first one are also adjusted over all cells (Holm)
     #[arg(
         long,
         value_enum,

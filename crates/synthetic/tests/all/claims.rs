@@ -72,7 +72,7 @@ pub(crate) fn shapes() -> Vec<(&'static str, Noise)> {
 }
 
 /// The factor that the blocks of a run share: half as much again as in a quiet run.
-fn drifting() -> Common {
+pub(crate) fn drifting() -> Common {
     Common {
         block_sigma: 0.1,
         trend: 0.1,
@@ -164,11 +164,22 @@ pub(crate) fn hold_runs(
     runs: usize,
     claimed: impl Fn((RunRecord, Truth)) -> Outcome,
 ) -> Score<Kind> {
+    let name = format!("{name}, n = {}", scenario.trials);
+    hold_made((claim, &name), runs, |seed| scenario.run(seed), claimed)
+}
+
+/// The same of what is made of each seed: a run, or two of them.
+pub(crate) fn hold_made<R>(
+    (claim, scenario): (&'static str, &str),
+    runs: usize,
+    make: impl Fn(u64) -> R,
+    claimed: impl Fn(R) -> Outcome,
+) -> Score<Kind> {
     let kind = Kind {
         claim,
-        scenario: format!("{name}, n = {}", scenario.trials),
+        scenario: scenario.to_owned(),
     };
-    let score = grade(kind, runs, |seed| scenario.run(seed), claimed);
+    let score = grade(kind, runs, make, claimed);
     println!("{score}");
     assert!(score.is_false_at_most(FALSE_MAX), "{score}");
     score

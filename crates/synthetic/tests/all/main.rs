@@ -1,6 +1,7 @@
 //! Runs that are made up, against what is true of them, with the analysis that users have.
 
 mod claims;
+mod compared;
 mod over_time;
 mod ratios;
 mod scenarios;

@@ -1,0 +1,304 @@
+//! What is said of two runs, and of two levels of one, whose truth is known: how often it is false, how often what is large is said, and what
+//! changes none of it. `claims.rs` tells how the table of docs/METHODS.md is made.
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_record::RunRecord;
+use iolab_stats::trials_for_apart;
+use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+
+use super::claims::{SAID_MIN, drifting, hold_made, runs, shapes};
+
+/// The cells of a grid: as many intervals hold together.
+const CELLS: usize = 12;
+/// Trials of each cell: about as few as have an interval, and more.
+const TRIALS: [u32; 2] = [10, 16];
+/// The smallest change that matters, a share.
+const MARGIN: f64 = 0.05;
+
+type Made = (RunRecord, Truth);
+
+fn terms() -> Criteria {
+    Criteria {
+        margin: MARGIN,
+        tests: vec![HypothesisTest::Welch],
+        better: Better::Unstated,
+        repeats: Vec::new(),
+        // Nothing but the trials differs from run to run here.
+        within_run: true,
+    }
+}
+
+fn compared(base: &AnalysedRun, new: &AnalysedRun) -> Comparison {
+    let names = ["base", "new"].map(|name| name.to_owned().into());
+    let sides = [base, new].map(RunSide::whole);
+    let [base, new] = sides;
+    Comparison::of_runs(names, base, new, terms()).expect("the same cells")
+}
+
+fn of_records(base: RunRecord, new: RunRecord) -> Comparison {
+    compared(&AnalysedRun::of(base), &AnalysedRun::of(new))
+}
+
+/// Whether a verdict is true where the true ratio is this.
+fn judged(verdict: CellVerdict, ratio: f64) -> Outcome {
+    let is_true = match verdict {
+        CellVerdict::Faster => ratio > 1.0,
+        CellVerdict::Slower => ratio < 1.0,
+        CellVerdict::Equivalent => ratio.ln().abs() <= MARGIN.ln_1p() + 1e-9,
+        _ => return Outcome::NotClaimed,
+    };
+    match is_true {
+        true => Outcome::True,
+        false => Outcome::False,
+    }
+}
+
+/// All verdicts of two runs.
+fn of_runs((base, new): (Made, Made)) -> Outcome {
+    let comparison = of_records(base.0, new.0);
+    let cells = comparison.cells.iter().enumerate();
+    // The cells stand in the order of the definition, as those of the truth do.
+    let all = cells.map(|(place, cell)| judged(cell.verdict, base.1.ratio_to(&new.1, place)));
+    Outcome::of_all(all)
+}
+
+/// All verdicts of `--by threads=1,8`.
+fn of_levels((record, truth): Made) -> Outcome {
+    let run = AnalysedRun::of(record);
+    let comparison = Comparison::of_levels(&run, "threads=1,8", "", terms()).expect("two levels");
+    let place = |threads: &str, levels: &[String]| {
+        let is = |cell: &&iolab_synthetic::TrueCell| {
+            cell.cell.levels.iter().any(|level| level == threads)
+                && levels.iter().all(|level| cell.cell.levels.contains(level))
+        };
+        let cell = truth.cells.iter().find(is).expect("a cell");
+        cell.mb_s
+    };
+    Outcome::of_all(comparison.cells.iter().map(|cell| {
+        let ratio = place("8", &cell.levels) / place("1", &cell.levels);
+        judged(cell.verdict, ratio)
+    }))
+}
+
+fn grid(noise: Noise, trials: u32) -> Scenario {
+    Scenario {
+        noise,
+        trials,
+        ..Scenario::of(
+            "disk-grid",
+            &["workload=RS,RR", "bs=4k,64k,1M", "threads=1,8"],
+        )
+    }
+}
+
+/// Two runs with the same cells.
+fn pair<'a>(base: &'a Scenario, new: &'a Scenario) -> impl Fn(u64) -> (Made, Made) + 'a {
+    |seed| (base.run(2 * seed), new.run(2 * seed + 1))
+}
+
+#[test]
+fn runs_without_a_difference_are_rarely_said_to_differ() {
+    for (name, noise) in shapes() {
+        for trials in TRIALS {
+            let base = grid(noise, trials);
+            let new = base.later();
+            let name = format!("{name}, n = {trials}");
+            hold_made(("compare, none", &name), runs(), pair(&base, &new), of_runs);
+        }
+    }
+}
+
+#[test]
+fn runs_of_other_shapes_are_rarely_said_to_differ() {
+    let groups = Noise::TwoGroups {
+        upper: 0.48,
+        ratio: 1.2,
+        sigma: 0.005,
+    };
+    let quiet = Noise::Lognormal { sigma: 0.05 };
+    let wide = Noise::Lognormal { sigma: 0.5 };
+    for (name, one, other) in [
+        ("spread 5 % and 50 %", quiet, wide),
+        ("two groups in the base", groups, quiet),
+    ] {
+        for trials in TRIALS {
+            let base = grid(one, trials);
+            let new = Scenario {
+                noise: other,
+                ..base.later()
+            };
+            let name = format!("{name}, n = {trials}");
+            hold_made(("compare, none", &name), runs(), pair(&base, &new), of_runs);
+        }
+    }
+}
+
+/// The logarithm of the ratio that so many trials of this spread show with a chance of 80 %.
+fn detectable(sigma: f64, trials: u32) -> f64 {
+    let confidence = 1.0 - 0.05 / CELLS as f64;
+    let found = |shift: f64| {
+        let n = trials_for_apart(shift, &[sigma, sigma], confidence, 0.8);
+        n.is_some_and(|n| n <= trials as usize)
+    };
+    let mut shifts = (1..).map(|step| f64::from(step) * sigma / 20.0);
+    shifts.find(|shift| found(*shift)).expect("a shift")
+}
+
+#[test]
+fn a_factor_three_times_what_can_be_found_is_said() {
+    let sigma = 0.05;
+    for trials in [12, 16] {
+        for sign in [1.0, -1.0] {
+            let ratio = (sign * 3.0 * detectable(sigma, trials)).exp();
+            let base = grid(Noise::Lognormal { sigma }, trials);
+            let new = Scenario {
+                effects: vec![(At::levels("threads=8"), ratio)],
+                ..base.later()
+            };
+            let name = format!("lognormal 5 %, ratio {ratio:.2}, n = {trials}");
+            let score = hold_made(("compare", &name), runs(), pair(&base, &new), of_runs);
+            assert!(score.is_true_at_least(SAID_MIN), "{score}");
+        }
+    }
+}
+
+#[test]
+fn what_only_a_disturbance_makes_is_said_of_no_side() {
+    for by in [Disturber::Traffic, Disturber::Cpu] {
+        let quiet = grid(Noise::Lognormal { sigma: 0.03 }, 10);
+        let disturbed = Scenario {
+            disturbances: vec![Disturbance {
+                by,
+                at: At::all(),
+                share: 1.0,
+                ratio: 0.65,
+                evidence: Evidence::Shown,
+            }],
+            ..quiet.later()
+        };
+        let name = format!("{by:?} in the new run");
+        hold_made(
+            ("compare, disturbed", &name),
+            runs(),
+            pair(&quiet, &disturbed),
+            of_runs,
+        );
+        let name = format!("{by:?} in the base");
+        hold_made(
+            ("compare, disturbed", &name),
+            runs(),
+            pair(&disturbed, &quiet),
+            of_runs,
+        );
+    }
+}
+
+#[test]
+fn levels_without_a_difference_are_rarely_said_to_differ() {
+    for (name, noise) in shapes() {
+        for trials in TRIALS {
+            let run = Scenario {
+                common: drifting(),
+                ..grid(noise, trials)
+            };
+            let name = format!("{name}, n = {trials}");
+            let make = |seed| run.run(seed);
+            hold_made(("compare --by, none", &name), runs(), make, of_levels);
+        }
+    }
+}
+
+/// What is said of each cell, with its ratio and interval.
+fn said(comparison: &Comparison) -> Vec<(Vec<String>, CellVerdict, String)> {
+    let cells = comparison.cells.iter();
+    let mut all: Vec<_> = cells
+        .map(|cell| {
+            let estimate = cell.estimate.map(|one| (one.ratio, one.interval));
+            (cell.levels.clone(), cell.verdict, format!("{estimate:.9?}"))
+        })
+        .collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+/// Pairs of runs of many kinds: spreads, effects of either sign, disturbances.
+fn pairs() -> impl Iterator<Item = (Made, Made)> {
+    (1..=40).map(|seed| {
+        let sigma = [0.005, 0.05, 0.2][seed as usize % 3];
+        let mut base = grid(Noise::Lognormal { sigma }, 10 + seed as u32 % 5);
+        let mut new = base.later();
+        new.effects = vec![(
+            At::levels("threads=8"),
+            [1.0, 1.3, 0.6][seed as usize / 3 % 3],
+        )];
+        let disturbed = if seed % 2 == 0 { &mut new } else { &mut base };
+        disturbed.disturbances = vec![Disturbance {
+            by: Disturber::Traffic,
+            at: At::levels("bs=4k"),
+            share: 1.0,
+            ratio: 0.7,
+            evidence: Evidence::Shown,
+        }];
+        (base.run(2 * seed), new.run(2 * seed + 1))
+    })
+}
+
+#[test]
+fn swapped_sides_mirror_each_verdict_and_invert_each_ratio() {
+    let mut seen = Vec::new();
+    for ((base, _), (new, _)) in pairs() {
+        let there = of_records(base.clone(), new.clone());
+        let back = of_records(new, base);
+        for (one, other) in there.cells.iter().zip(&back.cells) {
+            let mirrored = match one.verdict {
+                CellVerdict::Faster => CellVerdict::Slower,
+                CellVerdict::Slower => CellVerdict::Faster,
+                same => same,
+            };
+            assert_eq!(other.verdict, mirrored);
+            assert_eq!(one.doubts.len(), other.doubts.len());
+            assert_eq!(one.further, other.further);
+            let (one_ratio, other_ratio) = (one.estimate.unwrap(), other.estimate.unwrap());
+            assert!((one_ratio.ratio * other_ratio.ratio - 1.0).abs() < 1e-9);
+            let ((low, high), (other_low, other_high)) =
+                (one_ratio.interval.unwrap(), other_ratio.interval.unwrap());
+            assert!((low * other_high - 1.0).abs() < 1e-9);
+            assert!((high * other_low - 1.0).abs() < 1e-9);
+            if !seen.contains(&one.verdict) {
+                seen.push(one.verdict);
+            }
+        }
+    }
+    for verdict in [
+        CellVerdict::Faster,
+        CellVerdict::Slower,
+        CellVerdict::Equivalent,
+        CellVerdict::Disturbed,
+        CellVerdict::CannotTell,
+    ] {
+        assert!(seen.contains(&verdict), "{verdict} was not met: {seen:?}");
+    }
+}
+
+#[test]
+fn order_unit_of_time_and_names_change_nothing() {
+    for ((base, _), (new, _)) in pairs() {
+        let own = said(&of_records(base.clone(), new.clone()));
+        let mut reversed = new.clone();
+        reversed.cells.reverse();
+        assert_eq!(said(&of_records(base.clone(), reversed)), own);
+        let slow = |record: &RunRecord| {
+            let mut record = record.clone();
+            for sample in &mut record.samples {
+                sample.elapsed_ns *= 16;
+            }
+            record
+        };
+        assert_eq!(said(&of_records(slow(&base), slow(&new))), own);
+        let mut renamed = new;
+        "another".clone_into(&mut renamed.experiment.name);
+        renamed.run.target = "/other".to_owned();
+        assert_eq!(said(&of_records(base, renamed)), own);
+    }
+}
