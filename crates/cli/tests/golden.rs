@@ -250,6 +250,28 @@ fn json_is_as_its_schema_says() {
     }
     let both = table_json(folder.path(), &["grid.iolab", "interference.iolab"]);
     assert_as_described(folder.path(), "table", &both);
+    let compared: [(&str, &[&str]); 6] = [
+        ("compare", &["read-size.iolab", "read-size-again.iolab"]),
+        ("compare", &["read-size.iolab", "read-size.iolab"]),
+        ("compare", &["tools.iolab", "--by", "tool=iolab,fio"]),
+        ("compare", &["linkage.iolab", "--by", "linkage"]),
+        ("compare", &["grid.iolab", "grid.iolab", "--repeats", "3"]),
+        (
+            "compare-runs",
+            &[
+                "--base",
+                "read-size.iolab",
+                "--new",
+                "read-size-again.iolab",
+            ],
+        ),
+    ];
+    for (name, words) in compared {
+        let words = [&["compare", "--format", "json"], words].concat();
+        let printed = run(folder.path(), &words).stdout;
+        let document = serde_json::from_str(&printed).unwrap_or_else(|e| panic!("{words:?}: {e}"));
+        assert_as_described(folder.path(), name, &document);
+    }
 }
 
 #[test]

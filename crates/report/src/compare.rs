@@ -1,7 +1,7 @@
 //! A comparison of two sides: as text, as rows, as one JSON object.
 
 mod conclusion;
-mod data;
+pub(crate) mod data;
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
 pub(crate) use conclusion::{SaidOfCell, answer};
-pub(crate) use data::Against;
+pub(crate) use data::{Against, Differing};
 use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
@@ -351,7 +351,7 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     writer.finish()
 }
 
-/// Writes everything as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes everything as one JSON object; docs/schema/compare.json describes it.
 ///
 /// # Errors
 /// When the output cannot be written.

@@ -1,5 +1,7 @@
 //! Runs against runs, and a new run against earlier ones: as text, as rows, as one JSON object.
 
+pub(crate) mod data;
+
 use std::io::{self, Write};
 
 use iolab_analysis::compare::{CellVerdict, Conclusion};
@@ -9,13 +11,14 @@ use iolab_analysis::runs::{
 };
 use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::settings::cell_label;
-use serde_json::{Map, Value, json};
 
-use crate::compare::{Against, SaidOfCell, answer, cells, difference_lines, doubt_lines, factor};
+use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor};
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
-use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
+use crate::rows::{Field, Format, RowWriter, columns_of};
+use crate::runs::data::{GateDocument, Row, RunsDocument};
 use crate::table::bare;
+use crate::values::fields_of;
 use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
@@ -497,7 +500,11 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
 /// # Errors
 /// When the output cannot be written.
 pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = compared.map_or_else(Vec::new, rows);
+    let rows: Vec<Vec<Field>> = compared.map_or(Ok(Vec::new()), |compared| {
+        let rows = compared.cells.iter();
+        let rows = rows.map(|cell| fields_of(&Row::of(compared, cell)));
+        rows.collect::<Result<_, _>>()
+    })?;
     let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
@@ -505,144 +512,20 @@ pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<
     writer.finish()
 }
 
-/// Writes a comparison as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes a comparison as one JSON object; docs/schema/compare-runs.json describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn json(compared: &RunsComparison, to: &mut dyn Write) -> io::Result<()> {
-    let mut whole = object(compared);
-    let conclusion = compared.conclusion().name();
-    whole.insert("summary".to_owned(), json!(self::conclusion(compared)));
-    whole.insert("conclusion".to_owned(), json!(conclusion));
-    whole.insert("remarks".to_owned(), json!(remarks(compared)));
-    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    serde_json::to_writer_pretty(&mut *to, &RunsDocument::of(compared))?;
     writeln!(to)
 }
 
-/// Writes what a gate says as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes what a gate says as one JSON object; docs/schema/gate.json describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
-    let mut whole = gate.compared.as_ref().map_or_else(Map::new, object);
-    let unused: Vec<Value> = gate
-        .unused
-        .iter()
-        .map(|(file, why)| json!({"file": file, "why": why.to_string()}))
-        .collect();
-    whole.insert("conclusion".to_owned(), json!(gate.conclusion().name()));
-    whole.insert("summary".to_owned(), json!(gate_summary(gate)));
-    whole.insert("must_find".to_owned(), json!(gate.must_find));
-    let sight = gate
-        .sight()
-        .map(|sight| sight.worst)
-        .filter(|worst| worst.is_finite());
-    whole.insert("detectable_factor".to_owned(), json!(sight));
-    whole.insert("file".to_owned(), json!(gate.file));
-    whole.insert("history".to_owned(), json!(gate.history));
-    whole.insert("missing".to_owned(), json!(gate.missing().unwrap_or(0)));
-    whole.insert("unused".to_owned(), json!(unused));
-    whole.insert("remarks".to_owned(), json!(gate_remarks(gate)));
-    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    serde_json::to_writer_pretty(&mut *to, &GateDocument::of(gate))?;
     writeln!(to)
-}
-
-/// Which runs they are, for a JSON object.
-pub(crate) fn run_objects(runs: &[RunName]) -> Vec<Value> {
-    let run = |run: &RunName| {
-        json!({
-            "run": run.id,
-            "file": run.file,
-            "host": run.host,
-            "run_started_utc": run.started_utc,
-        })
-    };
-    runs.iter().map(run).collect()
-}
-
-fn object(compared: &RunsComparison) -> Map<String, Value> {
-    let differences: Vec<Value> = compared
-        .differences
-        .iter()
-        .map(|d| json!({"what": d.what, "base": d.base, "new": d.new}))
-        .collect();
-    let cells: Vec<Value> = rows(compared)
-        .into_iter()
-        .zip(&compared.cells)
-        .map(|(row, cell)| {
-            let mut object: Map<String, Value> = row.into_iter().collect();
-            object.insert("base_medians".to_owned(), json!(cell.base));
-            object.insert("new_medians".to_owned(), json!(cell.new));
-            let doubts: Vec<Against> = cell.judged.doubts.iter().map(Against::of).collect();
-            object.insert("doubts".to_owned(), json!(doubts));
-            Value::Object(object)
-        })
-        .collect();
-    let overall = compared.overall.as_ref().map(|all| {
-        let fields = judged_fields(all);
-        Value::Object(fields.into_iter().collect())
-    });
-    let parts = [
-        ("experiment", json!(compared.experiment)),
-        ("target", json!(compared.target)),
-        ("response", json!(compared.response.to_string())),
-        ("unit", json!(compared.response.unit())),
-        ("margin", json!(compared.terms.margin)),
-        ("alpha", json!(compared.terms.alpha)),
-        ("base", json!(run_objects(&compared.base))),
-        ("new", json!(run_objects(&compared.new))),
-        ("differences", json!(differences)),
-        ("only_base", json!(compared.only_base)),
-        ("only_new", json!(compared.only_new)),
-        ("overall", json!(overall)),
-        ("cells", json!(cells)),
-    ];
-    parts
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
-fn rows(compared: &RunsComparison) -> Vec<Vec<Field>> {
-    let row = |cell: &RunsCell| {
-        let levels = compared.factors.iter().zip(&cell.levels);
-        let mut row: Vec<Field> = levels
-            .map(|(factor, level)| text_field(&format!("level_{}", escape_control(factor)), level))
-            .collect();
-        let served = cell.served;
-        let predicted = predicted(cell);
-        let disturbed: Vec<&str> = cell.against.imbalances().map(|d| d.what.name()).collect();
-        row.extend([
-            field("base_runs", known(&cell.base)),
-            field("new_runs", known(&cell.new)),
-            field("base_typical", geometric_mean(&cell.base)),
-            field("new_typical", geometric_mean(&cell.new)),
-            field("predicted_low", predicted.map(|(low, _)| low)),
-            field("predicted_high", predicted.map(|(_, high)| high)),
-        ]);
-        row.extend(judged_fields(&cell.judged));
-        row.extend([
-            field("disturbed", disturbed.join(", ")),
-            field("base_served_by", served.map(|(base, _)| base.to_string())),
-            field("new_served_by", served.map(|(_, new)| new.to_string())),
-        ]);
-        row
-    };
-    compared.cells.iter().map(row).collect()
-}
-
-fn judged_fields(judged: &Judged) -> Vec<Field> {
-    let contrast = judged.contrast;
-    let interval = judged.interval;
-    vec![
-        field("ratio", contrast.as_ref().map(ratio)),
-        field("ratio_low", interval.map(|(low, _)| low)),
-        field("ratio_high", interval.map(|(_, high)| high)),
-        field("run_sd_log", contrast.map(|c| c.sd)),
-        field("df", contrast.map(|c| c.df)),
-        field("p", judged.p),
-        field("p_adjusted", judged.p_adjusted),
-        field("detectable_factor", judged.detectable.map(|d| 1.0 + d)),
-        field("verdict", judged.verdict.to_string()),
-    ]
 }
