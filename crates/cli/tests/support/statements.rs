@@ -29,12 +29,9 @@ pub(crate) fn of_text(text: &str) -> Vec<String> {
     all.iter().map(|text| plain(text)).collect()
 }
 
-/// What was found, each with what it rests on.
+/// What was found and what limits it, each with what it rests on.
 pub(crate) fn of_markdown(markdown: &str) -> Vec<(String, String)> {
-    let found = markdown
-        .split("\n## ")
-        .find(|part| part.starts_with("What was found"));
-    let lines = found.unwrap_or_default().lines();
+    let lines = markdown.lines();
     let lines = lines.filter_map(|line| line.strip_prefix("- ")?.split_once(" Based on: "));
     let unescaped = |text: &str| {
         let text = text.replace('\\', "");
@@ -77,10 +74,9 @@ fn unescaped_html(text: &str) -> String {
     plain(&text)
 }
 
-/// The paragraphs of the results.
+/// The paragraphs.
 pub(crate) fn of_latex(latex: &str) -> Vec<String> {
-    let found = latex.split("\\section{Results}").nth(1).unwrap_or_default();
-    let lines = found.lines().map(|line| {
+    let lines = latex.lines().map(|line| {
         let mut text = line.to_owned();
         for (escaped, plain) in [
             ("\\textless{}", "<"),

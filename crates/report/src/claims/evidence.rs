@@ -17,7 +17,7 @@ use super::{CellData, Runs, clean, ends, held};
 
 /// Data that was read back after it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Verified")]
+#[schemars(inline)]
 pub(crate) struct VerifiedData {
     /// Trials whose data was read back.
     trials: u64,
@@ -53,7 +53,7 @@ impl VerifiedData {
 
 /// Two programs over the sizes of what they read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Programs")]
+#[schemars(inline)]
 pub(crate) struct ProgramsData {
     /// The program that is compared with.
     base: String,
@@ -122,7 +122,7 @@ impl ProgramSizeData {
 
 /// Response times at given rates.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Load")]
+#[schemars(inline)]
 pub(crate) struct LoadData {
     /// The least and the highest rate that was held; empty where none was.
     held: Vec<RateData>,
@@ -168,7 +168,7 @@ impl LoadData {
 
 /// Fewer requests at once than were asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "TooFew")]
+#[schemars(inline)]
 pub(crate) struct TooFewData {
     /// Cells of which it holds.
     cells: Vec<CellData>,
@@ -218,7 +218,7 @@ fn cells(ids: &[CellId], runs: &Runs<'_>) -> Vec<CellData> {
 
 /// Untouched buffers against zeroed ones, in the setting in which they cost most.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Preparation")]
+#[schemars(inline)]
 pub(crate) struct PreparationData {
     /// Size of the buffer, bytes.
     bs_bytes: u64,
@@ -260,7 +260,7 @@ impl PreparationData {
 
 /// Throughput that changes its level for good.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Change")]
+#[schemars(inline)]
 pub(crate) struct ChangeData {
     /// The cell whose levels are given.
     cell: CellData,
@@ -299,7 +299,7 @@ impl ChangeData {
 
 /// The last trials of cells that write.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Steady")]
+#[schemars(inline)]
 pub(crate) struct SteadyData {
     /// Cells of which it holds.
     cells: Vec<CellData>,
@@ -337,7 +337,7 @@ impl SteadyData {
 
 /// What more requests in flight gained.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Queued")]
+#[schemars(inline)]
 pub(crate) struct QueuedData {
     /// The cell.
     cell: CellData,
@@ -442,7 +442,7 @@ impl BendData {
 
 /// What groups reach at once, against each alone. All in the unit of the response.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Together")]
+#[schemars(inline)]
 pub(crate) struct TogetherData {
     /// The cell in which all are active.
     cell: CellData,
@@ -494,7 +494,7 @@ impl TogetherData {
 
 /// Trials that drift, depend on each other or form two groups.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Course")]
+#[schemars(inline)]
 pub(crate) struct CourseData {
     /// Cells of which it holds.
     cells: Vec<CellData>,

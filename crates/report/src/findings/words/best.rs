@@ -6,8 +6,11 @@ use iolab_workload::access;
 use iolab_workload::quantity::counted;
 use iolab_workload::units::format_size;
 
-use super::{BEST, at, cell, doubt, margin, times};
+use super::{at, cell, doubt, margin, times};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
+
+/// What a choice rests on.
+const CHOICE: &str = "ratios within the blocks that both cells share (of medians across runs), with intervals that hold for all cells of the access together in 95 %";
 
 /// The best size of the best curve, and how the others compare with it.
 pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
@@ -296,7 +299,7 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
         rule: Rule {
             name: "choice",
             kind: FindingKind::Result,
-            basis: BEST,
+            basis: CHOICE,
         },
         text,
     })
