@@ -13,6 +13,7 @@ mod verified;
 
 pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, Relief, Shortfall};
+pub(crate) use disturbance::others_of;
 pub use disturbance::{CellDisturbance, Split, TrialGroup};
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
@@ -428,7 +429,7 @@ impl Context {
             verified: CellVerified::of(trials),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
             overwritten: None,
-            precision: response.and_then(|r| r.median_interval?.relative_half_width(r.median)),
+            precision: response.as_ref().and_then(Summary::precision),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),
             flags: Vec::new(),

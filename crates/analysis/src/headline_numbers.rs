@@ -108,9 +108,7 @@ impl HeadlineCell<'_> {
         Some(HeadlineRate {
             value: summary.median,
             unit,
-            precision: summary
-                .median_interval
-                .and_then(|interval| interval.relative_half_width(summary.median)),
+            precision: summary.precision(),
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each, `gate.rs` a new
 //! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `headline_numbers.rs` the numbers that
-//! are compared most, `sparkline.rs` a run as one small curve, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
+//! are compared most, `sparkline.rs` a run as one small curve, `snapshot.rs` a run under way, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
 //! answer, `fitness.rs`
 //! whether service levels hold, `slo.rs` the search for the greatest rate at which they do, `answer.rs` what a run answers to its
 //! question.
@@ -28,6 +28,7 @@ pub mod refine;
 pub mod runs;
 pub mod series_tests;
 pub mod slo;
+pub mod snapshot;
 pub mod sparkline;
 pub mod thresholds;
 pub mod timeline;

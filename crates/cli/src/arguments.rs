@@ -18,7 +18,9 @@ use iolab_workload::units::parse_share;
 pub(crate) use self::comparing::{
     BetterName, Compare, CompareFormat, Gate, GateFormat, History, HistoryFormat, TestName,
 };
-pub(crate) use self::measuring::{Changes, ConsentOption, Fit, Import, Resume, Run, Study};
+pub(crate) use self::measuring::{
+    Changes, ConsentOption, Fit, Import, LogFormat, LogOptions, Resume, Run, Study,
+};
 pub(crate) use self::models::{Model, ModelAction, ModelFormat, Serve};
 pub(crate) use self::plotting::Plot;
 

@@ -1,6 +1,6 @@
 //! How a command ends: its exit code and its last message.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
 
 use crate::harmless::harmless;
-use crate::output::listed;
+use crate::output::{self, Log, listed};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -49,6 +49,11 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Whether the user has ended it.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        matches!(self, Failure::Told(error) if error.kind() == Kind::Interrupted)
+    }
+
     /// Adds what else the user should know.
     pub(crate) fn also(self, what: impl std::fmt::Display) -> Self {
         match self {
@@ -77,12 +82,16 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
 }
 
 fn tell(error: &Error) {
-    let mut stderr = io::stderr().lock();
-    // With no way left to say it, the exit code alone must do.
-    let _ = writeln!(stderr, "error: {}", harmless(error.message()));
-    if let Some(remedy) = error.remedy() {
-        let _ = writeln!(stderr, "  {}", harmless(remedy));
+    if output::log() == Log::Json {
+        let texts = [("text", Some(error.message())), ("remedy", error.remedy())];
+        let fields = texts.map(|(key, text)| (key.to_owned(), text.into()));
+        return output::event("error", fields.into_iter().collect());
     }
+    let mut text = format!("error: {}", error.message());
+    if let Some(remedy) = error.remedy() {
+        text += &format!("\n  {remedy}");
+    }
+    output::error_line(&harmless(&text));
 }
 
 /// The exit code of an answer.

@@ -15,6 +15,7 @@ mod launcher;
 mod model_text;
 mod output;
 mod progress;
+mod screen;
 mod stop;
 mod usage;
 mod workspace;
@@ -63,6 +64,7 @@ fn work() -> ExitCode {
         Err(_) if is_silent => return exit::code_of(Err(Failure::ToldElsewhere)),
         Err(error) => return exit::code_of(Err(error.into())),
     };
+    output::set_log(command.log());
     let ranks = match launcher::join(&command) {
         Ok(ranks) => ranks,
         Err(failure) => return exit::code_of(Err(failure)),

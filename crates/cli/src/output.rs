@@ -5,6 +5,8 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::SystemTime;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
@@ -26,19 +28,98 @@ use iolab_report::preparation as prepare;
 use iolab_report::table;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
+use serde_json::{Map, Value};
 
+use crate::arguments::{LogFormat, LogOptions};
 use crate::exit::Outcome;
 use crate::harmless::{Harmless, harmless};
+use crate::screen;
 
 /// Columns assumed where there is no terminal to ask.
 const WIDTH_ELSEWHERE: u16 = 100;
 /// Wider lines than this are hard to read along.
 const WIDTH_MAX: u16 = 200;
 
+/// What is told on stderr while something is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// The cells as they narrow, on a terminal.
+    Live,
+    /// Notes, and a line at the start and the end of each experiment.
+    Lines,
+    /// An object per event, as JSON.
+    Json,
+    /// Errors only.
+    Quiet,
+}
+
+impl Log {
+    /// What the options ask for.
+    pub(crate) fn asked(options: &LogOptions) -> Self {
+        match (options.log, options.quiet, options.no_live) {
+            (Some(LogFormat::Json), ..) => Self::Json,
+            (None, true, _) => Self::Quiet,
+            (None, false, true) => Self::Lines,
+            (None, false, false) => Self::Live,
+        }
+    }
+}
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// Decides what is told on stderr, once and before anything is. A view that stderr cannot show becomes lines.
+pub(crate) fn set_log(asked: Log) {
+    let shows = io::stderr().is_terminal() && !is_dumb();
+    let log = match asked {
+        Log::Live if !shows => Log::Lines,
+        asked => asked,
+    };
+    // It is decided once.
+    let _ = LOG.set(log);
+}
+
+/// What is told on stderr.
+pub(crate) fn log() -> Log {
+    LOG.get().copied().unwrap_or(Log::Lines)
+}
+
 /// Tells the user something on stderr.
 pub(crate) fn note(text: impl Display) {
-    // A closed stderr is no reason to stop measuring.
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(&text.to_string()));
+    let text = text.to_string();
+    match log() {
+        Log::Quiet => {}
+        Log::Json => {
+            let text = text.trim().trim_start_matches("note: ");
+            event("note", Map::from_iter([("text".to_owned(), text.into())]));
+        }
+        Log::Lines | Log::Live => error_line(&harmless(&text)),
+    }
+}
+
+/// Tells the user on stderr what happened now.
+pub(crate) fn stamped(text: &str) {
+    note(format_args!("{} {text}", now()));
+}
+
+/// Writes an event for machines on stderr.
+pub(crate) fn event(name: &str, fields: Map<String, Value>) {
+    let head = [("at", now()), ("event", name.to_owned())];
+    let head = head.map(|(key, text)| (key.to_owned(), Value::String(text)));
+    let event: Map<String, Value> = head.into_iter().chain(fields).collect();
+    error_line(&harmless(&Value::Object(event).to_string()));
+}
+
+/// The time, to the second.
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Writes a line on stderr, above the live view where there is one. With no way left to say it, it is left out: that is no reason
+/// to stop measuring.
+pub(crate) fn error_line(text: &str) {
+    if !screen::tell(text) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
 }
 
 /// How charts and tables are to be drawn on stdout.
@@ -80,9 +161,22 @@ pub(crate) fn is_ascii_only() -> bool {
 
 /// Whether stdout takes colours: a terminal that is not dumb, and colours are not disabled (no-color.org).
 pub(crate) fn is_coloured() -> bool {
+    takes_colours(&io::stdout())
+}
+
+/// The same of stderr.
+pub(crate) fn colours_of_stderr() -> bool {
+    takes_colours(&io::stderr())
+}
+
+fn takes_colours(to: &impl IsTerminal) -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    io::stdout().is_terminal() && !dumb && !is_set("NO_COLOR")
+    to.is_terminal() && !is_dumb() && !is_set("NO_COLOR")
+}
+
+/// Whether the terminal can do no more than print.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
 /// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.

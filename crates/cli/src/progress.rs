@@ -1,67 +1,107 @@
-//! How far a run has come: a bar with the time left on a terminal, plain lines elsewhere.
+//! How far a run has come: its cells as they narrow on a terminal, a line per experiment elsewhere, or events for machines.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use iolab_runner::{Observer, Progress};
+use iolab_report::live::{self, LiveView, RunTime};
+use iolab_runner::{Basis, Observer, Progress, RunEnd, RunSnapshot, RunStart, TrialDone};
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::response::Response;
 use iolab_workload::units::rough_duration;
+use serde_json::{Map, Value, json};
 
-use crate::output;
-
-/// Time between two plain lines.
-const LINE_EVERY: Duration = Duration::from_secs(5);
-
-/// Steps of the bar.
-const STEPS: u64 = 1000;
+use crate::output::{self, Log};
+use crate::screen::{Screen, Size};
 
 /// Shows the progress of one experiment, or of filling the scratch file.
 pub(crate) struct Display {
     name: String,
-    bar: Option<ProgressBar>,
-    last_line: Instant,
+    /// What was started, for the first line of the live view.
+    title: String,
+    screen: Option<Screen>,
+    is_coloured: bool,
+    is_virtual: bool,
+    shared: SharedBudget,
+    /// What is measured, once that has begun.
+    experiment: String,
+    factors: Vec<String>,
+    progress: Progress,
     told: Vec<String>,
     run_file: Option<PathBuf>,
-    suite_ends: Option<Instant>,
+}
+
+/// What an experiment shares with those before and after it.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedBudget {
+    /// When the first of them began.
+    pub(crate) began: Instant,
+    /// What all of them may take, where others follow.
+    pub(crate) total: Option<Duration>,
+    /// What those before it took, by the clock that budgets count.
+    pub(crate) spent: Duration,
+    /// What those before it gave.
+    pub(crate) done: Vec<String>,
+}
+
+impl SharedBudget {
+    /// Of one experiment.
+    fn alone() -> Self {
+        Self {
+            began: Instant::now(),
+            total: None,
+            spent: Duration::ZERO,
+            done: Vec::new(),
+        }
+    }
 }
 
 impl Display {
     /// Starts to show the progress of what `name` says.
     pub(crate) fn new(name: &str) -> Self {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let bar = (std::io::stderr().is_terminal() && !dumb).then(|| {
-            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-            let chars = if output::is_ascii_only() {
-                "=> "
-            } else {
-                "█▉▊▋▌▍▎▏ "
-            };
-            // The template is a constant that is known to parse; without it the bar is merely plainer.
-            let style = ProgressStyle::with_template("{prefix} {bar:24} {percent:>3} % {wide_msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.set_style(style.progress_chars(chars));
-            bar.set_prefix(name.to_owned());
-            bar
-        });
-        if bar.is_none() {
-            output::note(format_args!("{name}: started"));
-        }
         Self {
             name: name.to_owned(),
-            bar,
-            last_line: Instant::now(),
+            title: "iolab".to_owned(),
+            screen: (output::log() == Log::Live).then(Screen::open).flatten(),
+            is_coloured: output::colours_of_stderr(),
+            is_virtual: false,
+            shared: SharedBudget::alone(),
+            experiment: String::new(),
+            factors: Vec::new(),
+            progress: Progress {
+                trials_done: 0,
+                spent: Duration::ZERO,
+                left: Duration::ZERO,
+                basis: Basis::Budget,
+            },
             told: Vec::new(),
             run_file: None,
-            suite_ends: None,
         }
     }
 
-    /// Counts what is left up to the end of the suite's budget, because further experiments follow.
-    pub(crate) fn until(mut self, suite_ends: Option<Instant>) -> Self {
-        self.suite_ends = suite_ends;
+    /// Starts to show how files of so many bytes are filled.
+    pub(crate) fn filling(what: &str, total: u64) -> Self {
+        let display = Self::new(what);
+        let fields = json!({ "step": what, "bytes": total });
+        display.log("step", fields, || Some(format!("{} MiB", total >> 20)));
+        display
+    }
+
+    /// Names what was started.
+    pub(crate) fn titled(mut self, title: &str) -> Self {
+        title.clone_into(&mut self.title);
+        self
+    }
+
+    /// Counts in the time of a modelled disk.
+    pub(crate) fn in_virtual_time(mut self, is_virtual: bool) -> Self {
+        self.is_virtual = is_virtual;
+        self
+    }
+
+    /// Counts what is left up to the end of the budget of several experiments.
+    pub(crate) fn among(mut self, shared: SharedBudget) -> Self {
+        self.shared = shared;
         self
     }
 
@@ -78,13 +118,11 @@ impl Display {
 
     /// Shows that `done` of `total` bytes of the scratch file are written.
     pub(crate) fn filled(&mut self, done: u64, total: u64) {
-        if let Some(bar) = &self.bar {
-            bar.set_length(total);
-            bar.set_message(format!("{} of {} MiB", done >> 20, total >> 20));
-            bar.set_position(done);
-        } else if self.line_is_due() {
-            let line = format!("{}: {} of {} MiB", self.name, done >> 20, total >> 20);
-            output::note(line);
+        if let Some(screen) = &mut self.screen {
+            let percent = done.saturating_mul(100) / total.max(1);
+            let (done, total) = (done >> 20, total >> 20);
+            let line = format!("{}   {done} of {total} MiB   {percent} %", self.name);
+            screen.offer(move |_| vec![line]);
         }
     }
 
@@ -93,51 +131,155 @@ impl Display {
         self.run_file.as_deref()
     }
 
-    fn line_is_due(&mut self) -> bool {
-        let due = self.last_line.elapsed() >= LINE_EVERY;
-        if due {
-            self.last_line = Instant::now();
+    /// How far it has come, of how far.
+    fn time(&self) -> RunTime {
+        let elapsed = match self.is_virtual {
+            true => self.shared.spent + self.progress.spent,
+            false => self.shared.began.elapsed(),
+        };
+        let own = elapsed + self.progress.left;
+        RunTime {
+            elapsed,
+            // What it leaves over goes to those that follow.
+            total: self.shared.total.map_or(own, |budget| own.max(budget)),
+            is_bound: self.shared.total.is_none() && self.progress.basis != Basis::Trials,
+            is_virtual: self.is_virtual,
         }
-        due
+    }
+
+    /// Writes an event for machines, where these are asked for, or else a line with a time stamp where there is no view.
+    fn log(&self, event: &str, fields: Value, line: impl FnOnce() -> Option<String>) {
+        match output::log() {
+            Log::Json => {
+                let mut fields = match fields {
+                    Value::Object(fields) => fields,
+                    _ => Map::new(),
+                };
+                if !self.experiment.is_empty() {
+                    fields.insert("experiment".to_owned(), json!(self.experiment));
+                }
+                output::event(event, fields);
+            }
+            Log::Lines => {
+                if let Some(line) = line() {
+                    output::stamped(&format!("{}: {line}", self.name));
+                }
+            }
+            Log::Live | Log::Quiet => {}
+        }
     }
 }
 
-impl Drop for Display {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+/// Where the time left comes from, for machines.
+fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Budget => "budget",
+        Basis::AtMost => "at-most",
+        Basis::Trials => "trials",
+    }
+}
+
+/// The unit of a response as it is counted.
+fn unit(response: Response) -> &'static str {
+    match response.is_time() {
+        true => "ns",
+        false => response.heading(),
     }
 }
 
 impl Observer for Display {
+    fn run_starts(&mut self, start: &RunStart<'_>) {
+        self.progress = start.progress;
+        start.experiment.clone_into(&mut self.experiment);
+        start.factors.clone_into(&mut self.factors);
+        let fields = json!({
+            "file": start.file.display().to_string(),
+            "factors": start.factors,
+            "cells": start.cells,
+            "response": start.response.name(),
+            "unit": unit(start.response),
+            "left_s": start.progress.left.as_secs_f64(),
+        });
+        let cells = counted(start.cells as u64, "cell");
+        let left = rough_duration(start.progress.left);
+        self.log("start", fields, || {
+            Some(format!("started, {cells}, at most {left}"))
+        });
+    }
+
     fn run_file(&mut self, path: &Path) {
         self.run_file = Some(path.to_owned());
     }
 
-    fn trial_done(&mut self, progress: Progress) {
-        let left = progress.left.map_or(String::new(), |left| {
-            let of_suite = |end: Instant| end.saturating_duration_since(Instant::now());
-            let left = self.suite_ends.map_or(left, |end| left.max(of_suite(end)));
-            let word = match progress.left_is_bound {
-                true => "at most",
-                false => "about",
-            };
-            format!(", {word} {} left", rough_duration(left))
-        });
-        let trials = match progress.trials_done {
-            1 => format!("1 trial{left}"),
-            done => format!("{done} trials{left}"),
-        };
-        if let Some(bar) = &self.bar {
-            bar.set_length(STEPS);
-            bar.set_message(trials);
-            bar.set_position((progress.share * STEPS as f64) as u64);
-        } else if self.line_is_due() {
-            // 100 % are reached by the last trial alone.
-            let percent = (progress.share * 100.0) as u64;
-            output::note(format_args!("{}: {percent} %, {trials}", self.name));
+    fn step_starts(&mut self, step: &str) {
+        if let Some(screen) = &mut self.screen {
+            let line = escape_control(&format!("{}   {step}", self.name)).into_owned();
+            screen.offer(move |_| vec![line]);
         }
+        self.log("step", json!({ "step": step }), || Some(step.to_owned()));
+    }
+
+    fn trial_starts(&mut self, snapshot: &dyn Fn() -> RunSnapshot) {
+        let time = self.time();
+        let Some(screen) = &mut self.screen else {
+            return;
+        };
+        if !screen.is_due() {
+            return;
+        }
+        let view = LiveView {
+            title: self.title.clone(),
+            time,
+            experiment: self.name.clone(),
+            run: snapshot(),
+            done: self.shared.done.clone(),
+        };
+        let is_coloured = self.is_coloured;
+        screen.offer(move |Size { width, height }| {
+            let screen = live::Screen {
+                width,
+                height,
+                is_coloured,
+            };
+            live::frame(&view, &screen)
+        });
+    }
+
+    fn trial_done(&mut self, trial: &TrialDone<'_>) {
+        self.progress = trial.progress;
+        let levels = self.factors.iter().zip(trial.levels);
+        let cell: Map<String, Value> = levels
+            .map(|(factor, level)| (factor.clone(), json!(level)))
+            .collect();
+        let fields = json!({
+            "cell": cell,
+            "block": trial.block,
+            "warmup": trial.warmup,
+            "value": trial.value,
+            "trials": trial.progress.trials_done,
+            "spent_s": trial.progress.spent.as_secs_f64(),
+            "left_s": trial.progress.left.as_secs_f64(),
+            "left_from": basis(trial.progress.basis),
+        });
+        self.log("trial", fields, || None);
+    }
+
+    fn run_ends(&mut self, end: &RunEnd) {
+        let fields = json!({
+            "status": end.status.name(),
+            "trials": end.trials_done,
+            "cells": end.cells,
+            "precise": end.precise,
+        });
+        self.log("end", fields, || {
+            let trials = counted(end.trials_done, "trial");
+            let goal = format_percent(end.precision_goal);
+            let (precise, cells) = (end.precise, end.cells);
+            let status = end.status;
+            Some(format!(
+                "{status}, {trials}, {precise} of {cells} cells within {goal}"
+            ))
+        });
     }
 
     fn note(&mut self, message: &str) {
@@ -145,10 +287,6 @@ impl Observer for Display {
             return;
         }
         self.told.push(message.to_owned());
-        let line = format!("note: {}", escape_control(message));
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(line)),
-            None => output::note(line),
-        }
+        output::note(format_args!("note: {}", escape_control(message)));
     }
 }

@@ -1,12 +1,14 @@
-//! Signals: the first asks for a clean end, and so does every later one.
+//! Signals: each asks for a clean end. The first Ctrl-C lets a trial in flight come to its end.
 
 use std::ffi::c_int;
-use std::io;
+use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
+use iolab_runner::Stop;
 use iolab_workload::{Error, Result};
 use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
@@ -14,6 +16,8 @@ use signal_hook::consts::{
 };
 use signal_hook::low_level::pipe;
 use signal_hook::{SigId, flag};
+
+use crate::output::note;
 
 /// Signals that end a process by default and that it can live through, after signal(7). What is left are SIGKILL, which
 /// no process catches, and the processor's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot go on.
@@ -40,6 +44,87 @@ pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     catch_all(&|signal| flag::register(signal, Arc::clone(&stop)))?;
     Ok(stop)
+}
+
+/// The flags by which a user ends what is measured.
+#[derive(Debug, Clone)]
+pub(crate) struct StopFlags {
+    after_trial: Arc<AtomicBool>,
+    now: Arc<AtomicBool>,
+}
+
+impl StopFlags {
+    /// One that every signal raises ([`on_signals`]), for a run by several processes: each has its own, and one that waited
+    /// for its trial would wait for the others.
+    ///
+    /// # Errors
+    /// When the system refuses the handlers.
+    pub(crate) fn at_once() -> Result<Self> {
+        let now = on_signals()?;
+        Ok(Self {
+            after_trial: Arc::clone(&now),
+            now,
+        })
+    }
+
+    /// The first Ctrl-C ends what is measured after the trial in flight, and what is no trial at once; the second one, and
+    /// every other signal of [`on_signals`], ends all at once.
+    ///
+    /// # Errors
+    /// When the system refuses the handlers, or a thread.
+    pub(crate) fn in_two_steps() -> Result<Self> {
+        let flags = Self {
+            after_trial: Arc::default(),
+            now: Arc::default(),
+        };
+        let no_way = |error: io::Error| Error::failed(format!("cannot wait for Ctrl-C: {error}"));
+        let (bell, ring) = UnixStream::pair().map_err(no_way)?;
+        let own = flags.clone();
+        let wait = move || own.follow(ring);
+        thread::Builder::new().spawn(wait).map_err(no_way)?;
+        catch_all(&|signal| match signal {
+            SIGINT => pipe::register(signal, bell.try_clone()?),
+            _ => {
+                flag::register(signal, Arc::clone(&flags.after_trial))?;
+                flag::register(signal, Arc::clone(&flags.now))
+            }
+        })?;
+        Ok(flags)
+    }
+
+    /// Waits for one Ctrl-C, and for a second one.
+    fn follow(&self, mut ring: UnixStream) {
+        let mut rung = || ring.read_exact(&mut [0]).is_ok();
+        if !rung() {
+            return;
+        }
+        self.after_trial.store(true, Ordering::Relaxed);
+        // On a thread of its own: a terminal that takes nothing must not keep the second one from being heard.
+        let tell =
+            || note("note: ends after the trial in flight; press Ctrl-C again to end at once");
+        let _ = thread::Builder::new().spawn(tell);
+        if rung() {
+            self.now.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What the runner looks at.
+    pub(crate) fn stop(&self) -> Stop<'_> {
+        Stop {
+            after_trial: &self.after_trial,
+            now: &self.now,
+        }
+    }
+
+    /// Raised to end what is no trial.
+    pub(crate) fn soon(&self) -> &AtomicBool {
+        &self.after_trial
+    }
+
+    /// Whether the user wants the end at once, with nothing told that was measured.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.now.load(Ordering::Relaxed)
+    }
 }
 
 /// Has each of these signals write a byte to a socket, for a process that waits for other things too.

@@ -4,8 +4,7 @@ mod site;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
@@ -19,11 +18,11 @@ use iolab_runner::{Disk, Programs, Setup, Targets};
 use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::{Error, Result};
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
-use crate::stop;
+use crate::stop::StopFlags;
 pub(crate) use site::{Region, Site};
 
 /// What is measured on.
@@ -37,7 +36,7 @@ enum OpenedSystem {
 pub(crate) struct Workspace {
     place: OpenedSystem,
     clock: Clock,
-    stop: Arc<AtomicBool>,
+    stop: StopFlags,
     preflight: Vec<Preflight>,
     peaks: Environment,
     /// The other processes of the run.
@@ -51,7 +50,10 @@ impl Workspace {
     /// When a target does not have what is needed, or must not be used.
     fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
         // Before a scratch file is there: from then on no signal may leave it behind.
-        let stop = stop::on_signals()?;
+        let stop = match ranks {
+            Some(_) => StopFlags::at_once()?,
+            None => StopFlags::in_two_steps()?,
+        };
         let place = |named: &Path| match ranks {
             Some(ranks) => ranks.place(named),
             None => launcher::place(named),
@@ -65,10 +67,10 @@ impl Workspace {
     /// # Errors
     /// When a program is missing, or its files cannot be made in `named`.
     fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
-        let stop = stop::on_signals()?;
+        let stop = StopFlags::in_two_steps()?;
         let programs = Programs::open(plan, named);
         // A signal from the terminal ends the compiler too: that is no fault of its.
-        if stop.load(Ordering::Relaxed) {
+        if stop.soon().load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
         Ok(Self::at(OpenedSystem::Programs(Box::new(programs?)), stop))
@@ -79,11 +81,11 @@ impl Workspace {
     /// # Errors
     /// When signals cannot be caught.
     fn for_model(disk: Disk) -> Result<Self> {
-        let stop = stop::on_signals()?;
+        let stop = StopFlags::in_two_steps()?;
         Ok(Self::at(OpenedSystem::Model(Box::new(disk)), stop))
     }
 
-    fn at(place: OpenedSystem, stop: Arc<AtomicBool>) -> Self {
+    fn at(place: OpenedSystem, stop: StopFlags) -> Self {
         let workspace = Self {
             place,
             clock: Clock::calibrate(),
@@ -144,9 +146,12 @@ impl Workspace {
                     _ => "filling the scratch files",
                 };
                 let total = targets.fill_bytes();
-                let mut display = Display::new(what);
-                let mut own =
-                    || targets.fill(seed, &self.stop, &mut |done| display.filled(done, total));
+                let mut display = Display::filling(what, total);
+                let mut own = || {
+                    targets.fill(seed, self.stop.soon(), &mut |done| {
+                        display.filled(done, total)
+                    })
+                };
                 match &self.ranks {
                     Some(ranks) => ranks.fill(seed, total, own),
                     None => own(),
@@ -154,8 +159,10 @@ impl Workspace {
             }
             OpenedSystem::Programs(programs) => {
                 let total = programs.bytes();
-                let mut display = Display::new("filling the scratch files");
-                programs.fill(seed, &self.stop, &mut |done| display.filled(done, total))
+                let mut display = Display::filling("filling the scratch files", total);
+                programs.fill(seed, self.stop.soon(), &mut |done| {
+                    display.filled(done, total)
+                })
             }
         }
     }
@@ -166,8 +173,9 @@ impl Workspace {
             .iter()
             .any(|plan| !plan.experiment().runs_programs() && plan.wants_direct());
         let targets = self.place().targets().into_iter();
-        let looked = targets
-            .map(|(named, target)| Preflight::look(named, target, &self.clock, &self.stop, direct));
+        let looked = targets.map(|(named, target)| {
+            Preflight::look(named, target, &self.clock, self.stop.soon(), direct)
+        });
         self.preflight = looked.collect();
     }
 
@@ -191,7 +199,7 @@ impl Workspace {
         for (number, (named, target)) in targets.iter().enumerate() {
             let place = named.display();
             note(format_args!("note: measuring the ceilings of {place}"));
-            let peaks = peak_probe::measure(target, &self.clock, &self.stop, writes)?;
+            let peaks = peak_probe::measure(target, &self.clock, self.stop.soon(), writes)?;
             note(format_args!("note: the ceilings are {}", peaks.words()));
             let facts = peaks.environment(PeakSource::Measured);
             match number {
@@ -205,7 +213,14 @@ impl Workspace {
 
     /// Shows the progress of a run here, without what was told about the target already.
     pub(crate) fn display(&self, name: &str) -> Display {
-        Display::new(name).without(&self.place().notes())
+        Display::new(name)
+            .in_virtual_time(self.is_virtual())
+            .without(&self.place().notes())
+    }
+
+    /// Whether the user has ended what was measured, and is to see what it has given.
+    pub(crate) fn tells(&self, failure: &Failure) -> bool {
+        failure.is_interrupt() && !self.stop.is_at_once()
     }
 
     /// What the runner needs.
@@ -213,7 +228,7 @@ impl Workspace {
         Setup {
             place: self.place(),
             clock: &self.clock,
-            stop: &self.stop,
+            stop: self.stop.stop(),
             preflight: &self.preflight,
             peaks: &self.peaks,
             ranks: self.ranks.as_deref(),

@@ -20,7 +20,7 @@ use iolab_cluster::trial::{Contribution, TrialTimeouts, Whole};
 use iolab_cluster::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_cluster::wire::{Reader, Writer};
 use iolab_workload::counters::{
-    Bottom, Counters, DeviceStat, Pressure, ProcessIo, ResourceUse, SharedAccounts,
+    Bottom, CounterSet, Counters, DeviceStat, ProcessIo, SharedAccounts,
 };
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
@@ -169,27 +169,13 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
                 read_bytes: BYTES,
                 ..ProcessIo::default()
             }),
-            usage: ResourceUse {
-                user_ns: 12_345_678,
-                system_ns: 123_456_789,
-                minor_faults: 1_234,
-                voluntary_switches: REQUESTS,
-                ..ResourceUse::default()
-            },
+            usage: each(12_345_678),
             device: Some(device),
             bottom: Some(Bottom {
                 stat: device,
                 in_file: false,
             }),
-            pressure: Pressure {
-                cpu_stall_ns: Some(1_234_567),
-                io_stall_ns: Some(987_654_321),
-                memory_stall_ns: Some(0),
-                steal_ns: Some(0),
-                suspended_ns: Some(0),
-                throttled_ns: Some(0),
-                cpu_khz: Some(2_900_000),
-            },
+            pressure: each(1_234_567),
             ..Counters::default()
         },
         region: Region {
@@ -226,6 +212,11 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
     let client = deed.client(rank as usize, Medium::Elsewhere, SharedAccounts::default());
     deed.clients.push(client);
     deed
+}
+
+/// Counters that all have this value.
+fn each<T: CounterSet>(value: u64) -> T {
+    T::from_numbers(|| Some(Some(value))).expect("a value for each")
 }
 
 fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {

@@ -16,7 +16,7 @@ pub const WANDER_PPM: f64 = 1.0;
 /// Exchanges that are remembered.
 const REMEMBERED: usize = 32;
 
-/// A question and its answer, which bears a stamp of the other clock.
+/// A question and its answer, which carries a stamp of the other clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
     /// When the question left, ns of one's own clock.
@@ -105,7 +105,7 @@ struct Bound {
 }
 
 impl OtherClock {
-    /// Takes in the exchanges of one session. Those with the shortest round trips say all that is worth knowing.
+    /// Adds the exchanges of one session. Only those with the shortest round trips narrow the bounds.
     pub fn learn(&mut self, mut session: Vec<Exchange>) {
         session.retain(|exchange| exchange.round_trip() >= 0);
         session.sort_by_key(Exchange::round_trip);

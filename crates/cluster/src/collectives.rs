@@ -153,7 +153,7 @@ impl<L: Link> Team<L> {
         timeout.saturating_mul(self.height() + 1)
     }
 
-    /// Hands the root's message to every rank; what the others pass is not looked at.
+    /// Sends the root's message to every rank; the argument of other ranks is ignored.
     ///
     /// # Errors
     /// When nothing came from the rank above.
@@ -220,7 +220,7 @@ impl<L: Link> Team<L> {
     /// one is silent there is nothing to join; who comes to name it is its rank above, when all ranks meet next.
     ///
     /// # Errors
-    /// The rank that is silent.
+    /// The rank that did not answer.
     pub fn join_at_first<T: Gathered>(
         &mut self,
         members: &[usize],

@@ -19,7 +19,7 @@ use crate::link::{Link, LossReason, LostRank};
 use crate::trial::{GoAhead, Halt, Trouble};
 use crate::wire::{Reader, Writer};
 
-/// What a hello begins with.
+/// First bytes of a hello.
 const MAGIC: &[u8] = b"iolab hi\x01";
 /// What a call begins with: what versions before this format begin with too.
 const CALL: u8 = 0;
@@ -108,7 +108,7 @@ impl HandshakeTimeouts {
     }
 }
 
-/// What a rank knows after the greeting.
+/// What a rank knows after the handshake.
 #[derive(Debug)]
 pub struct HandshakeResult {
     /// The ranks below that are known, and this one. The root knows all where nothing keeps them from going on.

@@ -1,4 +1,4 @@
-//! A transport between threads of one process, in real time: for tests, and where there is no other.
+//! A transport between threads of one process, in real time: for tests, and for builds without MPI.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

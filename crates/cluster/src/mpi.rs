@@ -47,7 +47,7 @@ pub struct MpiTimeouts {
     pub end: Duration,
 }
 
-/// What a message of MPI is.
+/// Tags of messages of MPI.
 mod tag {
     use mpi::Tag;
 
@@ -103,7 +103,7 @@ impl<C> Drop for Mpi<C> {
 /// Ends this process after a time, unless what this returns is dropped before.
 fn watch(wait: Wait, limit: Duration, late: fn(Wait)) -> Sender<()> {
     let (over, is_over) = mpsc::channel();
-    // Without a thread for it there is no limit.
+    // Where the thread cannot be started, there is no time limit.
     let _ = thread::Builder::new().spawn(move || {
         if is_over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             late(wait);

@@ -176,7 +176,7 @@ fn ended(rank: u64) -> Option<Ended> {
     all.get(usize::try_from(rank).ok()?).copied()
 }
 
-/// What two have together; what one alone has.
+/// Joins two values; the one alone where the other is missing.
 fn either<T>(a: Option<T>, b: Option<T>, plus: impl Fn(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(plus(a, b)),

@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn one_host_cannot_escape_its_own_cache() {
         let error = parts(&[0, 0, 0], Shift::Host).expect_err("one host");
-        assert!(error.message().contains("one host"), "{error}");
+        insta::assert_snapshot!(error.message(), @"shift=host with all ranks on one host");
         let error = parts(&[0, 0, 1], Shift::Host).expect_err("two of three");
-        assert!(error.message().contains("2 of 3"), "{error}");
+        insta::assert_snapshot!(error.message(), @"shift=host with 2 of 3 ranks on one host");
         assert!(parts(&[0], Shift::Rank).is_err());
     }
 }

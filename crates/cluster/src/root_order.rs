@@ -59,7 +59,7 @@ pub struct Own {
 /// A trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// What it is; which workers are a rank's own is for the rank to say.
+    /// The trial; each rank derives its own workers from it.
     pub trial: TrialSpec,
     /// The number of its target.
     pub target: u64,

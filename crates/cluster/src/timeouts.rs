@@ -53,7 +53,7 @@ impl Timeouts {
     }
 }
 
-/// How long a trial takes on the slowest storage that its number of requests bounds, or its rate.
+/// Duration on the slowest storage of a trial that is bounded by a number of requests, or by its rate.
 fn slowest(trial: &TrialSpec, ranks: u64) -> Duration {
     let requests = trial.requests_bound().unwrap_or(0);
     let bytes = requests.saturating_mul(trial.largest_request());

@@ -1,4 +1,4 @@
-//! The tree along which messages go: no rank talks to more than a few others, whatever their number.
+//! The tree along which messages go: each rank exchanges messages with a few others only, however many there are.
 
 use std::ops::Range;
 

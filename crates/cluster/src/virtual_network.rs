@@ -15,7 +15,7 @@ use crate::link::{Link, LossReason, LostRank};
 /// A clock as it is made up: its reading at a moment of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Skew {
-    /// At time 0 it shows this, ns.
+    /// Its reading at time 0, ns.
     pub offset_ns: i64,
     /// It runs ahead by this, parts per million.
     pub drift_ppm: f64,
@@ -101,7 +101,7 @@ pub fn network(clocks: &[Skew], costs: impl Costs + 'static) -> Vec<VirtualLink>
 }
 
 impl VirtualLink {
-    /// Lets true time pass at this rank.
+    /// Advances true time at this rank.
     pub fn work(&mut self, ns: i64) {
         self.now += ns;
     }

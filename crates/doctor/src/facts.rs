@@ -1,4 +1,4 @@
-//! What the rules judge by: plain values, so that a test can make up any machine.
+//! Input of the rules: plain values, so that a test can describe any machine.
 
 use iolab_storage::{FileSystem, Layering, TargetKind};
 use iolab_workload::counters::NoHardware;
@@ -48,7 +48,7 @@ pub struct Facts {
     pub cgroup: cgroup::CgroupLimits,
     /// What this process may have.
     pub limits: ProcessLimits,
-    /// What others do right now; `None` when it was not checked.
+    /// Load by other processes right now; `None` when it was not checked.
     pub load: Option<Load>,
     /// The region of the experiments in question, bytes.
     pub region_bytes: u64,
@@ -95,7 +95,7 @@ impl TargetFacts {
 pub struct Space {
     /// All of it.
     pub total: u64,
-    /// What an ordinary user can still have.
+    /// Space left for an ordinary user, bytes.
     pub free: u64,
     /// What of this new files may take, so that the system keeps its reserve.
     pub room: u64,
@@ -134,7 +134,7 @@ pub struct Transfer {
     pub cached_bytes: Option<u64>,
 }
 
-/// What came of trying something out.
+/// Result of trying something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attempt {
     /// It works; with a remark, when there is one.

@@ -36,7 +36,7 @@ pub(super) fn need(named: &Path) -> Need {
     {
         (Size::ENTIRE, 1)
     } else {
-        // Whatever is wrong with it, opening it tells.
+        // If it is unusable, opening it reports that.
         SCRATCH
     };
     Need {

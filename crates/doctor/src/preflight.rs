@@ -24,7 +24,7 @@ pub struct Preflight {
 /// A finding, and whether the user should see it before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// What was found; never that something is fine.
+    /// The finding, which is never of severity fine.
     pub finding: Finding,
     /// Whether it colours the experiment and does not repeat what every run would say.
     pub shown: bool,
@@ -243,6 +243,6 @@ mod tests {
         assert_eq!(remarks.len(), 7);
         assert_eq!(remarks.iter().filter(|r| r.shown).count(), SHOWN_MAX);
         assert!(remarks[0].finding.severity == Severity::MustFix && remarks[0].shown);
-        assert!(remarks[0].text().contains("; remedy: "));
+        insta::assert_snapshot!(remarks[0].text(), @"50 B of 100 B (50 %) is a hole: it reads as zeros without any device; remedy: cp --sparse=never --reflink=never --no-clobber '' .full    # then measure the copy");
     }
 }

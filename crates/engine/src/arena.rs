@@ -94,7 +94,7 @@ pub(crate) fn stride(spec: &TrialSpec) -> usize {
 }
 
 /// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
-/// preparation that stands for pages of its own goes first.
+/// preparation that needs its own kind of pages takes precedence.
 pub(crate) fn is_contiguous(spec: &TrialSpec) -> bool {
     spec.buffer_memory == BufferMemory::Contiguous
         && spec.cache == CacheState::Direct

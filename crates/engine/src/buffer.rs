@@ -93,7 +93,7 @@ impl Slot {
     }
 }
 
-/// One worker's buffers, one per slot of its depth, beside each other in an arena.
+/// One worker's buffers, one per slot of its depth, contiguous in an arena.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     arena: Arc<Arena>,
@@ -192,7 +192,7 @@ impl Buffers {
             }
             _ => {}
         }
-        // Data to be written has to be there whatever state of the memory was asked for.
+        // Data to be written has to exist in every requested state of the memory.
         let random = spec.buffer_init == BufferInit::Random || spec.writes();
         for slot in &mut self.home {
             let own = (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index());
@@ -365,7 +365,7 @@ mod tests {
         let (mut buffers, mut others) = (writing(4096, 2), writing(4096, 2));
         let mut lost = buffers.take().expect("two slots");
         let before = lost.bytes().to_vec();
-        // A slot of other buffers is no substitute.
+        // A slot of other buffers does not replace the lost one.
         buffers.put(others.take().expect("two slots"));
         assert!(!buffers.is_complete() && !others.is_complete());
         drop(buffers);

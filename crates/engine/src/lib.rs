@@ -1,4 +1,4 @@
-//! iolab-engine: issues storage I/O and times it. Knows nothing of experiments.
+//! iolab-engine: issues storage I/O and times it. It does not know experiments.
 //!
 //! Files to begin with: `trial.rs` prepares and starts together (`trial/worker_thread.rs` the life of one worker), `worker.rs`
 //! the hot loop (`worker/open_loop.rs` at a given rate), `request.rs` the interface of all backends, `backend.rs` which

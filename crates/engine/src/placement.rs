@@ -1,10 +1,11 @@
-//! On which CPUs the workers of a trial run, on which NUMA node their memory lies, and which I/O priority they have.
+//! On which CPUs the workers of a trial run, on which NUMA node their memory lies, and which priorities they have.
 
 use std::path::Path;
 
 use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
 use iolab_workload::trial::{IoPriority, TrialSpec};
 use iolab_workload::{Error, Result};
+use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use iolab_storage::sysfs::value;
@@ -143,6 +144,13 @@ pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
     if let Some(priority) = spec.ioprio {
         set_priority(priority)?;
     }
+    if let Some(nice) = spec.nice {
+        // For Linux the process of number 0 is the calling thread.
+        setpriority_process(None, nice.into()).map_err(|errno| {
+            Error::usage(format!("the kernel refuses nice={nice}: {errno}"))
+                .hint("a value below that of the process needs CAP_SYS_NICE: run as root, or choose a greater one")
+        })?;
+    }
     match spec.memory_node {
         Some(node) => bind_memory(node),
         None => Ok(()),
@@ -223,6 +231,8 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     /// Two packages of two cores with two hardware threads, numbered as most machines do.
@@ -233,6 +243,21 @@ mod tests {
             core: u64::from(cpu % 2),
         };
         (0..8).map(seat).collect()
+    }
+
+    #[test]
+    fn the_nice_value_is_that_of_the_thread_alone() {
+        let spec = TrialSpec {
+            nice: Some(19),
+            ..TrialSpec::default()
+        };
+        let nice = || rustix::process::getpriority_process(None).expect("known");
+        let of_worker = thread::scope(|scope| {
+            let worker = scope.spawn(|| settle(&spec, 0).map(|()| nice()));
+            worker.join().expect("no panic")
+        });
+        assert_eq!(of_worker.expect("raising needs no privilege"), 19);
+        assert!(nice() < 19);
     }
 
     #[test]
@@ -276,7 +301,7 @@ mod tests {
         };
         if !allowed().numbers().contains(&CPU_MAX) {
             let error = check(&spec).expect_err("no machine has so many");
-            assert!(error.message().contains("CPU 1023"), "{error}");
+            insta::assert_snapshot!(error.message(), @"cpus=1023: CPU 1023 does not exist, or this process may not use it");
         }
         let spec = TrialSpec {
             memory_node: Some(CPU_MAX),
@@ -293,7 +318,7 @@ mod tests {
             cpus: Some(Cpus::new([cpu])),
             ..TrialSpec::default()
         };
-        let thread = std::thread::spawn(move || {
+        let thread = thread::spawn(move || {
             settle(&spec, 0).expect("allowed");
             let mut seen = Seen::default();
             seen.look();

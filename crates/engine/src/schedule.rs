@@ -1,4 +1,4 @@
-//! The open loop's intended starts: when each request shall be made, whatever the storage does meanwhile.
+//! The scheduled starts of an open loop: when each request is due, whether or not earlier ones have completed.
 
 use iolab_workload::trial::{Arrivals, Rate};
 
@@ -60,7 +60,7 @@ impl Schedule {
         (self.next >> FRACTION) as u64
     }
 
-    /// Goes on to the start after it.
+    /// Advances to the next start.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         let gap = match &mut self.random {

@@ -29,14 +29,14 @@ pub enum Ask {
         /// Bytes.
         bytes: u64,
     },
-    /// The same, to the disk.
+    /// Write to the disk.
     Write {
         /// First byte.
         offset: u64,
         /// Bytes.
         bytes: u64,
     },
-    /// That all that was written before becomes durable.
+    /// Make all earlier writes durable.
     Flush,
 }
 
@@ -45,7 +45,7 @@ pub trait Disk {
     /// Takes a request at `now_ns`; `tag` names it when it completes.
     fn submit(&mut self, now_ns: u64, tag: u64, ask: Ask);
 
-    /// When something happens next; `None` when no request is under way.
+    /// Time of the next event; `None` with no request in flight.
     fn next_event(&self) -> Option<u64>;
 
     /// Lets happen what happens up to and including `until_ns`; tags of requests that have completed go to `done`.
@@ -161,7 +161,7 @@ fn check_in_flight<'a>(trials: impl IntoIterator<Item = &'a TrialSpec>) -> Resul
     }
 }
 
-/// Nothing of a disk that is computed is counted by a kernel.
+/// No kernel counts what a modelled disk does.
 fn seen() -> (Counters, Region) {
     (Counters::default(), Region::default())
 }

@@ -250,7 +250,7 @@ fn name_cut<'a>(outcome: &mut Outcome, mut targets: impl Iterator<Item = &'a Tar
     }
 }
 
-/// Makes a trial a failed one that had come to its end.
+/// Marks a completed trial as failed.
 fn fail(outcome: &mut Outcome, failure: Failure) {
     outcome.errors += 1;
     outcome.ended = Ended::Failed;

@@ -148,7 +148,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         self.common.fresh.clear();
     }
 
-    /// The next request, which leaves from this slot, with its data where it writes.
+    /// The next request, to be issued from this slot; a write has its data.
     #[inline(always)]
     fn next_request(&mut self, slot: &mut Slot) -> Request {
         let request = self.requests.next();
@@ -161,7 +161,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         request
     }
 
-    /// Stamps the data of a write that leaves from this slot.
+    /// Stamps the data of a write that is issued from this slot.
     #[inline(always)]
     fn stamp(&mut self, slot: &mut Slot, request: Request) {
         if let Some(signer) = &mut self.common.signer {

@@ -96,6 +96,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        assert!(error.remedy().unwrap().contains("ecdf"), "{error}");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, ranks");
     }
 }

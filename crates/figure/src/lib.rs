@@ -45,7 +45,7 @@ use iolab_workload::Result;
 
 pub use kind::FigureKind;
 pub use options::{Center, Options, Reference, Spread, parse_length};
-pub use scale::{least_and_most, spans_decades};
+pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
 use model::FigureModel;

@@ -26,16 +26,26 @@ pub fn least_and_most(values: &[f64]) -> (f64, f64) {
 
 /// How values are spread along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Scale {
+pub enum Scale {
     /// In proportion.
-    Linear { low: f64, high: f64 },
+    Linear {
+        /// Low end.
+        low: f64,
+        /// High end.
+        high: f64,
+    },
     /// By their logarithm.
-    Log { low: f64, high: f64 },
+    Log {
+        /// Low end, above 0.
+        low: f64,
+        /// High end.
+        high: f64,
+    },
 }
 
 impl Scale {
     /// Place of a value: 0 at the low end, 1 at the high end; `None` where it has none (zero on a log axis).
-    pub(super) fn share(self, value: f64) -> Option<f64> {
+    pub fn share(self, value: f64) -> Option<f64> {
         let share = match self {
             Scale::Linear { low, high } => (value - low) / (high - low),
             Scale::Log { low, high } => (value / low).ln() / (high / low).ln(),

@@ -103,7 +103,7 @@ impl Clock {
     }
 
     /// How much this clock ran ahead of `CLOCK_MONOTONIC_RAW` since `earlier`, parts per million.
-    /// Spans below 1 ms are too short to tell and give 0.
+    /// 0 for spans below 1 ms, which are too short for it.
     pub fn drift_ppm(&self, earlier: Anchor) -> f64 {
         let now = self.anchor();
         let raw = now.raw_ns.saturating_sub(earlier.raw_ns);

@@ -14,7 +14,7 @@ use crate::transport::Transport;
 
 /// Deeper stacks than this do not occur; a circle would.
 const DEPTH_MAX: u32 = 8;
-/// Devices below one device that are looked at.
+/// Most devices below one device that are examined.
 const BELOW_MAX: usize = 64;
 
 /// The file behind a loop device.
@@ -278,7 +278,7 @@ fn backing(disk: &Path) -> Option<Backing> {
     })
 }
 
-/// The lowest limit that is stated; sensors give thousandths of a degree.
+/// Temperature of the disk and its limit by the sensor, °C.
 fn temperature(disk: &Path) -> Option<(f64, f64)> {
     let device = disk.join("device");
     let sensors = [device.clone(), device.join("hwmon")];

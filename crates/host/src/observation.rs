@@ -11,7 +11,7 @@ use iolab_storage::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
 pub struct Observation<'a> {
-    /// Of each device that is used.
+    /// The stack of each device in use.
     stacks: Vec<Stack>,
     watched: Vec<FileRange<'a>>,
     region: Region,

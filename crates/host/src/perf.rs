@@ -89,7 +89,7 @@ pub struct EventGroup {
     leader: OwnedFd,
     /// They count as long as they are open.
     _members: Vec<OwnedFd>,
-    /// Per event asked for: its place among the values of the group, if it is counted.
+    /// For each requested event its index among the values of the group; `None` if it is not counted.
     places: Vec<Option<usize>>,
     user_only: bool,
 }

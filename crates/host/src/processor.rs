@@ -33,7 +33,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Reads what `sys` (`/sys`) tells, and takes the time of a system call.
+    /// Reads `sys` (`/sys`), and times a system call.
     pub fn read(sys: &Path) -> Self {
         let cpus = sys.join("devices/system/cpu");
         let cpu0 = cpus.join("cpu0");

@@ -34,7 +34,7 @@ use iolab_workload::{Error, Result};
 
 /// Time after which the stop flag is looked at again. The program's end is not waited for in steps: it wakes us.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Bytes of the program's last words that are kept.
+/// Bytes kept of the end of the program's stderr.
 const LAST_WORDS_MAX: usize = 400;
 
 mod arguments;
@@ -366,7 +366,7 @@ impl Drop for Running {
     }
 }
 
-/// What is looked at while a program runs.
+/// What is observed while a program runs.
 struct Watch {
     running: Running,
     end: OwnedFd,

@@ -169,15 +169,15 @@ mod tests {
         assert!(decode(&good).is_ok());
         let mut long = good.clone();
         long[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
-        assert!(decode(&long).unwrap_err().contains("length"));
+        insta::assert_snapshot!(decode(&long).unwrap_err(), @"its length is not the one it states");
         let mut digits = good.clone();
         digits[15] = 5;
-        assert!(decode(&digits).unwrap_err().contains("digits"));
+        insta::assert_snapshot!(decode(&digits).unwrap_err(), @"its range 1 to 3600000000000 with 5 digits is not one of iolab's");
         let mut zeros = good.clone();
         zeros.truncate(HEADER);
         zeros.extend([0xff; 9]);
         zeros[4..8].copy_from_slice(&9u32.to_be_bytes());
-        assert!(decode(&zeros).unwrap_err().contains("impossible"));
+        insta::assert_snapshot!(decode(&zeros).unwrap_err(), @"it holds an impossible count");
         assert!(decode(&[]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! fio: what to call it with, and what it says. Its HOWTO explains every option and every number.
+//! fio: its command line and its report. Its HOWTO explains every option and every number.
 
 mod command;
 mod import;

@@ -52,7 +52,7 @@ pub trait Peer: Sync {
     /// The same name, as definitions and run files have it.
     fn tool(&self) -> Tool;
 
-    /// What it is, for help.
+    /// Its description in help.
     fn about(&self) -> &'static str;
 
     /// The option that makes it print its version.
@@ -70,8 +70,8 @@ pub trait Peer: Sync {
     /// Why there are none that mean the same.
     fn arguments(&self, spec: &TrialSpec, files: &[PathBuf]) -> CommandLine;
 
-    /// What settings must be so that it can carry these trials out, where they are not so: bounds, layout, data. Every peer's
-    /// files, descriptors and buffers are seen to.
+    /// Settings that have to change so that it can carry these trials out: bounds, layout, data. The caller handles files,
+    /// descriptors and buffers, which are the same for every peer.
     fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need>;
 
     /// Puts what it printed of a trial into the outcome.
@@ -86,7 +86,7 @@ pub trait Peer: Sync {
     /// Whether a text is a report of it.
     fn recognises(&self, text: &str) -> bool;
 
-    /// Reads what it measured before, without iolab.
+    /// Reads results that it measured without iolab.
     ///
     /// # Errors
     /// Of kind usage: what of its report is of no use.
@@ -112,7 +112,7 @@ const OUTPUT_MAX: usize = 16 << 20;
 const START: Duration = Duration::from_secs(2);
 /// Time that a trial without a bound in time may take, however small the peer's share of the budget is.
 const UNBOUNDED: Duration = Duration::from_secs(60);
-/// Time to tell its version, if the peer's share of the budget is no less.
+/// Time limit for printing its version, unless the peer's share of the budget is shorter.
 const VERSION_TIME: Duration = Duration::from_secs(10);
 
 /// A peer that is there.
@@ -369,9 +369,6 @@ mod tests {
             assert_eq!(same.count(), 1, "{}", peer.tool());
         }
         let error = find("foi".parse().expect("a name")).err().expect("unknown");
-        assert!(
-            error.remedy().is_some_and(|hint| hint.contains("fio")),
-            "{error}"
-        );
+        insta::assert_snapshot!(error.remedy().unwrap(), @"did you mean fio?");
     }
 }

@@ -6,7 +6,7 @@ use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 
-/// All that a report tells.
+/// Contents of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     /// The tool.

@@ -385,7 +385,10 @@ remedy = "a faster disk"
             assert!(error.message().contains(part), "{error}");
         }
         let error = Requirement::find("etc").expect_err("unknown");
-        assert!(error.to_string().contains("etcd"), "{error}");
+        insta::assert_snapshot!(error.to_string(), @r"
+requirement 'etc' is unknown
+  did you mean etcd?
+");
     }
 
     #[test]

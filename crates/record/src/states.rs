@@ -47,6 +47,8 @@ named! {
         Budget = "budget",
         /// It has as many trials as the design allows.
         TrialsMax = "trials-max",
+        /// The user ended the run, by Ctrl-C or another signal.
+        User = "user",
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` what can be
 //! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
-//! picture.
+//! picture, `live.rs` a run under way.
 
 pub mod answer;
 pub mod benchstat;
@@ -28,6 +28,7 @@ pub mod history;
 pub mod input;
 mod latex;
 pub mod layout;
+pub mod live;
 mod markdown;
 pub mod overview;
 pub mod panels;

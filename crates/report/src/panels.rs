@@ -174,7 +174,8 @@ fn axis(first: &str, middle: &str, last: &str, width: usize) -> String {
     )
 }
 
-fn cut(text: &str, width: usize) -> String {
+/// The beginning of a text that is no wider than `width` columns.
+pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or(0);

@@ -103,12 +103,7 @@ pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
     if let Some(name) = names(connection, active).map_err(wrong)?.first() {
         return Err(not_plain(path, name));
     }
-    for table in names(
-        connection,
-        "SELECT name FROM sqlite_schema WHERE type = 'table'",
-    )
-    .map_err(wrong)?
-    {
+    for table in names(connection, TABLE_NAMES).map_err(wrong)? {
         let mut generated = None;
         connection
             .pragma(None, "table_xinfo", &table, |column| {
@@ -125,7 +120,9 @@ pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) const TABLE_NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+
+pub(super) fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(sql)?;
     statement.query_map([], |row| row.get(0))?.collect()
 }
@@ -137,8 +134,7 @@ fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
 /// Of kind usage: they differ.
 pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
-    let ours = Connection::open_in_memory().map_err(wrong)?;
-    ours.execute_batch(&schema::CREATE).map_err(wrong)?;
+    let ours = schema::in_memory().map_err(wrong)?;
     if definitions(connection).map_err(wrong)? == definitions(&ours).map_err(wrong)? {
         return Ok(());
     }
@@ -146,6 +142,24 @@ pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
         path,
         "its tables are not the ones that this iolab makes",
     ))
+}
+
+/// Whether the file has all columns of ours: an earlier build of the same schema version had fewer.
+pub(super) fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
+    let (found, ours) = (columns(connection)?, columns(&schema::in_memory()?)?);
+    Ok(ours.iter().all(|column| found.contains(column)))
+}
+
+/// Table and name of each column.
+fn columns(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut columns = Vec::new();
+    for table in names(connection, TABLE_NAMES)? {
+        connection.pragma(None, "table_xinfo", &table, |column| {
+            columns.push((table.clone(), column.get("name")?));
+            Ok(())
+        })?;
+    }
+    Ok(columns)
 }
 
 type Definition = (String, String, Option<String>);

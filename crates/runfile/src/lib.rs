@@ -90,18 +90,21 @@ impl RunFile {
         created
     }
 
-    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version becomes one of
-    /// this version.
+    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version or build becomes
+    /// one of this version.
     ///
     /// # Errors
     /// As [`read`]; of kind refused when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
-        if version == SCHEMA_VERSION {
+        let is_complete =
+            guard::is_complete(&opened.connection).map_err(|error| fault(path, &error))?;
+        let is_current = version == SCHEMA_VERSION && is_complete;
+        if is_current {
             guard::check_ours(&opened.connection, path)?;
         }
         let record = read::record(&opened.connection, path, version)?;
-        if version < SCHEMA_VERSION {
+        if !is_current {
             upgrade::upgrade(&mut opened.connection, path, &record)?;
         }
         opened.enter_wal()?;
@@ -331,7 +334,8 @@ impl RunFile {
     /// When it cannot be written, or there is no such cell.
     pub fn set_batch(&mut self, cell: i64, batch: Batch) -> Result<()> {
         let sql = "UPDATE cell SET batch = ? WHERE id = ?";
-        self.update_cell(sql, cell, &batch.to_string())
+        let batch = batch.to_string();
+        self.changed(cell, self.connection.execute(sql, params![batch, cell]))
     }
 
     /// Notes what the pilot has chosen for a cell.
@@ -348,13 +352,14 @@ impl RunFile {
         )
     }
 
-    /// Notes what ended the repetition of a cell.
+    /// Notes what ended the repetition of a cell; `None` where it goes on.
     ///
     /// # Errors
     /// When it cannot be written, or there is no such cell.
-    pub fn set_ended_by(&mut self, cell: i64, ended_by: EndedBy) -> Result<()> {
+    pub fn set_ended_by(&mut self, cell: i64, ended_by: Option<EndedBy>) -> Result<()> {
         let sql = "UPDATE cell SET ended_by = ? WHERE id = ?";
-        self.update_cell(sql, cell, ended_by.name())
+        let name = ended_by.map(EndedBy::name);
+        self.changed(cell, self.connection.execute(sql, params![name, cell]))
     }
 
     /// Adds cells to the plan of a run under way, together with the definition that now holds them.
@@ -418,10 +423,6 @@ impl RunFile {
         written.map_err(while_writing)?;
         // Dropping it does the rest.
         Ok(())
-    }
-
-    fn update_cell(&self, sql: &str, cell: i64, value: &str) -> Result<()> {
-        self.changed(cell, self.connection.execute(sql, params![value, cell]))
     }
 
     /// Looks whether exactly one row was changed.

@@ -7,7 +7,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::error::{damaged, fault, too_large};
-use super::rows::Reader;
+use super::rows::{Reader, may_lack};
 use super::schema::ROWS_MAX;
 use super::{question, series};
 use iolab_plan::experiment::Experiment;
@@ -87,9 +87,9 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     })
 }
 
-/// What the run is to answer. Before there was a table for it, the definition said so alone.
+/// What the run is to answer. Before there was a table for it, the definition alone had it.
 fn asked(tables: &Tables<'_>, toml: &str) -> Result<Option<Question>> {
-    if QUESTION.since() > tables.version {
+    if may_lack(QUESTION.since(), tables.version) && !tables.has(QUESTION.name)? {
         let experiment = Experiment::from_toml(toml, "run file").ok();
         return Ok(experiment.as_ref().and_then(question::asked_by));
     }
@@ -285,14 +285,14 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Goes through the rows of a table. A file from before there was the table has none.
+    /// Goes through the rows of a table; none where the file is from before there was the table.
     fn each<T>(
         &self,
         table: &Table<T>,
         order: &str,
         mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
     ) -> Result<()> {
-        if table.since() > self.version && !self.has(table.name)? {
+        if may_lack(table.since(), self.version) && !self.has(table.name)? {
             return Ok(());
         }
         let wrong = |error| fault(self.path, &error);

@@ -8,6 +8,7 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
 use super::error::{damaged, fault};
+use iolab_record::SCHEMA_VERSION;
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
 
@@ -77,6 +78,12 @@ fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlO
     Ok(ToSqlOutput::Owned(value.unwrap_or(Value::Null)))
 }
 
+/// Whether a file of this schema version may be without a column or table that came with version `since`. The version that is
+/// in force can still grow: an earlier build wrote files of it before the column was there.
+pub(super) fn may_lack(since: i64, version: i64) -> bool {
+    since > version || since == SCHEMA_VERSION
+}
+
 /// The columns of a table, and where each is in the rows of a query.
 pub(super) struct Reader<'a, T: 'static> {
     table: &'a Table<T>,
@@ -88,7 +95,7 @@ impl<'a, T> Reader<'a, T> {
     /// For the rows of a query from a file of this schema version.
     ///
     /// # Errors
-    /// The file lacks a column that its version has.
+    /// The file lacks a column that every file of its version has.
     pub(super) fn new(
         table: &'a Table<T>,
         statement: &Statement<'_>,
@@ -99,7 +106,7 @@ impl<'a, T> Reader<'a, T> {
         for column in table.stored() {
             match statement.column_index(column.name).ok() {
                 Some(index) => places.push((index, column)),
-                None if column.since > version => {}
+                None if may_lack(column.since, version) => {}
                 None => {
                     return Err(damaged(
                         path,

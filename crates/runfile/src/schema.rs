@@ -8,6 +8,7 @@ use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
     QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
+use rusqlite::Connection;
 
 /// Marks a SQLite file as a run file: `IOLB`.
 pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
@@ -44,6 +45,13 @@ static TABLES: LazyLock<[(&str, String); 16]> = LazyLock::new(|| {
 /// Creates all tables.
 pub(super) static CREATE: LazyLock<String> =
     LazyLock::new(|| TABLES.iter().map(|(_, create)| create.as_str()).collect());
+
+/// An empty run file in memory.
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(&CREATE)?;
+    Ok(connection)
+}
 
 /// Whether a run file has a table of this name.
 pub(super) fn is_ours(name: &str) -> bool {

@@ -214,7 +214,7 @@ fn a_file_that_cannot_be_created_is_not_left_behind() {
     };
     let error =
         RunFile::create(&path, &run, &Environment::default(), &experiment_row(), &[]).unwrap_err();
-    assert!(error.message().contains("seed"), "{error}");
+    insta::assert_snapshot!(error.message(), @"seed is 2^63 or more and does not fit a run file");
     assert_eq!(std::fs::read_dir(bench.folder.path()).unwrap().count(), 0);
     let error = RunFile::create(
         &bench.path("no/a.iolab"),
@@ -223,7 +223,7 @@ fn a_file_that_cannot_be_created_is_not_left_behind() {
         &experiment_row(),
         &[],
     );
-    assert!(error.unwrap_err().remedy().unwrap().contains("folder"));
+    insta::assert_snapshot!(error.unwrap_err().remedy().unwrap(), @"its folder does not exist: create it, or name another");
 }
 
 #[test]

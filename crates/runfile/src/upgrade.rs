@@ -1,4 +1,4 @@
-//! A run file of an earlier schema version is made one of this version before its run is taken up again: in one transaction,
+//! A run file of an earlier schema version, or of an earlier build, is made one of this version before its run is taken up again: in one transaction,
 //! so that it is either of the two whenever the process is killed.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use iolab_record::tables::{
 };
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 
-/// Makes a file of an earlier version, which `record` was read from, one of this version.
+/// Makes a file of an earlier version or build, which `record` was read from, one of this version.
 ///
 /// # Errors
 /// When it cannot be written; it is as it was then.
@@ -56,16 +56,8 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
 
 /// The tables of this version that the file has.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let ours = Connection::open_in_memory()?;
-    ours.execute_batch(&schema::CREATE)?;
-    let names = |of: &Connection| -> rusqlite::Result<Vec<String>> {
-        of.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?
-            .query_map([], |row| row.get(0))?
-            .collect()
-    };
-    let ours = names(&ours)?;
-    let all = names(connection)?.into_iter();
-    Ok(all.filter(|name| ours.contains(name)).collect())
+    let all = guard::names(connection, guard::TABLE_NAMES)?.into_iter();
+    Ok(all.filter(|name| schema::is_ours(name)).collect())
 }
 
 /// Writes everything that a record holds whole.

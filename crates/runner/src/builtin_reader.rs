@@ -92,7 +92,7 @@ fn unwritable(error: &std::io::Error) -> Error {
 struct Compiler {
     /// The program and what goes before the arguments: `ccache gcc`, `gcc -m64`.
     words: Vec<std::ffi::OsString>,
-    /// Its name and the first line that it says of itself.
+    /// Its name and the first line of its version.
     version: String,
 }
 
@@ -251,7 +251,7 @@ mod tests {
         let error = Compiler::find(Some(OsStr::new("/nonexistent/cc -m64"))).err();
         let error = error.expect("missing");
         assert_eq!(error.kind(), iolab_workload::Kind::Usage);
-        assert!(error.message().contains("/nonexistent/cc -m64"), "{error}");
+        insta::assert_snapshot!(error.message(), @"the C compiler that CC names, '/nonexistent/cc -m64', does not answer: cannot run /nonexistent/cc: No such file or directory (os error 2)");
     }
 
     /// A stand-in for a compiler: a script, which the shell reads. A file executed soon after it was written can be busy
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(run(&[this, "7"]), (Some(0), String::new()));
         let (code, text) = run(&["/nonexistent"]);
         assert_eq!(code, Some(1));
-        assert!(text.contains("cannot open /nonexistent"), "{text}");
+        insta::assert_snapshot!(text, @"cannot open /nonexistent: No such file or directory");
         for wrong in ["0", "x", "", "1x", "99999999999999999999999"] {
             assert_eq!(run(&[this, wrong]).0, Some(2), "{wrong}");
         }

@@ -16,7 +16,7 @@ struct Elf<'a> {
 /// The loader that a 64-bit ELF program names; `None` when it names none, as a statically linked one.
 ///
 /// # Errors
-/// What is wrong with the file, in a few words; whatever its bytes are.
+/// What is wrong with the file, in a few words.
 pub(crate) fn interpreter(bytes: &[u8]) -> Result<Option<String>, &'static str> {
     let elf = Elf::new(bytes)?;
     let header = |index: u64| -> Option<u64> {

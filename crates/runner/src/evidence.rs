@@ -172,7 +172,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
     })
 }
 
-/// The verdict on buffered reads of what the page cache held, whatever the accounts say.
+/// The verdict on buffered reads of what the page cache held; it overrides the I/O accounts.
 fn held(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
     (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {
@@ -245,7 +245,7 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     })
 }
 
-/// Whole percent, never more than there is.
+/// Whole percent, rounded down.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 100.0).floor())
 }

@@ -1,4 +1,4 @@
-//! What carries a trial out: the engine, or a stand-in where the runner itself is tested.
+//! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries trials out, one after the other.
 pub trait Executor {
-    /// One trial of a cell, whose `trial` bears the trial's seed.
+    /// One trial of a cell; its `trial` has the trial's seed.
     ///
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.

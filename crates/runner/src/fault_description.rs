@@ -1,4 +1,4 @@
-//! What it is that lies where something else was written, in words.
+//! Describes what was read back where other data had been written.
 
 use iolab_workload::verify::{FaultKind, FaultyData, FoundInstead, Verified};
 
@@ -93,7 +93,7 @@ mod tests {
             describe(&faulty),
             "verify failed: 3 of 512 blocks read back are not as they were written (1 corrupted, 2 stale); the first at byte 8704 (corrupted) should hold write 17 of thread 1 and holds data whose checksum is wrong"
         );
-        assert!(remedy(&faulty).contains("smartctl"));
+        insta::assert_snapshot!(remedy(&faulty), @"trust this storage with no data: look into the kernel's log (dmesg) and the drive's own (smartctl -a), test the memory, then run it again on another cable, port or machine to see which part is at fault");
     }
 
     #[test]

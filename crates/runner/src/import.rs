@@ -1,6 +1,6 @@
 //! Results that fio or IOzone measured before, as a run file: table, plot and compare work on it.
 //!
-//! Nobody looked at the kernel's counters meanwhile, so every verdict is `unknown`; and one job is one sample, so there
+//! The kernel's counters were not read during the run, so every verdict is `unknown`; and one job is one sample, so there
 //! is no interval.
 
 use std::path::Path;
@@ -102,7 +102,7 @@ impl Import {
         Ok(path)
     }
 
-    /// What iolab's user should know of it.
+    /// Notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.results.notes
     }
@@ -210,7 +210,7 @@ impl Import {
                     histograms.map(|(of, histogram)| (*of, histogram)).collect();
                 file.add_sample(&sample, &histograms, &Series::default())?;
             }
-            file.set_ended_by(id as i64, EndedBy::TrialsMax)?;
+            file.set_ended_by(id as i64, Some(EndedBy::TrialsMax))?;
         }
         Ok(())
     }

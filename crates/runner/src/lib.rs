@@ -52,6 +52,7 @@ pub use target_paths::target_paths;
 pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;
+pub use iolab_analysis::snapshot::RunSnapshot;
 use iolab_doctor::{Preflight, Remark};
 use iolab_peers::Peers;
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
@@ -59,38 +60,119 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::environment::Environment;
 use iolab_record::{EventKind, ExperimentRecord, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile, asked_by};
+use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::tool::Tool;
 use session::Session;
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Trials done, warm-ups included.
+    /// Trials done, warm-ups included, in all sessions.
     pub trials_done: u64,
-    /// Share of the run that is done, 0 to 1; it never falls.
-    pub share: f64,
-    /// Time spent.
+    /// Time spent, by the clock that budgets count.
     pub spent: Duration,
-    /// Time left, as far as can be foreseen; `None` before the first block is
-    /// done. It never grows.
-    pub left: Option<Duration>,
-    /// Whether the run may end earlier than that: too few trials show yet how
-    /// many the precision goal takes.
-    pub left_is_bound: bool,
+    /// Time left by the same clock.
+    pub left: Duration,
+    /// What that rests on.
+    pub basis: Basis,
 }
 
-/// Receives what happens during a run.
+/// What the time left rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// What the budget leaves: no block shows yet what trials take.
+    Budget,
+    /// The trials so far; the run may end earlier, because too few show yet how many the precision goal takes. From here on
+    /// the time left never grows.
+    AtMost,
+    /// The trials so far.
+    Trials,
+}
+
+/// A run that begins, or goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct RunStart<'a> {
+    /// The run file.
+    pub file: &'a Path,
+    /// Name of the experiment.
+    pub experiment: &'a str,
+    /// Its factors, in the order of the levels of a cell.
+    pub factors: &'a [String],
+    /// What it asks about.
+    pub response: Response,
+    /// Cells.
+    pub cells: usize,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
+/// A trial that succeeded.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialDone<'a> {
+    /// The factor levels of its cell.
+    pub levels: &'a [String],
+    /// 0-based number of its block.
+    pub block: u32,
+    /// Whether it is left out of every summary.
+    pub warmup: bool,
+    /// What the experiment asks about, in the unit of [`Response`]; `None` with too few requests for it.
+    pub value: Option<f64>,
+    /// How far the run has come with it.
+    pub progress: Progress,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct RunEnd {
+    /// How.
+    pub status: RunStatus,
+    /// Trials done, warm-ups included, in all sessions.
+    pub trials_done: u64,
+    /// Cells.
+    pub cells: usize,
+    /// How many of them have reached the precision goal.
+    pub precise: usize,
+    /// The precision goal.
+    pub precision_goal: f64,
+}
+
+/// Receives what happens during a run. It is called between trials, and the next one waits until it returns.
 pub trait Observer {
-    /// The run file is there.
+    /// The run begins, or goes on.
+    fn run_starts(&mut self, _start: &RunStart<'_>) {}
+    /// The run file is another one from now on.
     fn run_file(&mut self, _path: &Path) {}
-    /// A trial is about to start: the cell in words.
-    fn trial_starts(&mut self, _cell: &str) {}
-    /// A trial is done.
-    fn trial_done(&mut self, _progress: Progress) {}
+    /// Something that is no trial is about to start: what, in words.
+    fn step_starts(&mut self, _step: &str) {}
+    /// A trial is about to start; what is known so far is put together where it is asked for.
+    fn trial_starts(&mut self, _snapshot: &dyn Fn() -> RunSnapshot) {}
+    /// A trial has succeeded.
+    fn trial_done(&mut self, _trial: &TrialDone<'_>) {}
+    /// The run has ended.
+    fn run_ends(&mut self, _end: &RunEnd) {}
     /// Something the user should know.
     fn note(&mut self, _message: &str) {}
+}
+
+/// How the user ends a run early.
+#[derive(Debug, Clone, Copy)]
+pub struct Stop<'a> {
+    /// Raised to end after the trial in flight; what is no trial ends at once.
+    pub after_trial: &'a AtomicBool,
+    /// Raised to end at once.
+    pub now: &'a AtomicBool,
+}
+
+impl<'a> Stop<'a> {
+    /// One flag that ends all at once.
+    pub fn at_once(flag: &'a AtomicBool) -> Self {
+        Self {
+            after_trial: flag,
+            now: flag,
+        }
+    }
 }
 
 /// What a run left.
@@ -111,8 +193,8 @@ pub struct Setup<'a> {
     pub place: SystemUnderTest<'a>,
     /// The calibrated clock.
     pub clock: &'a Clock,
-    /// Raised to end the run early.
-    pub stop: &'a AtomicBool,
+    /// What the user raises to end the run early.
+    pub stop: Stop<'a>,
     /// What was seen of each target and of the machine right before; empty where nothing was examined.
     pub preflight: &'a [Preflight],
     /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]);
@@ -157,7 +239,7 @@ impl Setup<'_> {
     /// The tools that the cells name besides iolab.
     fn peers(&self, cells: &[PlannedCell], budget: Duration) -> Result<Peers> {
         let tools: Vec<Tool> = cells.iter().map(|cell| cell.spec.tool).collect();
-        Peers::find(&tools, budget, self.clock, self.stop)
+        Peers::find(&tools, budget, self.clock, self.stop.after_trial)
     }
 }
 
@@ -209,7 +291,7 @@ pub fn resume(
     let seed = record.run.seed;
     let mut executor = setup.place.executor(seed, peers, &setup)?;
     let mut session = Session::new(plan, seed, file, record.run.clock_domain, observer);
-    session.take_over(&record);
+    session.take_over(&record)?;
     session.event(
         EventKind::Resume,
         &format!("resumed after {} samples", record.samples.len()),

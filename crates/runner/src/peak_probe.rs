@@ -14,7 +14,7 @@ use iolab_record::peaks::Peaks;
 /// Length of one probe.
 const PROBE: Duration = Duration::from_millis(300);
 
-/// A step of concurrency has gained when it gave this factor.
+/// A higher concurrency counts as faster from this factor up.
 const GAIN: f64 = 1.05;
 
 /// Steps in a row without a gain after which no other is tried: one alone may be a neighbour's doing.

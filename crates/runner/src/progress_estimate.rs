@@ -1,33 +1,17 @@
-//! How far a run has come. What is left is estimated anew after every trial, from what the trials of each cell took so far.
-//! The estimate can grow, but the share that is done never falls: each trial takes it forward by its part of what is left.
+//! How long a run still takes. It is estimated anew after every trial, from what the trials of each cell took so far.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The share that is done (0 to 1) and the time left, as last shown.
+/// The time left, as last shown.
 #[derive(Debug, Default)]
-pub(super) struct ProgressEstimate {
-    share: Option<f64>,
-    left: Option<Duration>,
-}
+pub(super) struct TimeLeft(Option<Duration>);
 
-impl ProgressEstimate {
-    /// Notes a trial: `done` trials are done with it, `left` are left as far as can be foreseen. Gives the share that is done,
-    /// which is 1 only where none is left.
-    pub(super) fn trial(&mut self, done: u64, left: u64) -> f64 {
-        let share = match self.share {
-            // What an earlier session has done counts at once.
-            None => done as f64 / (done + left).max(1) as f64,
-            Some(before) => before + (1.0 - before) / (left + 1) as f64,
-        };
-        self.share = Some(share);
-        share
-    }
-
+impl TimeLeft {
     /// The time that is left, which never grows: where a later estimate is longer, the earlier one stands.
-    pub(super) fn time(&mut self, estimate: Duration) -> Duration {
-        let left = self.left.map_or(estimate, |before| before.min(estimate));
-        self.left = Some(left);
+    pub(super) fn estimate(&mut self, estimate: Duration) -> Duration {
+        let left = self.0.map_or(estimate, |before| before.min(estimate));
+        self.0 = Some(left);
         left
     }
 }
@@ -62,38 +46,14 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    proptest! {
-        #[test]
-        fn it_never_goes_back(lefts in prop::collection::vec(0u64..10_000, 1..200), before in 0u64..1000) {
-            let mut advance = ProgressEstimate::default();
-            let mut last = 0.0;
-            for (trial, left) in lefts.iter().enumerate() {
-                let share = advance.trial(before + trial as u64 + 1, *left);
-                prop_assert!((last..=1.0).contains(&share));
-                last = share;
-            }
-        }
-    }
 
     #[test]
     fn the_time_left_never_grows() {
-        let mut advance = ProgressEstimate::default();
+        let mut left = TimeLeft::default();
         let seconds = [60, 40, 55, 30, 31, 0].map(Duration::from_secs);
-        let told = seconds.map(|estimate| advance.time(estimate).as_secs());
+        let told = seconds.map(|estimate| left.estimate(estimate).as_secs());
         assert_eq!(told, [60, 40, 40, 30, 30, 0]);
-    }
-
-    #[test]
-    fn steady_estimates_give_equal_steps() {
-        let mut advance = ProgressEstimate::default();
-        for done in 1..=10 {
-            let share = advance.trial(done, 10 - done);
-            assert!((share - done as f64 / 10.0).abs() < 1e-12);
-        }
     }
 
     #[test]

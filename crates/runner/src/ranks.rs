@@ -75,7 +75,7 @@ struct Member {
     host: Host,
     /// Which accounts of the kernel each rank reads, by target.
     accounts: Vec<Numbered>,
-    /// A rank cannot be reached any more.
+    /// A rank was lost.
     lost: bool,
     /// How long the root takes at most to say so, where that is not the usual time.
     roots_time: Option<Duration>,
@@ -327,7 +327,7 @@ impl Ranks {
         self.0.borrow_mut().team.link().abort(code);
     }
 
-    /// How long this rank waits for the root, and for those that come before it, to tell what is wrong and end all.
+    /// How long this rank waits for the root and for earlier ranks to report a failure and end the run.
     pub fn timeout(&self) -> Duration {
         self.0.borrow_mut().timeout()
     }
@@ -355,7 +355,7 @@ impl Member {
             let timeout = IDLE.saturating_add(mem::take(&mut rest));
             let message = self.team.broadcast(&[], timeout);
             let message = message.map_err(|lost| self.error(lost.into()))?;
-            // What a rank cannot do is told by the root; only where one is lost there is no way on.
+            // The root reports what a rank cannot do; a lost rank ends the run.
             let done = match RootOrder::read(&message) {
                 Some(RootOrder::Open(places)) => {
                     self.know_clients(&places);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::progress_estimate::Costs;
 use super::sample::VisitPosition;
+use iolab_analysis::snapshot::CellSnapshot;
 use iolab_plan::cells::FittedPlan;
 use iolab_record::{Pilot, RunRecord, Sample};
 use iolab_runfile::Latencies;
@@ -13,7 +14,7 @@ use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
 use iolab_workload::settings::CellSpec;
 
-/// The trials of a run, the plan that they follow, and what both come to.
+/// The trials of a run, their plan, and what follows from both.
 pub(super) struct Record {
     /// The plan, with all cells that the run has added.
     pub(super) plan: FittedPlan,
@@ -43,9 +44,11 @@ pub(super) struct Record {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub(super) place: VisitPosition,
-    /// What it took, its preparation included.
+    /// Its duration, including preparation.
     pub(super) wall: Duration,
-    /// The response that was measured; none of a warm-up, and of one that failed.
+    /// Whether it counts: no warm-up, and none that failed.
+    pub(super) is_measured: bool,
+    /// The response, where it has requests enough for one.
     pub(super) value: Option<f64>,
     /// Whether it succeeded.
     pub(super) ok: bool,
@@ -56,7 +59,7 @@ pub(super) struct Last {
     /// What was asked for.
     pub(super) cell: CellSpec,
     pub(super) sample: Sample,
-    /// Its series has intervals as fine as they were asked for.
+    /// Its outcome, with a series of the requested interval length.
     pub(super) outcome: Outcome,
     pub(super) wall: Duration,
 }
@@ -118,30 +121,30 @@ impl Record {
             self.last_block = self.last_block.max(Some(place.block));
         }
         let is_measured = ok && !place.warmup;
-        let value = is_measured.then(|| self.response(place.cell, sample, groups));
+        let value = self.response(place.cell, sample, groups);
         self.trials.push(Trial {
             place,
             wall,
+            is_measured,
             value,
             ok,
         });
     }
 
     /// What the experiment asks about of a trial, or of the group that it asks about.
-    fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> f64 {
+    fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> Option<f64> {
         let experiment = self.plan.experiment();
         let cell = &self.plan.cells()[cell].spec;
-        let value = match cell.number_of(experiment.response_group.as_deref()) {
+        match cell.number_of(experiment.response_group.as_deref()) {
             None => sample.value(experiment.response),
             Some(number) => {
                 let own = groups.iter().find(|group| group.group == number);
                 own.and_then(|group| group.value(experiment.response))
             }
-        };
-        value.unwrap_or(0.0)
+        }
     }
 
-    /// Keeps the trial that was just made; `None` where the next one begins, which needs the memory.
+    /// Keeps the last trial; `None` frees its memory before the next one.
     pub(super) fn set_last(&mut self, last: Option<Last>) {
         self.last = last;
     }
@@ -151,12 +154,27 @@ impl Record {
         self.last.as_ref()
     }
 
+    /// What is known of each cell so far. Trials that have chosen finer sizes are in no summary.
+    pub(super) fn cells(&self) -> Vec<CellSnapshot> {
+        let mut values = vec![Vec::new(); self.plan.cells().len()];
+        let refined = self.plan.experiment().refined.as_ref();
+        let first = refined.map_or(0, |refined| refined.block);
+        let counts = |trial: &&Trial| trial.is_measured && trial.place.block >= first;
+        for trial in self.trials.iter().filter(counts) {
+            values[trial.place.cell].push(trial.value);
+        }
+        let cells = self.plan.cells().iter().zip(&values);
+        cells
+            .map(|(cell, values)| CellSnapshot::new(cell.levels.clone(), values))
+            .collect()
+    }
+
     /// All trials, in the order of time.
     pub(super) fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
-    /// Trials that succeeded.
+    /// Trials that succeeded, in all sessions.
     pub(super) fn trials_done(&self) -> u64 {
         self.done.len() as u64
     }
@@ -191,7 +209,7 @@ impl Record {
         self.closed.iter().copied()
     }
 
-    /// Notes time that counts against the budget, and that no trial took.
+    /// Counts time outside of trials against the budget.
     pub(super) fn probe(&mut self, took: Duration) {
         self.probed += took;
         self.spent += took;

@@ -64,7 +64,7 @@ pub(super) fn sample(
     }
 }
 
-/// Where the bytes of a sample came from, whose workers go over so many bytes.
+/// Verdict on the source of a sample's bytes; its workers cover a region of this length, bytes.
 fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64) -> ServedVerdict {
     judge(&Facts {
         does_io: spec.backend != Backend::Null,
@@ -166,7 +166,7 @@ fn did(outcome: &Outcome) -> Sample {
     }
 }
 
-/// Every histogram of a trial, and what it is of.
+/// Every histogram of a trial with the operation and quantity that it describes.
 pub(super) fn histograms(outcome: &Outcome) -> Vec<(LatencyOf, &LatencyHistogram)> {
     let mut all = Vec::new();
     for (operation, tally) in outcome.operations.iter() {

@@ -9,27 +9,35 @@ use std::time::Duration;
 use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
-use super::progress_estimate::ProgressEstimate;
+use super::progress_estimate::TimeLeft;
 use super::record::Record;
-use super::strategy::{self, Finding, Outlook, Rest, Step, Strategy};
+use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
-use super::{Finished, Observer, Progress, experiment_record, fit, now_utc, precondition};
+use super::{
+    Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
+    now_utc, precondition,
+};
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
+use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
 use iolab_plan::cells::{Addition, FittedPlan};
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{ClockDomain, Event, EventKind, RunRecord, RunStatus};
+use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Session<'a> {
     record: Record,
     file: RunFile,
     clock: ClockDomain,
     observer: &'a mut dyn Observer,
     tool_failures: ToolFailures,
-    advance: ProgressEstimate,
+    time_left: TimeLeft,
+    /// What was foreseen last.
+    progress: Progress,
+    /// What went on in the last trial.
+    last_trial: Option<LastTrial>,
     /// Trials of this session.
     trials: u64,
 }
@@ -48,18 +56,33 @@ impl<'a> Session<'a> {
             clock,
             observer,
             tool_failures: ToolFailures::default(),
-            advance: ProgressEstimate::default(),
+            time_left: TimeLeft::default(),
+            progress: Progress {
+                trials_done: 0,
+                spent: Duration::ZERO,
+                left: Duration::ZERO,
+                basis: Basis::Budget,
+            },
+            last_trial: None,
             trials: 0,
         }
     }
 
-    /// Counts what an earlier session measured.
-    pub(super) fn take_over(&mut self, record: &RunRecord) {
+    /// Counts what an earlier session measured, and goes on with the cells that the user had ended.
+    ///
+    /// # Errors
+    /// When the run file cannot be written.
+    pub(super) fn take_over(&mut self, record: &RunRecord) -> Result<()> {
+        let by_user = |cell: &&Cell| cell.ended_by == Some(EndedBy::User);
+        for cell in record.cells.iter().filter(by_user) {
+            self.file.set_ended_by(cell.id, None)?;
+        }
         self.record.take_over(record);
         for trial in self.record.trials().iter().filter(|trial| trial.ok) {
             let cell = &self.record.plan.cells()[trial.place.cell];
             self.tool_failures.worked(cell.spec.tool);
         }
+        Ok(())
     }
 
     /// Measures all that the plan asks for, and marks the run file as done, interrupted or failed.
@@ -69,7 +92,7 @@ impl<'a> Session<'a> {
     pub(super) fn carry_out(
         mut self,
         executor: &mut dyn Executor,
-        stop: &AtomicBool,
+        stop: Stop<'_>,
     ) -> Result<Finished> {
         let result = self
             .measure(executor, stop)
@@ -111,6 +134,10 @@ impl<'a> Session<'a> {
             Some(error) => self.keep(EventKind::Error, None, error),
             None => Ok(()),
         });
+        let kept = kept.and_then(|()| match status {
+            RunStatus::Interrupted => self.close_by_user(),
+            RunStatus::Running | RunStatus::Done | RunStatus::Failed => Ok(()),
+        });
         let finished = Finished {
             path: self.file.path().to_owned(),
             trials: self.trials,
@@ -123,7 +150,21 @@ impl<'a> Session<'a> {
         let ended = self
             .file
             .finish(status, &now_utc(), answer.map(Answer::name));
+        let last = snapshot(&self.record, 0, self.last_trial);
+        self.observer.run_ends(&RunEnd {
+            status,
+            trials_done: self.record.trials_done(),
+            cells: last.cells.len(),
+            precise: last.precise(),
+            precision_goal: last.precision_goal,
+        });
         trouble.and(ended).map(|()| finished)
+    }
+
+    /// Notes that the user has ended the repetition of each cell that gets further trials.
+    fn close_by_user(&mut self) -> Result<()> {
+        let mut open = (0..self.record.plan.cells().len()).filter(|id| !self.record.is_closed(*id));
+        open.try_for_each(|id| self.file.set_ended_by(id as i64, Some(EndedBy::User)))
     }
 
     /// What the run answers to its question, where it has one and is done.
@@ -138,7 +179,7 @@ impl<'a> Session<'a> {
         Ok(answer.map(|answer| answer.answer()))
     }
 
-    /// Goes on in a new file where another process has moved or removed the run's.
+    /// Continues in a new run file where another process has moved or removed the current one.
     fn follow(&mut self) -> Result<()> {
         let before = self.file.path().to_owned();
         let Some(path) = self.file.follow()? else {
@@ -155,11 +196,13 @@ impl<'a> Session<'a> {
     }
 
     /// Prepares the target, then measures what the strategy of the experiment asks for.
-    fn measure(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+    fn measure(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
         self.record.alignment = executor.alignment();
         self.leave_gaps(executor, 0)?;
         self.precondition(executor, stop)?;
         let mut strategy = strategy::of(&self.record);
+        self.foresee(strategy.outlook(&self.record));
+        self.tell_start();
         self.follow_strategy(&mut *strategy, executor, stop)
     }
 
@@ -168,21 +211,26 @@ impl<'a> Session<'a> {
         &mut self,
         strategy: &mut dyn Strategy,
         executor: &mut dyn Executor,
-        stop: &AtomicBool,
+        stop: Stop<'_>,
     ) -> Result<()> {
-        self.choose_batches(executor, stop)?;
+        self.choose_batches(executor, stop.after_trial)?;
         loop {
             self.record.now = executor.now();
             match strategy.next(&self.record)? {
                 Step::Visit(visit) => {
-                    if self.trial(visit, executor, stop)? {
-                        self.tell_progress(strategy.outlook(&self.record));
+                    check(stop.after_trial)?;
+                    if self.trial(visit, executor, stop.now)? {
+                        self.foresee(strategy.outlook(&self.record));
+                        self.tell_trial();
                     }
                 }
-                Step::Rest(time) => rest(time, executor, stop)?,
+                Step::Rest(time) => {
+                    executor.pause(time, stop.after_trial);
+                    check(stop.after_trial)?;
+                }
                 Step::Add(addition) => {
                     self.add(*addition, executor)?;
-                    self.choose_batches(executor, stop)?;
+                    self.choose_batches(executor, stop.after_trial)?;
                 }
                 Step::Keep(found) => found.into_iter().try_for_each(|found| self.find(found))?,
                 Step::Done => return Ok(()),
@@ -196,7 +244,7 @@ impl<'a> Session<'a> {
             Finding::Told(kind, message) => self.event(kind, &message),
             Finding::Event(kind, cell, message) => self.keep(kind, cell, &message),
             Finding::Visits(cell, chosen) => self.file.set_pilot(cell as i64, chosen),
-            Finding::Ended(cell, ended_by) => self.file.set_ended_by(cell as i64, ended_by),
+            Finding::Ended(cell, ended_by) => self.file.set_ended_by(cell as i64, Some(ended_by)),
             Finding::LeftOutBefore(block) => self.file.leave_out_before(block),
         }
     }
@@ -214,33 +262,56 @@ impl<'a> Session<'a> {
         self.leave_gaps(executor, first)
     }
 
-    /// Tells the user how far the run is.
-    fn tell_progress(&mut self, outlook: Outlook) {
-        let trials_done = self.record.trials_done();
-        let share = match outlook.rest {
-            Rest::Trials(left) => self.advance.trial(trials_done, left),
-            Rest::Share(left) => 1.0 - left,
+    /// Notes how far the run is.
+    fn foresee(&mut self, outlook: Outlook) {
+        let left = match outlook.basis {
+            Basis::Budget => outlook.time,
+            Basis::AtMost | Basis::Trials => self.time_left.estimate(outlook.time),
         };
-        // Virtual time does not show how long the user has to wait.
-        let time = outlook.time.filter(|_| self.clock == ClockDomain::Real);
-        self.observer.trial_done(Progress {
-            trials_done,
-            share,
+        self.progress = Progress {
+            trials_done: self.record.trials_done(),
             spent: self.record.spent(),
-            left: time.map(|time| self.advance.time(time)),
-            left_is_bound: outlook.is_bound,
+            left,
+            basis: outlook.basis,
+        };
+    }
+
+    /// Tells the user what is measured.
+    fn tell_start(&mut self) {
+        let experiment = self.record.plan.experiment();
+        self.observer.run_starts(&RunStart {
+            file: self.file.path(),
+            experiment: &experiment.name,
+            factors: &self.record.plan.factor_names(),
+            response: experiment.response,
+            cells: self.record.plan.cells().len(),
+            progress: self.progress,
+        });
+    }
+
+    /// Tells the user of the last trial.
+    fn tell_trial(&mut self) {
+        let Some(trial) = self.record.trials().last() else {
+            return;
+        };
+        self.observer.trial_done(&TrialDone {
+            levels: &self.record.plan.cells()[trial.place.cell].levels,
+            block: trial.place.block,
+            warmup: trial.place.warmup,
+            value: trial.value,
+            progress: self.progress,
         });
     }
 
     /// Writes to the target what the design wants to lie there before the first trial, also when a run is taken up again:
     /// the target may have changed in between.
-    fn precondition(&mut self, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
+    fn precondition(&mut self, executor: &mut dyn Executor, stop: Stop<'_>) -> Result<()> {
         let (plan, seed) = (
             self.record.plan.experiment().design.precondition,
             self.record.seed,
         );
         let cells = self.record.plan.cells().to_vec();
-        precondition::carry_out(plan, &cells, seed, executor, stop, self)
+        precondition::carry_out(plan, &cells, seed, executor, stop.after_trial, self)
     }
 
     /// Gives no trial to those cells from the first of these on that their tool cannot carry out, and says why.
@@ -343,9 +414,21 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Lets the device rest before a block.
-fn rest(time: Duration, executor: &mut dyn Executor, stop: &AtomicBool) -> Result<()> {
-    executor.pause(time, stop);
+/// What is known of each cell; `now` is measured next.
+fn snapshot(record: &Record, now: usize, last: Option<LastTrial>) -> RunSnapshot {
+    let experiment = record.plan.experiment();
+    RunSnapshot {
+        factors: record.plan.factor_names(),
+        response: experiment.response,
+        precision_goal: experiment.design.precision,
+        cells: record.cells(),
+        now,
+        last,
+    }
+}
+
+/// Ends the run where the user wants that.
+fn check(stop: &AtomicBool) -> Result<()> {
     match stop.load(Ordering::Relaxed) {
         true => Err(Error::interrupted()),
         false => Ok(()),
@@ -354,7 +437,7 @@ fn rest(time: Duration, executor: &mut dyn Executor, stop: &AtomicBool) -> Resul
 
 impl precondition::StepReporter for Session<'_> {
     fn step(&mut self, name: &str) {
-        self.observer.trial_starts(name);
+        self.observer.step_starts(name);
     }
 
     fn done(&mut self, message: &str) -> Result<()> {

@@ -32,7 +32,7 @@ pub(super) struct Repetition {
     /// `None` for a cell that is not waited for.
     values: Vec<Option<Vec<f64>>>,
     spent: Duration,
-    /// What the last complete block took: the estimate of the next.
+    /// Duration of the last complete block, the estimate for the next.
     block: Duration,
     /// Trials of earlier blocks are not its own.
     first_block: u32,
@@ -64,7 +64,7 @@ impl Repetition {
         }
     }
 
-    /// Takes in what was measured since it did so last.
+    /// Adds the samples that were measured since the last call.
     pub(super) fn follow(&mut self, record: &Record) {
         let cells = record.plan.cells().len();
         self.values.resize(cells, Some(Vec::new()));
@@ -72,8 +72,8 @@ impl Repetition {
         let (new, first) = (&record.trials()[self.taken..], self.first_block);
         for trial in new.iter().filter(|trial| trial.place.block >= first) {
             self.spend(trial.wall);
-            if let Some(value) = trial.value {
-                self.measured(trial.place.cell, value);
+            if trial.is_measured {
+                self.measured(trial.place.cell, trial.value.unwrap_or(0.0));
             }
         }
         self.taken = record.trials().len();
@@ -103,7 +103,7 @@ impl Repetition {
         self.spent += time;
     }
 
-    /// The measured responses of a cell; `None` for one that is not waited for.
+    /// The measured responses of a cell; `None` for a cell whose precision does not matter.
     pub(super) fn values(&self, cell: usize) -> Option<&[f64]> {
         self.values[cell].as_deref()
     }
@@ -310,7 +310,7 @@ mod tests {
     fn the_stopping_rule_keeps_the_coverage() {
         let (mut held, mut runs) = (0u32, 0u32);
         let mut normal = normal_numbers(2026);
-        // From "narrow at once" to "cannot become narrow": in between the rule has its say.
+        // Spreads from "precise at once" to "never precise"; between them the rule decides.
         for spread in [0.03, 0.06, 0.1, 0.15] {
             let mut here = 0;
             for _ in 0..400 {

@@ -12,6 +12,7 @@ use iolab_plan::cells::Addition;
 use iolab_record::{EndedBy, EventKind, Pilot};
 use iolab_workload::Result;
 
+use super::Basis;
 use super::record::Record;
 use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition};
@@ -21,7 +22,7 @@ use search::RateSearch;
 
 /// Decides what is measured next.
 pub(super) trait Strategy {
-    /// The next step, after all that the record holds. Each step is carried out before the next one is asked for.
+    /// The next step, given the record so far. Each step is carried out before the next is requested.
     ///
     /// # Errors
     /// What ends the run: the record cannot be read, or nothing can follow from it.
@@ -36,7 +37,7 @@ pub(super) trait Strategy {
 pub(super) enum Step {
     /// A trial.
     Visit(Visit),
-    /// A pause of this length, in which the device rests; not part of the budget.
+    /// A pause of this length without I/O; not part of the budget.
     Rest(Duration),
     /// The plan gets further cells.
     Add(Box<Addition>),
@@ -71,7 +72,7 @@ impl Visit {
 /// Something that the run file keeps.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// An event of the run, which the user is told.
+    /// An event of the run, shown to the user.
     Told(EventKind, String),
     /// An event of the run or of a cell, which the run file alone keeps.
     Event(EventKind, Option<usize>, String),
@@ -86,20 +87,10 @@ pub(super) enum Finding {
 /// What is left of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlook {
-    pub(super) rest: Rest,
-    /// The time that the rest takes; `None` where nothing can be foreseen yet.
-    pub(super) time: Option<Duration>,
-    /// Whether the run may end earlier than that.
-    pub(super) is_bound: bool,
-}
-
-/// The part of a run that is left.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Rest {
-    /// Trials.
-    Trials(u64),
-    /// A share of the whole, 0 to 1, which does not grow.
-    Share(f64),
+    /// The time that it takes.
+    pub(super) time: Duration,
+    /// What that rests on.
+    pub(super) basis: Basis,
 }
 
 /// The strategy of the experiment whose record this is.

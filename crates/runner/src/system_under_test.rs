@@ -132,7 +132,7 @@ impl<'a> SystemUnderTest<'a> {
         }
     }
 
-    /// What its results depend on. Of the machine that computes a model nothing does.
+    /// The environment that its results depend on; nothing of the machine for a model.
     pub(super) fn environment(self, clock: &Clock) -> Environment {
         if let SystemUnderTest::Model(disk) = self {
             return disk.environment();

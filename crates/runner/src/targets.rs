@@ -90,7 +90,7 @@ impl Targets {
     /// Removes the scratch files among them.
     ///
     /// # Errors
-    /// When one cannot be removed; the others are removed all the same.
+    /// When one cannot be removed; the others are removed nevertheless.
     pub fn remove(self) -> Result<()> {
         let removed = self.0.into_iter().map(|(_, target)| target.remove());
         removed.fold(Ok(()), Result::and)
@@ -305,7 +305,7 @@ fn settle_common(
     }
     let has_own = levels.iter().any(|level| level == "none");
     if !has_own && (own.is_some() || named.len() < 2) {
-        // One target is no factor.
+        // A single target is not a factor.
         experiment.forget(setting);
         let one = own.or_else(|| named.into_iter().next());
         return Ok(vec![one.unwrap_or_else(|| PathBuf::from("."))]);
@@ -525,7 +525,7 @@ mod tests {
         };
         of_both(&["writer.offset=1M"]).expect("bytes of its own");
         let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");
-        assert!(error.message().contains("same bytes"), "{error}");
+        insta::assert_snapshot!(error.message(), @"every trial: verify in group writer, and group reader writes the same bytes");
     }
 
     #[test]

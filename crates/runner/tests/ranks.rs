@@ -22,7 +22,7 @@ use iolab_runner::ranks::Ranks;
 use iolab_storage::{Consent, Need, Target};
 use iolab_workload::{Kind, Result};
 
-use iolab_runner::{Observer, Setup, Targets, fit_all, needs};
+use iolab_runner::{Observer, Setup, Stop, Targets, fit_all, needs};
 
 struct Silent;
 impl Observer for Silent {}
@@ -100,7 +100,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     let setup = Setup {
         place,
         clock: &ranks.clock(),
-        stop: &stop,
+        stop: Stop::at_once(&stop),
         preflight: &[],
         peaks: &Environment::default(),
         ranks: Some(ranks),

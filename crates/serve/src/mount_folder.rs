@@ -114,7 +114,7 @@ impl Mounted {
     }
 
     fn take_down(&mut self) -> io::Result<()> {
-        // Its own end would unmount whatever is mounted there, and wait for files that are open.
+        // Dropping it would unmount anything that is mounted there, and wait for open files.
         let Some(session) = self.session.take() else {
             return Ok(());
         };

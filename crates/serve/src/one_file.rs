@@ -17,7 +17,7 @@ const FOREVER: Duration = Duration::from_secs(3600);
 /// Block size that files are said to have, bytes.
 pub const BLOCK: u32 = 4096;
 
-/// The only file, and what becomes of requests for its bytes. The file has all its bytes from the beginning.
+/// The only file, and where requests for its bytes go. It has its full length from the beginning.
 pub trait ServedFile: Send + Sync + 'static {
     /// Its name.
     const NAME: &'static str;

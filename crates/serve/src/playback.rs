@@ -17,7 +17,7 @@ pub struct Due<T> {
     pub due: Ns,
     /// How the model served it.
     pub served: ServedFrom,
-    /// What it is answered with.
+    /// The reply.
     pub answer: T,
 }
 

@@ -2,7 +2,7 @@
 
 use iolab_diskmodel::Ns;
 
-/// Parts that a second is counted in.
+/// Units per second.
 const MILLION: u128 = 1_000_000;
 
 /// Seconds of virtual time per second of real time, exact to a millionth.

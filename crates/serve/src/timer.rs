@@ -9,7 +9,7 @@ use iolab_diskmodel::{Ns, Request};
 
 use crate::playback::{Due, Playback};
 
-/// The kernel wakes a thread about this late; the rest is waited for awake.
+/// Typical lateness of a wake-up by the kernel; the remaining time is spent spinning.
 const AWAKE: Ns = 200_000;
 /// No request is under way.
 const NEVER: Ns = Ns::MAX;

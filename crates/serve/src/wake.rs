@@ -1,4 +1,4 @@
-//! What wakes the process that serves.
+//! Events that wake the serving process.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 pub enum Wake {
     /// Data was written for which there was no memory, for the first time.
     Full = b'f' as isize,
-    /// Somebody has unmounted the disk, or it can serve no longer.
+    /// The disk was unmounted, or can no longer serve.
     Unmounted = b'u' as isize,
 }
 
@@ -20,7 +20,7 @@ impl Wake {
     }
 
     pub(crate) fn ring(self, mut bell: &UnixStream) {
-        // With nobody at the other end the process is ending already.
+        // A closed receiver means that the process is already ending.
         let _ = bell.write_all(&[self as u8]);
     }
 }

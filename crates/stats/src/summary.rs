@@ -38,6 +38,13 @@ pub struct Summary {
     pub mean_interval: Option<Interval>,
 }
 
+impl Summary {
+    /// Half the width of the median's interval over the median; `None` below 6 values.
+    pub fn precision(&self) -> Option<f64> {
+        self.median_interval?.relative_half_width(self.median)
+    }
+}
+
 /// Summarises the data, with intervals at [`CONFIDENCE`]. It is sorted once.
 ///
 /// `None` when the data is empty or holds a value that is not finite.

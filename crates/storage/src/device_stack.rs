@@ -92,7 +92,7 @@ impl Walk<'_> {
         below.into_iter().try_for_each(|number| self.down(number))
     }
 
-    /// Goes on with the device that a file lies on; a file in memory lies on none.
+    /// Adds the device that a file lies on; a file in memory lies on none.
     fn file(&mut self, path: &Path) -> Option<()> {
         let file = named(path)?;
         if is_in_memory(&file) {
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A made-up kernel: sdq with partition sdq1, sdr, and whatever a test puts upon them.
+    /// A made-up sysfs: sdq with partition sdq1, sdr, and what a test stacks on them.
     struct Fake(tempfile::TempDir);
 
     impl Fake {
@@ -227,7 +227,7 @@ mod tests {
             fs::write(folder.join("backing_file"), line).expect("written");
         };
         back(&file);
-        // Whatever disk it lies on is none of this made-up kernel.
+        // The disk that it lies on is not in this made-up sysfs.
         let stack = fake.stack((7, 3));
         assert!(stack.in_file);
         file.set_extension("gone");

@@ -27,7 +27,7 @@ const fn words(
     }
 }
 
-/// Failures that a user can do something about.
+/// Failures with a remedy.
 const KNOWN: &[Words] = &[
     words(
         Errno::ACCESS,

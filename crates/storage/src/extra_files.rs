@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn an_existing_target_has_no_room_beside_it() {
         let error = private(&[2], 1).check_existing(Path::new("f"));
-        assert!(error.unwrap_err().message().contains("layout=private"));
+        insta::assert_snapshot!(error.unwrap_err().message(), @"layout=private needs a file per thread, but f is one existing file or device");
         assert!(ExtraFiles::default().check_existing(Path::new("f")).is_ok());
     }
 

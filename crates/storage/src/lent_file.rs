@@ -1,5 +1,5 @@
 //! What other programs are given of a target: iolab's own descriptor, by the name that `/proc` has for it. They open what
-//! iolab has opened and checked, whatever its path names by then.
+//! iolab has opened and checked, even where its path names another by then.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -101,7 +101,7 @@ pub struct Target {
     // Declared before the file: it is dropped first, while the lock still guards the name.
     scratch: Option<Scratch>,
     file: File,
-    /// Other paths to a device that is written: while these are open nobody mounts them.
+    /// Other paths to a device that is written, held open exclusively so that they cannot be mounted.
     _claims: Vec<File>,
     writable: bool,
     notes: Vec<String>,
@@ -286,7 +286,7 @@ impl Target {
         device::number_of(&rustix::fs::fstat(&self.file).ok()?)
     }
 
-    /// Whether it is the same file or device as another one, whatever both are called, or another path to it.
+    /// Whether it is the same file or device as another one, under any name, or another path to it.
     pub fn is_same(&self, other: &Self) -> bool {
         let identity = |target: &Self| {
             let stat = rustix::fs::fstat(&target.file).ok()?;
@@ -366,7 +366,7 @@ impl Target {
         direct_io::alignment(&self.file, &self.path, self.kind)
     }
 
-    /// A new open file description of the same object, whatever its path names by now.
+    /// A new open file description of the same object, even where its path now names another.
     ///
     /// # Errors
     /// Of kind refused when it is to be written but was opened for reading; of kind usage when

@@ -47,7 +47,7 @@ pub fn check(workers: u32) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a field of `/proc/self/statm` states; `None` where there is no `/proc`.
+/// A field of `/proc/self/statm`, bytes; `None` without `/proc`.
 fn used(field: usize) -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(field)?.parse().ok()?;

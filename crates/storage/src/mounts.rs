@@ -313,7 +313,7 @@ garbage
         assert_eq!(mounts[1].fs.mount_options, "rw,noatime,errors=continue");
         assert_eq!(mounts[2].fs.mount_point, Path::new("/a\\b"));
         assert!(mounts[1].is_of((98, 0)) && !mounts[1].is_of((98, 1)));
-        // The source is there, but it is no block device.
+        // The source exists, but is not a block device.
         assert_eq!(mounts[2].source_device(), None);
         assert_eq!(mounts[2].root, Path::new("/"));
         assert_eq!(mounts[2].layers, None);

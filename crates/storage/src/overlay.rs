@@ -105,7 +105,7 @@ fn one(field: &[u8]) -> (u8, usize) {
 /// Where the bytes of a file lie.
 #[derive(Debug)]
 pub(super) enum Ground {
-    /// In itself: it is no file of an overlay.
+    /// In the file itself, which is not on an overlay.
     Itself,
     /// In this file of a layer.
     Layer(File),

@@ -89,7 +89,7 @@ fn broken_link(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// A new open file description of the object behind `fd`, whatever its path names by now.
+/// A new open file description of the object behind `fd`, even where its path now names another.
 ///
 /// Goes through `/proc/self/fd`; without `/proc` through `path`, which then has to name the same inode.
 pub(super) fn open_same(

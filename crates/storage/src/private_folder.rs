@@ -142,7 +142,7 @@ impl Drop for Private {
     }
 }
 
-/// What became of the folder of a left-over.
+/// Result of removing a left-over folder.
 pub(super) enum Left {
     /// It is gone, or there was none that the left-over lists; the files in it had so many bytes.
     Gone(u64),
@@ -206,7 +206,7 @@ fn sweep(dir: &OwnedFd, kept: impl Fn(&str) -> bool) {
             Some((_, FileType::RegularFile | FileType::Symlink)) => AtFlags::empty(),
             _ => continue,
         };
-        // What cannot be removed keeps the folder, which is told.
+        // A folder whose content cannot be removed stays, and is reported.
         let _ = rustix::fs::unlinkat(dir, &*name, flags);
     }
 }
@@ -222,7 +222,7 @@ fn entries(dir: &OwnedFd) -> Option<Vec<String>> {
 /// Seconds and nanoseconds since 1970.
 type Moment = (i64, u32);
 
-/// When an inode was made, where the file system knows, and what it is.
+/// Creation time of an inode where the file system records it, and its type.
 fn birth(dir: &OwnedFd, name: &str) -> Option<(Moment, FileType)> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
     let wanted = StatxFlags::BTIME | StatxFlags::TYPE;

@@ -1,4 +1,4 @@
-//! What several rooms read of `/proc`: CPU time, and the control groups of this process.
+//! Parts of `/proc` that several crates read: CPU time, and the control groups of this process.
 
 use std::path::{Path, PathBuf};
 

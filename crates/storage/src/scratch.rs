@@ -7,7 +7,7 @@
 //! Other files belong to it, and are left-overs when it is one: those that a worker has for itself, and fresh ones. They have
 //! exactly the size asked for and bear its name, a dot, their size, a dot and a number. Those of programs, which read a file to
 //! its end and must not meet a footer, lie in a folder beside it (`private_folder.rs`) and are named by their size. The footer lists
-//! their inodes and that of the folder, that of a file before it gets its name: what is not listed is somebody's.
+//! their inodes and that of the folder, that of a file before it gets its name: what is not listed belongs to others.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -56,7 +56,7 @@ pub(super) struct Scratch {
     role: Role,
 }
 
-/// How a file is known to be a left-over, should this process be killed.
+/// How the next run recognises the file as a left-over, should this process be killed.
 #[derive(Debug)]
 enum Role {
     /// By its footer, which lists those beside it.
@@ -80,7 +80,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Makes the place free: what had it is gone.
+    /// Frees the entry of a file that is gone.
     pub(super) fn leave(&self) {
         self.register.leave(self.slot);
     }
@@ -142,7 +142,7 @@ impl Scratch {
             let path = dir_path.join(&name);
             let hold = |error: std::io::Error| errno::on_path("hold", &path, errno::of_std(&error));
             let look = |errno| errno::on_path("look at", &path, errno);
-            // All that can fail is done before it has a name that nobody would remove.
+            // All that can fail is done before it has a name, because a later failure would leave that name behind.
             let ready = Cell::new(None);
             let made = appear(&dir, &name, &|file| {
                 // Another run may take it for a left-over in the instant before the lock, where it has a name by now.
@@ -484,7 +484,7 @@ pub(super) fn check_writable(dir: impl AsFd, path: &Path) -> Result<()> {
     }
 }
 
-/// What was measured is no less right, but the file stays.
+/// The results stay valid, but the file is left behind.
 fn cannot_remove(path: &Path, errno: Errno) -> Error {
     let reason = errno::reason(errno);
     Error::failed(format!("cannot remove {}: {reason}", path.display())).hint(

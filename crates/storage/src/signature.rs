@@ -121,7 +121,7 @@ fn all_names(probe: &Probe, asks: bool) -> Found<Vec<String>> {
         false => Vec::new(),
     };
     for name in theirs {
-        // What it finds ambivalent is known to us by name.
+        // blkid's word for several signatures at once: what was found here has named them.
         let is_told = name == "ambivalent" && !names.is_empty();
         if !is_told && !names.contains(&name) {
             names.push(name);

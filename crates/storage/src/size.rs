@@ -172,13 +172,13 @@ mod tests {
         assert_eq!(default.of_room(2 * GIB, dir), Ok((GIB, None)));
         let (bytes, note) = default.of_room(100 * MIB + 5, dir).unwrap();
         assert_eq!(bytes, 100 * MIB);
-        assert!(note.unwrap().contains("100 MiB instead of 1 GiB"));
+        insta::assert_snapshot!(note.unwrap(), @"the scratch file in d has 100 MiB instead of 1 GiB, to leave free space on the file system");
         let error = default.of_room(63 * MIB, dir).unwrap_err();
         assert_eq!(error.kind(), Kind::Refused);
         let error = Size::Exactly(GIB).of_room(100 * MIB, dir).unwrap_err();
         assert_eq!(error.kind(), Kind::Refused);
-        assert!(error.message().contains("1 GiB") && error.message().contains("100 MiB"));
-        assert!(error.remedy().unwrap().contains("--size 100MiB"));
+        insta::assert_snapshot!(error.message(), @"a scratch file of 1 GiB does not fit into d: 100 MiB can be used, the rest stays free for the system");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"choose --size 100MiB or less, free some space there, or choose another directory");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const MEMORY: &str = "memory";
 pub struct Demand {
     /// The directory or file that takes it.
     pub place: String,
-    /// What it is taken of: a name that only this file system has on its host, or "memory".
+    /// Where it is taken from: a name unique to this file system on its host, or "memory".
     pub source: String,
     /// The number of the host, of whoever tells hosts apart; here 0. `None` for a file server, which is the same for all hosts.
     pub host: Option<u64>,
@@ -264,11 +264,8 @@ mod tests {
             "what is written to /d/a and /d/b does not fit into one file system: it needs 120 GiB, 102 GiB is free, of which 2 GiB stays free for the system"
         );
         // 50 GiB each.
-        assert!(
-            error
-                .remedy()
-                .is_some_and(|hint| hint.contains("--size 51200MiB"))
-        );
+        insta::assert_snapshot!(error
+                .remedy().unwrap(), @"choose --size 51200MiB or less, free some space, or name directories on different file systems");
         // One that takes nothing does not make the other's file a matter of both.
         let large = demand("/d/b", "8:1", 120, 102);
         let nothing = demand("/d/a", "8:1", 0, 102);

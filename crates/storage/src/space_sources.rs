@@ -36,7 +36,7 @@ struct Source {
     most: Most,
 }
 
-/// What writes take at most.
+/// Upper bound of what writes take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Most {
     /// As much as is written: it is new.
@@ -69,7 +69,7 @@ impl Most {
 }
 
 impl Sources {
-    /// Those of new files in a directory.
+    /// The sources of space for new files in a directory.
     pub(super) fn of_directory(dir: impl AsFd, path: &Path) -> Result<Self> {
         let handle = held(dir, path)?;
         let below = users::below_file(&handle);
@@ -172,7 +172,7 @@ fn held(handle: impl AsFd, path: &Path) -> Result<File> {
     held.map_err(|error| errno::on_path("hold", path, errno::of_std(&error)))
 }
 
-/// An error about the room for new files, with what leaves so little of it.
+/// An error about too little space for new files, with what limits it.
 pub(super) fn bounded(error: Error, by: &Path, dir: &Path) -> Error {
     match by == dir {
         true => error,

@@ -45,7 +45,7 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
 }
 
 /// Whether the kernel counts the traffic of a disk; `None` where its folder does not tell. What has no request queue counts by
-/// itself, whatever the switch of the queue says.
+/// itself, even where the queue's switch is off.
 pub fn counts_traffic(disk: &Path) -> Option<bool> {
     let on = value(&disk.join("queue/iostats"))? != 0;
     (on || disk.join("mq").exists()).then_some(on)

@@ -42,7 +42,7 @@ use openers::{How, Look, Unseen, Wanted};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);
-/// Between two looks: there is no event to wait for.
+/// Pause between two looks; the kernel has no event for it.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 const SEE_DEVICES: &str =
@@ -178,7 +178,7 @@ impl Users {
                     claims.push(claim);
                     continue;
                 }
-                // A path that is down leads nobody to the disk.
+                // Nothing reaches the disk through a path that is down.
                 Err(Errno::NXIO | Errno::NOMEDIUM) => continue,
                 Err(errno) => errno,
             };
@@ -330,7 +330,7 @@ impl Users {
                         Some((way, at, &their[..place]))
                     })
                 });
-                // What the target stands on may also meet it further down, as one path to a disk meets the other.
+                // Something that the target stands on can lead to the same disk further down, as two paths to one disk do.
                 let (way, at, upon) = meetings.min_by_key(|(_, _, upon)| upon.len())?;
                 Some(self.sharer(*other, way, at, upon))
             })

@@ -224,7 +224,7 @@ fn main() -> Result<()> {
     }
     for cell in cells {
         if let Some(ended) = cell.ended_by {
-            file.set_ended_by(cell.id, ended)?;
+            file.set_ended_by(cell.id, Some(ended))?;
         }
     }
     let ended = run.ended_utc.as_deref().unwrap_or_default();

@@ -151,9 +151,9 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
                 user_ns: requests * 200,
                 system_ns: requests * 800,
                 minor_faults: 3,
-                major_faults: 0,
                 voluntary_switches: requests,
                 involuntary_switches: 2,
+                ..ResourceUse::default()
             },
             process_io: Some(ProcessIo {
                 rchar: read,

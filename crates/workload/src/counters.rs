@@ -40,11 +40,11 @@ pub trait CounterSet: Sized {
 }
 
 /// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a counter that is
-/// added there is in all of them.
+/// added there is in all of them. What follows the colon says what a sum or difference is where one side does not know a number.
 macro_rules! counter_set {
     (
         $(#[$about:meta])*
-        pub struct $name:ident {
+        pub struct $name:ident $(: $join:ident)? {
             $($(#[$doc:meta])* pub $field:ident: $number:ty,)*
         }
     ) => {
@@ -62,6 +62,19 @@ macro_rules! counter_set {
                     $($field: <$number>::of(join(self.$field.known(), other.$field.known())).unwrap_or_default(),)*
                 }
             }
+            $(
+                /// Both together: of two threads, processes, hosts or devices.
+                #[must_use]
+                pub fn plus(self, other: Self) -> Self {
+                    self.with(other, $join(u64::saturating_add))
+                }
+
+                /// What was counted since `earlier`.
+                #[must_use]
+                pub fn since(self, earlier: Self) -> Self {
+                    self.with(earlier, $join(u64::saturating_sub))
+                }
+            )?
         }
 
         impl CounterSet for $name {
@@ -134,7 +147,7 @@ fn both<T>(now: Option<T>, earlier: Option<T>, since: impl Fn(T, T) -> T) -> Opt
 
 counter_set! {
     /// `/proc/self/io`: bytes and calls of the whole process, all threads together.
-    pub struct ProcessIo {
+    pub struct ProcessIo: known {
         /// Bytes that read calls returned, from wherever they came.
         pub rchar: u64,
         /// Bytes handed to write calls.
@@ -152,7 +165,7 @@ counter_set! {
 
 counter_set! {
     /// `/proc/self/mountstats`, bytes of the mounts that are used: those of all processes of the host.
-    pub struct NfsIo {
+    pub struct NfsIo: known {
         /// Bytes that the server sent.
         pub read_bytes: u64,
         /// Bytes that were sent to the server.
@@ -180,22 +193,9 @@ pub struct SharedAccounts {
     pub nfs: Option<SharedAccount>,
 }
 
-impl NfsIo {
-    /// Of two mounts or hosts together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.with(other, known(u64::saturating_add))
-    }
-
-    /// What happened since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, known(u64::saturating_sub))
-    }
-}
-
 counter_set! {
     /// `getrusage(RUSAGE_SELF)`.
-    pub struct ResourceUse {
+    pub struct ResourceUse: known {
         /// CPU time in user mode, ns.
         pub user_ns: u64,
         /// CPU time in the kernel, ns.
@@ -211,35 +211,9 @@ counter_set! {
     }
 }
 
-impl ProcessIo {
-    /// Of two threads, or processes, together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.with(other, known(u64::saturating_add))
-    }
-
-    /// What happened since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, known(u64::saturating_sub))
-    }
-}
-
-impl ResourceUse {
-    /// Of two threads, or processes, together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.with(other, known(u64::saturating_add))
-    }
-
-    /// What was used since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, known(u64::saturating_sub))
-    }
-}
-
 counter_set! {
     /// `/sys/dev/block/MAJOR:MINOR/stat`; counts every process's traffic.
-    pub struct DeviceStat {
+    pub struct DeviceStat: either {
         /// Read requests completed.
         pub read_ios: u64,
         /// Read requests merged into others.
@@ -305,19 +279,6 @@ pub struct Bottom {
     pub stat: DeviceStat,
     /// A loop device lies between: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
-}
-
-impl DeviceStat {
-    /// What happened since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, either(u64::saturating_sub))
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        self.with(other, either(u64::saturating_add))
-    }
 }
 
 impl Bottom {
@@ -416,6 +377,8 @@ counter_set! {
         /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
         /// ticks, mostly of 10 ms.
         pub steal_ns: Option<u64>,
+        /// Interrupts that CPUs served, of devices, timers and other CPUs, all CPUs together.
+        pub interrupts: Option<u64>,
         /// Time that the machine slept, ns.
         pub suspended_ns: Option<u64>,
         /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns

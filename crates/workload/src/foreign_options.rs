@@ -287,7 +287,6 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set memory_node=0 for the memory, --set cpus=0-3 for the CPUs of a node":
         "numa_cpu_nodes numa",
         "numa_mem_policy" => decides(&["memory_node"]);
-    way "nice -n 10 iolab run EXPERIMENT": "nice";
     way "--set ioprio=be:4 (rt:0 to rt:7, be:0 to be:7, idle)": "prio prioclass" => decides(&["ioprio"]), "ionice";
     none "requests carry no hint of their duration": "priohint";
     none "all requests of a run have the same priority":
@@ -370,6 +369,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "buffer_compress_percentage" => decides(&["compressible"]),
         "dedupe_percentage" => decides(&["dedup"]),
         "cpus_allowed" => decides(&["cpus"]),
+        "nice" => decides(&["nice"]),
         "size" => decides(&["region", "bytes"]),
         "offset" => decides(&["offset"]),
         "numjobs" => decides(&["threads", "layout"]),

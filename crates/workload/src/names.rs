@@ -8,9 +8,20 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let near = nearest(name, known);
     let hint = match near.as_slice() {
         [] => format!("it is one of: {}", known.join(", ")),
-        near => format!("did you mean {}?", near.join(" or ")),
+        near => format!("did you mean {}?", alternatives(near)),
     };
     Error::usage(format!("{what} '{name}' is unknown")).hint(hint)
+}
+
+/// Alternatives in a sentence: `a`, `a or b`, `a, b or c`.
+pub fn alternatives(names: &[&str]) -> String {
+    match names {
+        [others @ .., next, last] => {
+            let others: String = others.iter().map(|name| format!("{name}, ")).collect();
+            format!("{others}{next} or {last}")
+        }
+        _ => names.concat(),
+    }
 }
 
 /// Known names that a slip of the keyboard could have turned into `name`, nearest first, at most three.
@@ -55,6 +66,13 @@ pub fn check_file_name(name: &str) -> Result<String> {
 mod tests {
     use super::*;
     use crate::settings::SETTINGS;
+
+    #[test]
+    fn alternatives_read_as_a_sentence() {
+        assert_eq!(alternatives(&["a"]), "a");
+        assert_eq!(alternatives(&["a", "b"]), "a or b");
+        assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
+    }
 
     #[test]
     fn near_names_are_offered() {

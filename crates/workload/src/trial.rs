@@ -1,6 +1,7 @@
 //! What one trial shall do: every setting of the engine, typed, with the names users write.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -298,6 +299,8 @@ pub struct TrialSpec {
     pub fadvise: Option<Advice>,
     /// I/O priority of the workers; `None`: that of the process.
     pub ioprio: Option<IoPriority>,
+    /// Nice value of the workers, -20 (first) to 19; `None`: that of the process.
+    pub nice: Option<i8>,
     /// How much later than the other groups of the trial the workers start.
     pub start_delay: Duration,
     /// The weight of its group: groups that have one issue requests in the proportion of their weights.
@@ -364,6 +367,7 @@ impl Default for TrialSpec {
             nowait: false,
             fadvise: None,
             ioprio: None,
+            nice: None,
             start_delay: Duration::ZERO,
             flow: None,
             ends_trial: false,
@@ -375,6 +379,8 @@ impl Default for TrialSpec {
 pub const THREADS_MAX: u32 = 1024;
 /// Greatest queue depth.
 pub const DEPTH_MAX: u32 = 4096;
+/// Nice values of threads, from the first to get a CPU to the last.
+pub const NICE: RangeInclusive<i8> = -20..=19;
 /// Most blocks a region may have: the random permutation is tested up to here.
 pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request: what one `read` or `write` transfers at most, `MAX_RW_COUNT` of Linux.

@@ -227,6 +227,11 @@ fn slept_ns(sample: &Sample) -> u64 {
     if slept >= SLEEP_MIN_NS { slept } else { 0 }
 }
 
+/// The share of others in what the device carried during a trial.
+pub(crate) fn others_of(cell: &Cell, sample: &Sample) -> Option<f64> {
+    pooled(&[sample], |sample| others(cell, sample))
+}
+
 /// Bytes that the device carried beyond ours, and all that it carried or the bytes of the requests.
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let device = sample.counters.device?;

@@ -282,7 +282,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
 /// Every setting, one at a time, at a value that is not its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
-    const OTHER: [(&str, &str); 63] = [
+    const OTHER: &[(&str, &str)] = &[
         ("backend", "sync"),
         ("pattern", "reverse"),
         ("bs", "8KiB"),
@@ -337,6 +337,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("nowait", "true"),
         ("fadvise", "random"),
         ("ioprio", "idle"),
+        ("nice", "10"),
         ("target", "/mnt/b"),
         ("ranks", "2"),
         ("hosts", "2"),
@@ -351,7 +352,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
     add_cell(&mut same, &[], &around(100.0));
     for setting in SETTINGS {
         let (_, other) = OTHER
-            .into_iter()
+            .iter()
             .find(|(name, _)| *name == setting.name)
             .unwrap_or_else(|| panic!("no other value of {} is known here", setting.name));
         let (mut base, mut new) = (same.clone(), same.clone());

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
 
@@ -94,6 +94,26 @@ fn peer_names() -> PossibleValuesParser {
     PossibleValuesParser::new(names)
 }
 
+/// What is told on stderr meanwhile.
+#[derive(Debug, Args)]
+pub(crate) struct LogOptions {
+    /// Print a line at the start and the end of each experiment instead of the live view
+    #[arg(long, conflicts_with_all = ["log", "quiet"])]
+    pub(crate) no_live: bool,
+    /// Print an object per event on stderr, for machines: start, trial, end, note
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "quiet")]
+    pub(crate) log: Option<LogFormat>,
+    /// Print results and errors only
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One object per line
+    Json,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ConsentOption {
     /// Allow writing to an existing file or device: its data is LOST. If it holds a file system
@@ -124,6 +144,8 @@ pub(crate) struct Study {
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +194,8 @@ pub(crate) struct Run {
     pub(crate) verify: bool,
     #[command(flatten)]
     pub(crate) changes: Changes,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
 }
 
 #[derive(Debug, Args)]
@@ -200,6 +224,8 @@ pub(crate) struct Fit {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
 }
 
 #[derive(Debug, Args)]
@@ -218,4 +244,6 @@ pub(crate) struct Resume {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
 }

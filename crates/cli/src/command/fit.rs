@@ -77,7 +77,12 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         note(format_args!("{text}"));
     }
     let asked = asked(&requirement, limits, seed);
-    let measured = measure(plans, asked, seed, &workspace, &options.output);
+    let title = format!(
+        "iolab fit {} {}",
+        options.requirement,
+        options.target.display()
+    );
+    let measured = measure(plans, asked, seed, &workspace, (&title, &options.output));
     let files = workspace.close_after(measured)?;
     let runs: Vec<AnalysedRun> = files
         .iter()
@@ -134,13 +139,13 @@ fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Quest
 }
 
 /// Carries the workloads out one after the other, and gives their run files. All of these are there before the first trial, so that
-/// each can be resumed.
+/// each can be resumed. They are shown under a title, and kept in a folder.
 fn measure(
     plans: Vec<FittedPlan>,
     asked: Vec<Question>,
     seed: u64,
     workspace: &Workspace,
-    folder: &Path,
+    (title, folder): (&str, &Path),
 ) -> Outcome<Vec<PathBuf>> {
     let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
     for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
@@ -158,7 +163,8 @@ fn measure(
         let Some((name, run)) = begun.pop_front() else {
             break;
         };
-        let mut display = workspace.display(&name).without(&told);
+        let display = workspace.display(&name).without(&told);
+        let mut display = display.titled(title);
         let finished = run.carry_out(&mut display).map_err(Failure::from);
         if let Some(path) = display.kept_in() {
             path.clone_into(&mut files[number]);

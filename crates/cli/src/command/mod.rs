@@ -34,8 +34,9 @@ use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
-use crate::exit::Outcome;
-use crate::output;
+use crate::exit::{Failure, Outcome, with_kept};
+use crate::output::{self, Log};
+use crate::workspace::Workspace;
 
 /// Carries a command out; `ranks` are all processes of a run across several.
 pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
@@ -74,11 +75,50 @@ impl Command {
         }
     }
 
+    /// What is told on stderr meanwhile.
+    pub(crate) fn log(&self) -> Log {
+        match self {
+            Command::Study(options) => Log::asked(&options.log),
+            Command::Run(options) => Log::asked(&options.log),
+            Command::Fit(options) => Log::asked(&options.log),
+            Command::Resume(options) => Log::asked(&options.log),
+            _ => Log::Lines,
+        }
+    }
+
     /// Whether several processes can carry it out together.
     #[cfg(feature = "mpi")]
     pub(crate) fn spans_ranks(&self) -> bool {
         matches!(self, Command::Run(_) | Command::Resume(_))
     }
+}
+
+/// The file of a run that has come to its end, or that the user has ended early; then with that interrupt, which is told
+/// when everything is that the run has given.
+type EndedRun = (PathBuf, Option<Failure>);
+
+/// How a run has ended, of which `kept` holds what was measured.
+///
+/// # Errors
+/// What it failed with; the user's interrupt, where nothing is to be told of the run.
+fn ended(
+    finished: Result<PathBuf>,
+    kept: Option<&Path>,
+    workspace: &Workspace,
+) -> Outcome<EndedRun> {
+    let failure = match finished {
+        Ok(path) => return Ok((path, None)),
+        Err(error) => with_kept(error.into(), kept),
+    };
+    match kept.filter(|_| workspace.tells(&failure)) {
+        Some(path) if has_results(&read_run(path)?) => Ok((path.to_owned(), Some(failure))),
+        _ => Err(failure),
+    }
+}
+
+/// Whether any trial was measured.
+fn has_results(run: &AnalysedRun) -> bool {
+    run.analysis().cells.iter().any(|cell| cell.n > 0)
 }
 
 /// A run file, analysed.

@@ -16,8 +16,8 @@ use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
-use crate::command::{answers, read_run};
-use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
+use crate::command::{EndedRun, answers, ended, read_run};
+use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::workspace::{Region, Site};
 
@@ -68,14 +68,18 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
     for file in &options.files {
         check(file, ranks.as_ref())?;
     }
-    let mut paths = Vec::new();
+    let with_all = |failure| match options.files.as_slice() {
+        [_] => failure,
+        all => interrupted(failure, all),
+    };
+    let (mut paths, mut interrupt) = (Vec::new(), None);
     for file in &options.files {
-        paths.push(finish(file, options, ranks.clone()).map_err(|failure| {
-            match options.files.as_slice() {
-                [_] => failure,
-                all => interrupted(failure, all),
-            }
-        })?);
+        let (path, by_user) = finish(file, options, ranks.clone()).map_err(with_all)?;
+        paths.push(path);
+        interrupt = by_user.map(with_all);
+        if interrupt.is_some() {
+            break;
+        }
     }
     for path in companions(&paths)? {
         note(format_args!("note: the answer includes {}", path.display()));
@@ -95,7 +99,10 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         output::run(&input, false, &mut to)?;
     }
     to.end(listed(&paths))?;
-    answered(answer.unwrap_or(Answer::Yes))
+    match interrupt {
+        Some(interrupt) => Err(interrupt),
+        None => answered(answer.unwrap_or(Answer::Yes)),
+    }
 }
 
 /// Run files of the other workloads of the same question, which lie beside these under the names that they got. They are only read.
@@ -156,7 +163,7 @@ fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
 }
 
 /// Prepares the target as the run had it and finishes the plan; where the run file is then.
-fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<PathBuf> {
+fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<EndedRun> {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
         iolab_runfile::settle(file)?;
@@ -164,7 +171,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<Pa
             "note: the run in {} is already complete",
             file.display()
         ));
-        return Ok(file.to_owned());
+        return Ok((file.to_owned(), None));
     }
     let source = file.display().to_string();
     let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
@@ -185,13 +192,12 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<Pa
     let plan = site.plan_as_begun(experiment)?;
     let (opened, plan) = site.open_one(plan)?;
     let workspace = opened.prepare(record.run.seed, std::slice::from_ref(&plan), None)?;
-    let mut display = workspace.display(&record.experiment.name);
+    let title = format!("iolab resume {}", file.display());
+    let mut display = workspace.display(&record.experiment.name).titled(&title);
     let finished = iolab_runner::resume(file, plan, workspace.setup(), &mut display);
     let now = display.kept_in().map(Path::to_owned);
     drop(display);
     let path = now.unwrap_or_else(|| file.to_owned());
-    workspace
-        .close_after(finished.map_err(Failure::from))
-        .map_err(|failure| with_kept(failure, Some(&path)))?;
-    Ok(path)
+    let measured = ended(finished.map(|_| path.clone()), Some(&path), &workspace);
+    workspace.close_after(measured)
 }

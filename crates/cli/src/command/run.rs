@@ -16,9 +16,9 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin::Builtin;
-use crate::command::{answers, read_run, slo};
-use crate::exit::{Failure, Outcome, answered, with_kept};
-use crate::output::{self, Results, note};
+use crate::command::{answers, ended, read_run, slo};
+use crate::exit::{Outcome, answered};
+use crate::output::{self, Results, listed, note};
 use crate::workspace::{Region, Site, make_folder};
 
 /// Folder of run files by default.
@@ -85,35 +85,36 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let seed = options.changes.seed();
     let plans = std::slice::from_ref(&plan);
     let workspace = opened.prepare(seed, plans, options.peak.as_deref())?;
-    let mut display = workspace.display(&name);
+    let title = format!("iolab run {name} {}", listed(&given));
+    let mut display = workspace.display(&name).titled(title.trim_end());
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
-    let finished = workspace
-        .close_after(finished.map_err(Failure::from))
-        .map_err(|failure| with_kept(failure, path.as_deref()))?;
+    let finished = finished.map(|finished| finished.path);
+    let measured = ended(finished, path.as_deref(), &workspace);
+    let (path, interrupt) = workspace.close_after(measured)?;
     let mut to = Results::new();
-    let run = read_run(&finished.path)?;
-    let answers = answers([(finished.path.as_path(), &run)]);
+    let run = read_run(&path)?;
+    let answers = answers([(path.as_path(), &run)]);
     let answer = answers.answer();
     write!(to, "{}", answers.text(output::style().width))?;
     if answer.is_none() || options.full {
         if answer.is_some() {
             writeln!(to)?;
         }
-        let input = Input::new(finished.path.clone(), run);
+        let input = Input::new(path.clone(), run);
         output::run(&input, options.full, &mut to)?;
     }
     to.flush()?;
-    note(format_args!("\nrun file: {}", finished.path.display()));
+    note(format_args!("\nrun file: {}", path.display()));
     if !options.full {
-        note(format_args!(
-            "everything: iolab table {}",
-            finished.path.display()
-        ));
+        note(format_args!("everything: iolab table {}", path.display()));
     }
-    to.end(finished.path.display())?;
-    answered(answer.unwrap_or(Answer::Yes))
+    to.end(path.display())?;
+    match interrupt {
+        Some(interrupt) => Err(interrupt),
+        None => answered(answer.unwrap_or(Answer::Yes)),
+    }
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.

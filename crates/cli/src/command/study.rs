@@ -9,6 +9,7 @@ use iolab_plan::suite::{Suite, share};
 use iolab_report::findings::cross_findings;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
+use iolab_report::live;
 use iolab_report::overview::Overview;
 use iolab_runfile::NewFile;
 use iolab_runner::Disk;
@@ -18,9 +19,10 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Study;
 use crate::builtin::Builtin;
 use crate::changes::Asked;
-use crate::command::{read_run, report};
-use crate::exit::{Outcome, with_kept};
+use crate::command::{ended, read_run, report};
+use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
+use crate::progress::SharedBudget;
 use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
@@ -58,8 +60,20 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let workspace = opened.prepare(seed, &plans, None)?;
     let mut to = Results::new();
     let each = options.full.then_some(&mut to);
-    let measured = measure(plans, seed, budget, &workspace, &options.output, each);
-    let inputs = workspace.close_after(measured)?;
+    let title = format!(
+        "iolab study {}   {}",
+        options.target.display(),
+        options.suite
+    );
+    let measured = measure(
+        plans,
+        seed,
+        budget,
+        &workspace,
+        (&title, &options.output),
+        each,
+    );
+    let Studied { inputs, interrupt } = workspace.close_after(measured)?;
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
@@ -84,7 +98,15 @@ pub(crate) fn study(options: &Study) -> Outcome {
         )?;
     }
     let all = inputs.iter().map(|input| input.path.display().to_string());
-    Ok(to.end(all.collect::<Vec<_>>().join(" "))?)
+    to.end(all.collect::<Vec<_>>().join(" "))?;
+    interrupt.map_or(Ok(()), Err)
+}
+
+/// The runs of a study.
+struct Studied {
+    inputs: Vec<Input>,
+    /// Where the user has ended it early.
+    interrupt: Option<Failure>,
 }
 
 /// What the runs tell together, and where they are.
@@ -178,20 +200,23 @@ fn plan(
     Ok((plans, budget))
 }
 
-/// Runs the experiments one after the other, and writes to `each` what one says when it is done.
+/// Runs the experiments one after the other, and writes to `each` what one says when it is done. They are shown under a title, and
+/// kept in a folder.
 fn measure(
     plans: Vec<FittedPlan>,
     seed: u64,
     budget: Duration,
     workspace: &Workspace,
-    folder: &Path,
+    (title, folder): (&str, &Path),
     mut each: Option<&mut Results>,
-) -> Outcome<Vec<Input>> {
+) -> Outcome<Studied> {
     let began = Instant::now();
     let budgets = plans.iter().map(|plan| plan.experiment().design.budget);
     let weights: Vec<Duration> = budgets.collect();
+    let names = plans.iter().map(|plan| plan.experiment().name.clone());
+    let names: Vec<String> = names.collect();
     let count = plans.len();
-    let mut inputs = Vec::new();
+    let mut inputs: Vec<Input> = Vec::new();
     let mut told = Vec::new();
     let mut spent = Duration::ZERO;
     for (i, plan) in plans.into_iter().enumerate() {
@@ -204,28 +229,66 @@ fn measure(
         let weight = |of: &[Duration]| of.iter().sum::<Duration>().as_secs_f64();
         let own = share(left, weight(&weights[i..=i]), weight(&weights[i..]));
         let plan = plan.with_budget(own)?;
-        let experiment = plan.experiment().name.clone();
         let place = NewFile::In {
             folder,
-            name: &experiment,
+            name: &names[i],
         };
-        let name = format!("{}/{count} {experiment}", i + 1);
-        let ends = (i + 1 < count).then(|| began + budget);
-        let mut display = workspace.display(&name).without(&told).until(ends);
+        let name = format!("{}/{count} {}", i + 1, names[i]);
+        let results = inputs
+            .iter()
+            .map(|input| live::result(input.run.analysis()));
+        let shared = SharedBudget {
+            began,
+            total: (i + 1 < count).then_some(budget),
+            spent,
+            done: results.collect(),
+        };
+        let display = workspace.display(&name).without(&told);
+        let mut display = display.titled(title).among(shared);
         let own_seed = seed.wrapping_add(i as u64);
-        let finished = iolab_runner::run(plan, own_seed, place, workspace.setup(), &mut display)
-            .map_err(|error| with_kept(error.into(), display.kept_in()))?;
-        spent += finished.spent;
+        let finished = iolab_runner::run(plan, own_seed, place, workspace.setup(), &mut display);
+        let kept = display.kept_in().map(Path::to_owned);
+        if let Ok(finished) = &finished {
+            spent += finished.spent;
+        }
         // What holds for the whole study is reported once.
         told.extend(display.end());
-        let input = Input::new(finished.path.clone(), read_run(&finished.path)?);
+        let (path, interrupt) = match ended(
+            finished.map(|finished| finished.path),
+            kept.as_deref(),
+            workspace,
+        ) {
+            Ok(ended) => ended,
+            // Of this experiment there is nothing to tell.
+            Err(failure) if workspace.tells(&failure) && !inputs.is_empty() => {
+                note_unmeasured(&names[i..]);
+                let interrupt = Some(failure);
+                return Ok(Studied { inputs, interrupt });
+            }
+            Err(failure) => return Err(failure),
+        };
+        let input = Input::new(path.clone(), read_run(&path)?);
         if let Some(to) = &mut each {
             writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
             output::report(&input.run, &input.interpretation, to)?;
-            writeln!(to, "\nrun file: {}\n", finished.path.display())?;
+            writeln!(to, "\nrun file: {}\n", path.display())?;
             to.flush()?;
         }
         inputs.push(input);
+        if interrupt.is_some() {
+            note_unmeasured(&names[i + 1..]);
+            return Ok(Studied { inputs, interrupt });
+        }
     }
-    Ok(inputs)
+    Ok(Studied {
+        inputs,
+        interrupt: None,
+    })
+}
+
+/// Tells which experiments the user's interrupt has left out.
+fn note_unmeasured(names: &[String]) {
+    if !names.is_empty() {
+        note(format_args!("note: not measured: {}", names.join(", ")));
+    }
 }

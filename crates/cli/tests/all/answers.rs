@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::json_schema::assert_as_described;
+use crate::support::words::words;
 use crate::support::{Done, entries, folder, iolab, run, sample_count, signal, wait_for_samples};
 
 /// Two workloads of about a second each.
@@ -178,16 +179,7 @@ fn an_interrupted_fit_ends_as_it_would_have() {
 
 #[test]
 fn service_levels_are_answered_wherever_the_run_file_is_read() {
-    const COMMON: [&str; 8] = [
-        "run",
-        "load-latency",
-        "model:sata-ssd",
-        "--seed",
-        "9",
-        "--time",
-        "100ms",
-        "-o",
-    ];
+    const COMMON: [&str; 8] = words!("run load-latency model:sata-ssd --seed 9 --time 100ms -o");
     let folder = folder();
     for (file, more, kind, code, answer) in [
         ("search.iolab", &["--slo", "p99<2ms"][..], "limit", 0, "yes"),

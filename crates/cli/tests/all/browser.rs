@@ -3,6 +3,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::words::words;
 use crate::support::{folder, run};
 
 /// Sends the places of the parts of the page to the page around it.
@@ -22,13 +23,9 @@ fn seen(browser: &str, place: &Path, width: u32, height: u32) -> serde_json::Val
     );
     fs::write(place.join("frame.html"), frame).unwrap();
     let done = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-        ])
+        .args(words!(
+            "--headless --no-sandbox --disable-gpu --virtual-time-budget=20000 --dump-dom"
+        ))
         .arg(format!(
             "--user-data-dir={}",
             place.join("profile").display()
@@ -60,18 +57,7 @@ fn the_first_screen_has_the_glance() {
         return;
     };
     let folder = folder();
-    let study = [
-        "study",
-        "model:sata-ssd",
-        "--size",
-        "64M",
-        "--time",
-        "20ms",
-        "--budget",
-        "1s",
-        "--seed",
-        "1",
-    ];
+    let study = words!("study model:sata-ssd --size 64M --time 20ms --budget 1s --seed 1");
     run(folder.path(), &study).expect(0);
     let page = fs::read_to_string(folder.path().join("iolab-results/report.html")).unwrap();
     assert!(page.len() < 1 << 20, "{} bytes", page.len());

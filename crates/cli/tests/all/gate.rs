@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::support::json_schema::assert_as_described;
+use crate::support::words::words;
 use crate::support::{folder, refusals, run, run_tiny, with_runs};
 
 /// Three runs of one experiment in `runs`.
@@ -28,14 +29,7 @@ fn too_few_runs_are_no_alarm_and_no_success() {
     }
     // Other questions have no history here.
     run_tiny(folder, "read-random", &["-o", "other.iolab"]).expect(0);
-    let other = [
-        "gate",
-        "--history",
-        "runs",
-        "other.iolab",
-        "--format",
-        "json",
-    ];
+    let other = words!("gate --history runs other.iolab --format json");
     let done = run(folder, &other).expect(5);
     let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!((&said["history"], &said["missing"]), (&0.into(), &5.into()));
@@ -62,14 +56,7 @@ fn runs_are_compared_with_runs() {
     let folder = folder();
     let folder = folder.path();
     three_runs(folder);
-    let sides = [
-        "compare",
-        "--base",
-        "runs/a.iolab",
-        "runs/b.iolab",
-        "--new",
-        "runs/c.iolab",
-    ];
+    let sides = words!("compare --base runs/a.iolab runs/b.iolab --new runs/c.iolab");
     let tails = run(folder, &[&sides[..], &["--metric", "p99.9"]].concat()).expect(5);
     let why = "with fewer than 3688 requests has none";
     assert!(tails.stdout.contains(why), "{}", tails.stdout);
@@ -77,7 +64,6 @@ fn runs_are_compared_with_runs() {
         let done = run(folder, &[&sides[..], &["--format", format]].concat());
         // What three short runs say is up to the machine; it is no error.
         assert!(matches!(done.code, Some(0 | 4 | 5)), "{}", done.stderr);
-        assert!(done.stdout.contains("4KiB"), "{}", done.stdout);
         if format == "json" {
             let said = serde_json::from_str(&done.stdout).unwrap();
             assert_as_described(folder, "compare-runs", &said);
@@ -124,7 +110,7 @@ fn a_folder_of_runs_has_a_history_in_every_format() {
     let done = run(folder, &["history", "runs", "--format", "svg"]).expect(0);
     assert!(done.stdout.starts_with("<svg"), "{}", done.stdout);
     let done = run(folder, &["history", "runs", "--format", "html"]).expect(0);
-    assert!(done.stdout.contains("</svg>"), "{}", done.stdout);
+    assert!(done.stdout.starts_with("<!DOCTYPE html"), "{}", done.stdout);
 }
 
 #[test]

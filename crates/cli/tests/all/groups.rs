@@ -6,27 +6,14 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::words::words;
 use crate::support::{self, exported, folder, refusals, run};
 
 /// Small and short; where io_uring is forbidden psync does as well.
-const TINY: [&str; 16] = [
-    "--set",
-    "backend=psync",
-    "--set",
-    "reader.depth=1",
-    "--set",
-    "writer.depth=1",
-    "--set",
-    "reader.region=1M",
-    "--set",
-    "writer.region=2M",
-    "--set",
-    "writer.offset=1M",
-    "--set",
-    "reader.time=30ms",
-    "--seed",
-    "7",
-];
+const TINY: [&str; 16] = words!(
+    "--set backend=psync --set reader.depth=1 --set writer.depth=1 --set reader.region=1M \
+     --set writer.region=2M --set writer.offset=1M --set reader.time=30ms --seed 7"
+);
 
 fn interference(folder: &Path, file: &str, more: &[&str]) -> support::Done {
     let first = ["run", "interference", "--budget", "1s", "-o", file];
@@ -90,13 +77,7 @@ fn groups_are_swept_shown_exported_drawn_and_compared() {
     assert!(page.contains("writer.offset"), "settings of a group");
     let done = run(
         path,
-        &[
-            "compare",
-            "i.iolab",
-            "i.iolab",
-            "--metric",
-            "writer.throughput",
-        ],
+        &words!("compare i.iolab i.iolab --metric writer.throughput"),
     );
     assert!(matches!(done.code, Some(0 | 5)), "{}", done.stderr);
     run(path, &["table", "i.iolab", "--metric", "cleaner.p99"]).expect(2);
@@ -106,12 +87,7 @@ fn groups_are_swept_shown_exported_drawn_and_compared() {
 fn a_group_that_mixes_reads_and_writes_is_shown_in_full() {
     let folder = folder();
     let path = folder.path();
-    let sets = [
-        "--set",
-        "writer.rate=none",
-        "--set",
-        "writer.read_percent=50",
-    ];
+    let sets = words!("--set writer.rate=none --set writer.read_percent=50");
     interference(path, "m.iolab", &sets).expect(0);
     let done = run(path, &["table", "m.iolab"]).expect(0);
     for part in ["read MB/s", "write p99"] {
@@ -123,15 +99,8 @@ fn a_group_that_mixes_reads_and_writes_is_shown_in_full() {
 #[test]
 fn what_groups_write_is_verified() {
     let folder = folder();
-    let sets = [
-        "--buffered",
-        "--set",
-        "writer.rate=none",
-        "--set",
-        "writer.verify=true",
-        "--set",
-        "writer.bs=64k",
-    ];
+    let sets =
+        words!("--buffered --set writer.rate=none --set writer.verify=true --set writer.bs=64k");
     let cold = [&sets[1..], &["--set", "cache=cold"]].concat();
     interference(folder.path(), "v.iolab", &cold).expect(0);
     let rows = exported(folder.path(), "v.iolab");
@@ -142,12 +111,7 @@ fn what_groups_write_is_verified() {
             .all(|row| row["verified_blocks"].as_u64() > Some(0))
     );
     assert!(writers.iter().all(|row| row["lost_blocks"] == 0));
-    let same = [
-        "--set",
-        "reader.read_percent=50",
-        "--set",
-        "writer.offset=0",
-    ];
+    let same = words!("--set reader.read_percent=50 --set writer.offset=0");
     let more = [&cold[..], &same[..]].concat();
     let done = interference(folder.path(), "w.iolab", &more).expect(2);
     insta::assert_snapshot!(done.stderr);
@@ -156,17 +120,8 @@ fn what_groups_write_is_verified() {
 #[test]
 fn groups_run_on_a_model_too() {
     let folder = folder();
-    let arguments = [
-        "run",
-        "interference",
-        "model:sata-ssd",
-        "--set",
-        "writer.rate=0,50MB/s",
-        "--seed",
-        "1",
-        "-o",
-        "m.iolab",
-    ];
+    let arguments =
+        words!("run interference model:sata-ssd --set writer.rate=0,50MB/s --seed 1 -o m.iolab");
     let done = run(folder.path(), &arguments).expect(0);
     let cells = run(folder.path(), &["table", "m.iolab", "--format", "json"]).expect(0);
     let table: Value = serde_json::from_str(&cells.stdout).expect("JSON");
@@ -209,22 +164,9 @@ fn groups_that_are_all_idle_are_refused() {
 }
 
 /// Small, short, and the same everywhere.
-const WRITES: [&str; 14] = [
-    "--set",
-    "bs=64k",
-    "--set",
-    "sync=none",
-    "--set",
-    "cache=cold",
-    "--size",
-    "1M",
-    "--time",
-    "20ms",
-    "--budget",
-    "1s",
-    "--seed",
-    "7",
-];
+const WRITES: [&str; 14] = words!(
+    "--set bs=64k --set sync=none --set cache=cold --size 1M --time 20ms --budget 1s --seed 7"
+);
 
 /// A folder with directories to put scratch files into.
 fn folder_with(names: &[&str]) -> TempDir {
@@ -246,16 +188,7 @@ fn are_empty(path: &Path, names: &[&str]) {
 fn targets_are_used_at_once_and_each_alone() {
     let folder = folder_with(&["a", "b", "c"]);
     let path = folder.path();
-    let command = [
-        "run",
-        "write-size",
-        "a",
-        "b",
-        "c",
-        "--together",
-        "-o",
-        "t.iolab",
-    ];
+    let command = words!("run write-size a b c --together -o t.iolab");
     run(path, &[&command[..], &WRITES[..]].concat()).expect(0);
     let rows = exported(path, "t.iolab");
     let actives: Vec<&str> = ["a", "b", "c", "a+b", "all"].to_vec();
@@ -284,18 +217,7 @@ fn targets_are_used_at_once_and_each_alone() {
 fn a_trial_is_striped_over_targets_and_each_is_used_alone() {
     let folder = folder_with(&["a", "b"]);
     let path = folder.path();
-    let command = [
-        "run",
-        "write-size",
-        "a",
-        "b",
-        "--striped",
-        "--set",
-        "stripe=128k",
-        "--verify",
-        "-o",
-        "s.iolab",
-    ];
+    let command = words!("run write-size a b --striped --set stripe=128k --verify -o s.iolab");
     run(path, &[&command[..], &WRITES[..]].concat()).expect(0);
     let rows = exported(path, "s.iolab");
     let of = |level: &str| -> Vec<&Value> {
@@ -350,16 +272,7 @@ fn nothing_is_written_to_a_target_that_was_not_consented_to() {
         assert!(!path.join("x.iolab").exists());
     }
     // With consent that group writes there, and the other one still reads its own scratch file.
-    let consented = [
-        "run",
-        "two.toml",
-        "a",
-        "--destroy-data",
-        "--budget",
-        "1s",
-        "-o",
-        "y.iolab",
-    ];
+    let consented = words!("run two.toml a --destroy-data --budget 1s -o y.iolab");
     run(path, &consented).expect(0);
     assert_ne!(fs::read(&named).expect("the file"), text);
     let rows = exported(path, "y.iolab");

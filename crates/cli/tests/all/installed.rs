@@ -5,6 +5,7 @@ use std::process::Command;
 
 use needs::Need;
 
+use crate::support::words::words;
 use crate::support::{Done, exported, folder, iolab};
 
 #[test]
@@ -44,17 +45,10 @@ fn real_fio(folder: &Path, arguments: &[&str]) -> Option<std::process::Output> {
 #[test]
 fn syncs_that_fio_has_timed_are_imported() {
     let folder = folder();
-    let job = [
-        "--name=log",
-        "--rw=write",
-        "--ioengine=sync",
-        "--fdatasync=1",
-        "--size=230000",
-        "--bs=2300",
-        "--directory=.",
-        "--output-format=json+",
-        "--output=log.json",
-    ];
+    let job = words!(
+        "--name=log --rw=write --ioengine=sync --fdatasync=1 --size=230000 --bs=2300 \
+         --directory=. --output-format=json+ --output=log.json"
+    );
     let Some(ran) = real_fio(folder.path(), &job) else {
         return;
     };
@@ -96,7 +90,6 @@ fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
         dry.contains(": numjobs=2: threads=2, layout=shared"),
         "{dry}"
     );
-    assert!(dry.contains("nothing is touched"), "{dry}");
     let Some(ran) = real_fio(folder.path(), &["--output-format=json", "two.fio"]) else {
         return;
     };

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
+use crate::support::words::words;
 use crate::support::{
     Done, entries, exported, folder, iolab, resumed_is_whole, run, sample_count, signal, started,
     status, wait_for_samples,
@@ -14,26 +15,10 @@ use crate::support::{
 
 /// Two cells with a warm-up and six trials each: 14 samples, about a second and a half.
 const SAMPLES: i64 = 14;
-const SLOW: [&str; 18] = [
-    "run",
-    "read-size",
-    "data",
-    "-o",
-    "r.iolab",
-    "--set",
-    "bs=4k,64k",
-    "--set",
-    "trials_min=6",
-    "--set",
-    "trials_max=6",
-    "--size",
-    "4MiB",
-    "--time",
-    "100ms",
-    "--budget",
-    "60s",
-    "--buffered",
-];
+const SLOW: [&str; 18] = words!(
+    "run read-size data -o r.iolab --set bs=4k,64k --set trials_min=6 --set trials_max=6 \
+     --size 4MiB --time 100ms --budget 60s --buffered"
+);
 
 #[test]
 fn an_interrupted_run_cleans_up_and_can_be_finished() {
@@ -151,16 +136,7 @@ fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
         format!("bs={}", levels(1, 30)),
         format!("skip=0,{}", levels(1, 29)),
     );
-    let run = [
-        "run",
-        "read-stride",
-        "-o",
-        "r.iolab",
-        "--size",
-        "16MiB",
-        "--budget",
-        "3",
-    ];
+    let run = words!("run read-stride -o r.iolab --size 16MiB --budget 3");
     let mut child = iolab(folder.path(), &run)
         .args(["--time", "5s", "--set", &bs, "--set", &skip])
         .stdout(Stdio::null())

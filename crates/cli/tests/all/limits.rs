@@ -286,7 +286,6 @@ fn the_run_file_has_no_space_in_mid_run() {
     let _ = fs::write(small.join("hog"), vec![7u8; 16 << 20]);
     let done = Done::from(child.wait_with_output().expect("it ends")).expect(1);
     ended_properly(folder.path(), &done, "a full file system");
-    assert!(done.stderr.contains("space"), "{}", done.stderr);
     assert!(exported(folder.path(), "small/r.iolab").len() >= 3);
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::support::words::words;
 use crate::support::{self, exported, folder, run};
 
 /// A run that is over in a moment.
@@ -26,14 +27,7 @@ fn number(row: &Value, column: &str) -> f64 {
 fn the_built_in_experiment_measures_response_time() {
     let folder = folder();
     // Where io_uring is forbidden psync does as well.
-    let more = [
-        "--rate",
-        "500,5000",
-        "--set",
-        "backend=psync",
-        "--set",
-        "depth=1",
-    ];
+    let more = words!("--rate 500,5000 --set backend=psync --set depth=1");
     let done = run_load(folder.path(), &more).expect(0);
     for part in [
         "load",
@@ -66,16 +60,8 @@ fn the_built_in_experiment_measures_response_time() {
 #[test]
 fn a_rate_that_nothing_can_hold_is_flagged_wherever_it_shows() {
     let folder = folder();
-    let more = [
-        "--rate",
-        "1000000000",
-        "--set",
-        "backend=psync",
-        "--set",
-        "depth=1",
-        "--set",
-        "arrivals=constant",
-    ];
+    let more =
+        words!("--rate 1000000000 --set backend=psync --set depth=1 --set arrivals=constant");
     run_load(folder.path(), &more).expect(0);
     let table = run(folder.path(), &["table", "l.iolab", "--format", "json"]).expect(0);
     let table: Value = serde_json::from_str(&table.stdout).unwrap();
@@ -95,16 +81,8 @@ fn a_rate_that_nothing_can_hold_is_flagged_wherever_it_shows() {
 #[test]
 fn every_histogram_is_exported_under_its_name() {
     let folder = folder();
-    let more = [
-        "--set",
-        "rate_iops=20000",
-        "--set",
-        "backend=null",
-        "--set",
-        "read_percent=50",
-        "--set",
-        "trials_max=1",
-    ];
+    let more =
+        words!("--set rate_iops=20000 --set backend=null --set read_percent=50 --set trials_max=1");
     run_load(folder.path(), &more).expect(0);
     let arguments = ["export", "l.iolab", "--format", "csv", "--histogram"];
     let done = run(folder.path(), &arguments).expect(0);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::support::words::words;
 use crate::support::{
     self, Done, TINY, entries, exported, folder, iolab, run, run_files, run_tiny, status, with_runs,
 };
@@ -197,15 +198,7 @@ fn a_dry_run_touches_nothing() {
 fn the_glance_comes_with_a_picture() {
     let folder = folder();
     let tiny = ["--size", "4MiB", "--time", "5ms", "--budget", "1s"];
-    let study = [
-        "study",
-        "--suite",
-        "glance",
-        "--set",
-        "backend=psync",
-        "--set",
-        "depth=1",
-    ];
+    let study = words!("study --suite glance --set backend=psync --set depth=1");
     run(folder.path(), &[&study[..], &tiny].concat()).expect(0);
     let picture = std::fs::read(folder.path().join("iolab-results/glance.png")).unwrap();
     // Width and height of a PNG stand at its bytes 16 to 24.

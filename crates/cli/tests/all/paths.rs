@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::support::words::words;
 use crate::support::{self, entries, folder, run, run_tiny};
 
 /// Longest path that a system call takes, bytes.
@@ -60,16 +61,7 @@ fn programs_open_their_file_however_long_its_path_is() {
     let target = deep(folder.path(), PATH_MAX - 5);
     let place = target.to_str().unwrap();
     let command = ["run", "linkage", place, "--set", "command=cat {file}"];
-    let size = [
-        "--size",
-        "10",
-        "--set",
-        "trials_min=2",
-        "--budget",
-        "1s",
-        "-o",
-        "a.iolab",
-    ];
+    let size = words!("--size 10 --set trials_min=2 --budget 1s -o a.iolab");
     run(folder.path(), &[&command[..], &size].concat()).expect(0);
     assert_eq!(entries(&target), [""; 0]);
 }

@@ -129,9 +129,7 @@ fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
     run.extend(["--set", "bs=4k,64k", "--set", "threads=1,2"]);
     Done::from(iolab(folder.path(), &run).output().unwrap()).expect(0);
     let export = ["export", "r.iolab", "--format", "fio", "-o", "plots"];
-    let done = iolab(folder.path(), &export).output().unwrap();
-    let done = Done::from(done).expect(0);
-    assert!(done.stderr.contains("4 files in plots"), "{}", done.stderr);
+    Done::from(iolab(folder.path(), &export).output().unwrap()).expect(0);
     let target = folder
         .path()
         .file_name()

@@ -4,19 +4,13 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
+use crate::support::words::words;
 use crate::support::{
     Done, entries, exported, folder, iolab, refusals, resumed_is_whole, run, sample_count, signal,
     started,
 };
 
-const TINY: [&str; 6] = [
-    "--set",
-    "trials_min=2",
-    "--set",
-    "trials_max=3",
-    "--budget",
-    "1s",
-];
+const TINY: [&str; 6] = words!("--set trials_min=2 --set trials_max=3 --budget 1s");
 
 /// Runs the linkage experiment in a moment, with further arguments.
 fn linkage(folder: &Path, more: &[&str]) -> Done {

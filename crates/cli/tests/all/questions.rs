@@ -58,11 +58,6 @@ fn answers_about_durable_writes_have_at_most_20_lines() {
     for command in &all {
         let done = answer(command, ".", &tiny).expect(0);
         assert_short(command, &done);
-        assert!(
-            done.stdout.contains("95 % interval"),
-            "{command}:\n{}",
-            done.stdout
-        );
     }
     let full = answer("run durable-log /mnt/disk --full", ".", &tiny).expect(0);
     assert!(full.stdout.lines().count() > LINES_MAX, "{}", full.stdout);

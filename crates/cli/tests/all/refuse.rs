@@ -2,6 +2,7 @@
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use crate::support::words::words;
 use crate::support::{Done, TINY, entries, folder, iolab, refusals, run, run_tiny};
 
 #[test]
@@ -116,16 +117,10 @@ fn a_target_that_is_none_is_named() {
 #[test]
 fn absurd_values_are_refused() {
     let folder = folder();
-    let options = [
-        "--size=4kB",
-        "--size=0",
-        "--size=8000000T",
-        "--threads=0",
-        "--depth=100000",
-        "--time=-1s",
-        "--budget=99999d",
-        "--precision=7",
-    ];
+    let options = words!(
+        "--size=4kB --size=0 --size=8000000T --threads=0 --depth=100000 --time=-1s \
+         --budget=99999d --precision=7"
+    );
     let lines = options.map(|option| ["run", "read-size", option]);
     let lines = lines.each_ref().map(<[_; 3]>::as_slice);
     let told = refusals(folder.path(), &lines);

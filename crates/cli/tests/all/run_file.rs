@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use crate::support::words::words;
 use crate::support::{
     Done, TINY, entries, exported, folder, iolab, refusals, run, run_tiny, status,
     wait_for_samples, with_runs,
@@ -16,28 +17,10 @@ use crate::support::{
 /// Trials of [`SLOW`], warm-ups included.
 const SAMPLES: usize = 22;
 /// About a second of trials.
-const SLOW: [&str; 20] = [
-    "run",
-    "read-size",
-    "data",
-    "-o",
-    "kept/r.iolab",
-    "--set",
-    "bs=4k,64k",
-    "--set",
-    "trials_min=10",
-    "--set",
-    "trials_max=10",
-    "--set",
-    "precision=0.0001",
-    "--size",
-    "4MiB",
-    "--time",
-    "50ms",
-    "--budget",
-    "60s",
-    "--buffered",
-];
+const SLOW: [&str; 20] = words!(
+    "run read-size data -o kept/r.iolab --set bs=4k,64k --set trials_min=10 --set \
+     trials_max=10 --set precision=0.0001 --size 4MiB --time 50ms --budget 60s --buffered"
+);
 
 /// What happens to the folder of a run file.
 type Happening = fn(&Path);

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::support::words::words;
 use crate::support::{entries, exported, folder, iolab, refusals, run, run_tiny, wait_for_samples};
 
 fn two_folders(folder: &Path) {
@@ -105,26 +106,10 @@ fn a_run_on_two_targets_is_resumed_on_both() {
     let folder = folder();
     let folder = folder.path();
     two_folders(folder);
-    let arguments = [
-        "run",
-        "read-size",
-        "a",
-        "b",
-        "-o",
-        "r.iolab",
-        "--set",
-        "bs=4k,64k",
-        "--size",
-        "4MiB",
-        "--time",
-        "20ms",
-        "--precision",
-        "0.1%",
-        "--budget",
-        "10min",
-        "--set",
-        "trials_max=7",
-    ];
+    let arguments = words!(
+        "run read-size a b -o r.iolab --set bs=4k,64k --size 4MiB --time 20ms --precision 0.1% \
+         --budget 10min --set trials_max=7"
+    );
     let mut running = iolab(folder, &arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use crate::support::words::words;
 use crate::support::{Done, folder, run};
 
 /// Sets the title of a window, clears it, turns the direction of writing; ends a line on a terminal that was told to.
@@ -53,19 +54,10 @@ fn spoil(path: &Path, columns: &[(String, String)]) {
 fn no_text_of_a_run_file_steers_a_terminal() {
     let folder = folder();
     let place = folder.path();
-    let measure = [
-        "run",
-        "interference",
-        "model:sata-ssd",
-        "--set",
-        "writer.rate=0,50MB/s",
-        "--time",
-        "0.1s",
-        "--budget",
-        "1s",
-        "-o",
-        "good.iolab",
-    ];
+    let measure = words!(
+        "run interference model:sata-ssd --set writer.rate=0,50MB/s --time 0.1s --budget 1s -o \
+         good.iolab"
+    );
     run(place, &measure).expect(0);
     let good = fs::read(place.join("good.iolab")).expect("read");
     let bad = place.join("bad.iolab");

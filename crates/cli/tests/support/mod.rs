@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test crate uses its share")]
 
 pub(crate) mod json_schema;
+pub(crate) mod words;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,22 +14,11 @@ use std::time::{Duration, Instant};
 use needs::Need;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use words::words;
 
 /// A run that is over in a moment.
-pub(crate) const TINY: [&str; 12] = [
-    "--set",
-    "bs=4k,64k",
-    "--size",
-    "4MiB",
-    "--time",
-    "10ms",
-    "--budget",
-    "1s",
-    "--seed",
-    "7",
-    "--set",
-    "trials_max=6",
-];
+pub(crate) const TINY: [&str; 12] =
+    words!("--set bs=4k,64k --size 4MiB --time 10ms --budget 1s --seed 7 --set trials_max=6");
 
 /// A folder to work in, removed at the end.
 pub(crate) fn folder() -> TempDir {

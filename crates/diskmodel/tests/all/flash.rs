@@ -349,18 +349,12 @@ fn read_times_vary_with_the_seed_alone() {
 #[test]
 fn a_definition_that_makes_no_drive_says_why() {
     let mut ssd = small(Collection::Greedy, 64, 0.0);
-    assert!(
-        Ssd::new(&ssd, 0)
+    insta::assert_snapshot!(Ssd::new(&ssd, 0)
             .err()
-            .unwrap()
-            .contains("open and spare blocks")
-    );
+            .unwrap(), @"over-provisioning of 0 leaves 0 slots, and open and spare blocks take 192");
     ssd.over_provisioning = 0.07;
     ssd.controller.buffer = 100;
-    assert!(
-        Ssd::new(&ssd, 0)
+    insta::assert_snapshot!(Ssd::new(&ssd, 0)
             .err()
-            .unwrap()
-            .contains("does not hold a page")
-    );
+            .unwrap(), @"a buffer of 100 bytes does not hold a page of 4096");
 }

@@ -218,17 +218,8 @@ fn parity_makes_small_writes_read_first() {
 #[test]
 fn parts_that_make_no_model_say_why() {
     let error = |model: &str| iolab_diskmodel::build(&definition(model), 0).err().unwrap();
-    assert!(error("server = { slots = 0, inner = { memory = 1 } }").contains("at least one slot"));
-    assert!(
-        error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }")
-            .contains("does not hold a line")
-    );
-    assert!(
-        error("raid = { level = 'parity', members = [{ memory = 1 }] }")
-            .contains("at least 3 members")
-    );
-    assert!(
-        error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }")
-            .contains("no rate")
-    );
+    insta::assert_snapshot!(error("server = { slots = 0, inner = { memory = 1 } }"), @"a server needs at least one slot");
+    insta::assert_snapshot!(error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }"), @"a cache of 1 bytes does not hold a line of 512");
+    insta::assert_snapshot!(error("raid = { level = 'parity', members = [{ memory = 1 }] }"), @"an array needs chunks and at least 3 members; it has 1");
+    insta::assert_snapshot!(error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }"), @"a rate of 2 per second with bursts of 1: no rate");
 }

@@ -258,7 +258,7 @@ mod tests {
             empty_bytes: 60 * MIB,
             ..TargetContent::default()
         });
-        assert!(only(written, &reserved).1.contains("only reserved"));
+        insta::assert_snapshot!(only(written, &reserved).1, @"60 MiB of 100 MiB (60 %) is only reserved and was never written: it reads as zeros without any device");
         let little = file(TargetContent {
             empty_bytes: 4096,
             ..TargetContent::default()

@@ -1,4 +1,4 @@
-//! Whether the page cache can be passed: judged by what was tried.
+//! Whether direct I/O bypasses the page cache: judged by trying it.
 
 use super::super::facts::{Direct, Transfer};
 use super::{Facts, Finding, Topic, folder, one, quoted};
@@ -8,7 +8,7 @@ use iolab_workload::quantity::format_bytes;
 const MOST: f64 = 0.95;
 /// Up to this share it counts as not having gone there at all.
 const NEXT_TO_NOTHING: f64 = 0.05;
-/// Pages of another reader may lie in the cache; this share of the range is no accident any more.
+/// Another reader may have left some pages in the cache; above this share of the range they are not incidental.
 const CACHED_FROM: f64 = 0.5;
 
 /// What the counts of a transfer mean.
@@ -17,7 +17,7 @@ enum DirectVerdict {
     Honoured,
     /// The page cache took part: how that was seen.
     Buffered(String),
-    /// The counts do not tell: what they say.
+    /// The counts are inconclusive: states them.
     Unclear(String),
 }
 
@@ -59,7 +59,7 @@ fn judged(
     let rule = "direct-io";
     let transfer = match tried {
         Ok(transfer) => transfer,
-        // That an existing target is not written to is no finding.
+        // iolab never writes to an existing target here, which is not a finding.
         Err(why) if why.is_empty() => return None,
         Err(why) => {
             return Some(Finding::worth_knowing(
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(only(direct, &read(Ok(half))).0, WorthKnowing);
         let (severity, what, _) = only(direct, &read(Ok(looped)));
         assert_eq!(severity, WorthKnowing);
-        assert!(what.contains("the disks below it 0 B"), "{what}");
+        insta::assert_snapshot!(what, @"it is unknown whether direct reads reach a disk: of 4 MiB, the process's account 4 MiB, the device's counters 4 MiB, the disks below it 0 B; a cache, a hole or compression may be the cause");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Facts, Finding, Topic, one};
 use iolab_workload::quantity::{format_bytes, significant};
 
-/// Descriptors that a run with many workers wants.
+/// Descriptors that a run with many workers needs.
 const OPEN_FILES: u64 = 1024;
 /// Locked memory that registered buffers at large sizes and depths want, bytes.
 const LOCKED_BYTES: u64 = 64 << 20;
@@ -147,11 +147,11 @@ mod tests {
             },
             ..Facts::default()
         };
-        assert!(only(cpu_time, &facts).1.contains("to 1.50 CPUs"));
-        assert!(only(memory, &facts).1.contains("memory to 1 GiB"));
+        insta::assert_snapshot!(only(cpu_time, &facts).1, @"a control group limits CPU time to 1.50 CPUs: beyond it all threads stop until the next period, which shows as slow requests");
+        insta::assert_snapshot!(only(memory, &facts).1, @"a control group limits memory to 1 GiB, page cache included: buffered I/O slows down when that is full");
         let (severity, what, _) = only(traffic, &facts);
         assert_eq!(severity, MustFix);
-        assert!(what.contains("20.0 MB/s of reads, 120 writes/s"), "{what}");
+        insta::assert_snapshot!(what, @"a control group limits the traffic with the device: 20.0 MB/s of reads, 120 writes/s; results cannot exceed that");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What others do right now: it would be measured too.
+//! Load by other processes right now, which would be measured too.
 
 use super::{Facts, Finding, Topic, one, quoted};
 use iolab_host::device::Device;
@@ -19,7 +19,7 @@ fn look(facts: &Facts) -> Option<&Load> {
     facts.load.as_ref()
 }
 
-/// Processes that work.
+/// Other processes that use the CPUs.
 pub(super) fn processors(facts: &Facts) -> Vec<Finding> {
     let Some(busy) = look(facts).and_then(|load| load.cpus_busy) else {
         return Vec::new();
@@ -168,12 +168,9 @@ mod tests {
         });
         let (severity, what, _) = only(processors, &facts);
         assert_eq!(severity, WorthKnowing);
-        assert_eq!(
-            what,
-            "other programs use 48 % of the CPUs (most: cc1plus, 24 %): results will be slow and uneven"
-        );
-        assert!(only(stolen, &facts).1.contains("0.200 CPUs' worth"));
-        assert!(only(memory, &facts).1.contains("30 %"));
+        insta::assert_snapshot!(what, @"other programs use 48 % of the CPUs (most: cc1plus, 24 %): results will be slow and uneven");
+        insta::assert_snapshot!(only(stolen, &facts).1, @"the hypervisor gives 0.200 CPUs' worth of this machine's time to other guests right now (steal)");
+        insta::assert_snapshot!(only(memory, &facts).1, @"memory is short: tasks wait for it 30 % of the time");
         let (_, what, remedy) = only(device, &facts);
         assert!(
             what.contains("20.0 MB/s written") && remedy.is_some(),

@@ -8,7 +8,7 @@ use iolab_workload::quantity::{format_bytes, format_percent};
 /// Below this share of free space file systems and drives begin to behave differently.
 const FREE_SHARE_LOW: f64 = 0.1;
 
-/// Says what it is.
+/// Names the target: its kind, size and file system.
 pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     let place = &facts.place;
     let size = place.bytes.map_or(String::new(), |bytes| {
@@ -37,7 +37,7 @@ pub(super) fn what(facts: &Facts) -> Vec<Finding> {
     one(Finding::fine(Topic::Target, "what", format!("{what}{on}")))
 }
 
-/// Memory is no storage.
+/// Warns of targets in memory.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     if !facts.place.is_memory {
         return Vec::new();
@@ -242,10 +242,10 @@ mod tests {
         assert!(is_silent(space, &with(50 * gib, 100 * gib)));
         let (severity, what, remedy) = only(space, &with(5 * gib, 100 * gib));
         assert_eq!(severity, WorthKnowing);
-        assert!(what.contains("nearly full"), "{what}");
+        insta::assert_snapshot!(what, @"5 GiB of 100 GiB are free (5.0 %): nearly full file systems break files up, and nearly full drives write more slowly");
         assert!(remedy.is_some_and(|r| r.contains("'/mnt/the disk'")));
         let (_, what, _) = only(space, &with(gib / 2, 2 * gib));
-        assert!(what.contains("smaller region"), "{what}");
+        insta::assert_snapshot!(what, @"512 MiB of 2 GiB are free (25 %): less than the 1 GiB that the default experiments use; they use a smaller region");
         let mut file = with(gib / 2, 2 * gib);
         file.place.kind = TargetKind::File;
         assert!(is_silent(space, &file));

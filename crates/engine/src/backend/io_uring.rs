@@ -20,7 +20,7 @@ const SQPOLL_IDLE_MS: u32 = 1_000;
 /// Looks at the completion queue before going to sleep for it, and yields of the CPU between two looks.
 const LOOKS: u32 = 6;
 const YIELDS_PER_LOOK: u32 = 3;
-/// Where looking does not pay, every so many waits try it again.
+/// Where looking before sleeping does not pay, it is tried again after this many waits.
 const LOOK_AGAIN_EVERY: u32 = 64;
 
 /// The longest single wait for what is in flight after a failure: where the ring has to be polled, none is long anyway.
@@ -32,7 +32,7 @@ pub(crate) struct Uring<O> {
     in_flight: InFlight,
     effective: Effective,
     spin: SpinPolicy,
-    /// Whether the kernel's thread submits.
+    /// Whether the kernel's polling thread submits (SQPOLL).
     sqpoll: bool,
     /// Whether this thread has to poll the device for completions: then no wait has a timeout.
     polls: bool,
@@ -127,7 +127,7 @@ impl<O: Opened> Uring<O> {
     fn look(&mut self, wait: usize) -> bool {
         for _ in 0..LOOKS {
             if self.look_once().is_err() {
-                // The ordinary wait that follows meets the same error, and tells it.
+                // The wait that follows fails with the same error, and reports it.
                 return false;
             }
             if self.ring.completion().len() >= wait {
@@ -312,7 +312,7 @@ impl<O: Opened> Backend for Uring<O> {
     }
 }
 
-/// What is no failure: a signal, a wait whose time is over, or a ring that wants its completions taken first.
+/// Errors that are not failures: a signal, a wait that timed out, a ring whose completions have to be taken first.
 #[inline(always)]
 fn tolerate(entered: std::io::Result<usize>) -> std::result::Result<(), SystemFailure> {
     let Err(error) = entered else {

@@ -27,7 +27,7 @@ pub(super) struct Pool<O> {
     queued: Vec<(Slot, Request)>,
 }
 
-/// A slot on its way to a thread with a request, or back with a result.
+/// What a slot carries: a request to a thread, or its result back.
 struct SendSlot<T>(Slot, T);
 
 // SAFETY: a slot is the only right to touch its buffer, whichever thread holds it, and the address that it points to is only read.

@@ -37,7 +37,7 @@ pub(crate) trait Calls {
 
 /// `lseek` where the position is not already right, then `read` or `write`.
 pub(crate) struct SeekCalls {
-    /// Where the file's position is known to be; it is this worker's own.
+    /// Known position of the file; no other worker shares it.
     position: Option<u64>,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Worker<'a> {
     /// The end of a pause.
     resting_until: Option<u64>,
     sync: SyncPolicy,
-    /// The syncs that follow writes.
+    /// Syncs that follow writes.
     following: Following,
     /// Whether service times are recorded.
     timed: bool,

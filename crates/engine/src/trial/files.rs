@@ -102,7 +102,7 @@ impl<'a> Files<'a> {
 
     /// What a worker uses.
     pub(crate) fn part(&self, worker: u32) -> &TargetRange<'a> {
-        // A single one is everybody's.
+        // All workers use a single one.
         &self.parts[worker as usize % self.parts.len()]
     }
 
@@ -123,7 +123,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// What holds what the trial has written.
+    /// The targets that hold what the trial has written, for verification.
     pub(crate) fn stored(&self) -> Stored<'_> {
         let all = match self.stripe {
             Some(_) => &self.parts[..],
@@ -137,7 +137,7 @@ impl<'a> Files<'a> {
 }
 
 impl Files<'_> {
-    /// A descriptor of a file, with what the kernel is told of it.
+    /// Opens a file and gives the kernel the advice of the trial.
     fn opened(&self, part: &TargetRange<'_>) -> Result<File> {
         let file = part.target().reopen(self.mode)?;
         let advice = match self.advice {

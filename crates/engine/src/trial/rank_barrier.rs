@@ -27,7 +27,7 @@ pub trait RankBarrier {
     fn worked(&mut self, workers: Vec<(u64, u64)>);
 }
 
-/// There is no other process.
+/// Without other processes.
 pub(super) struct Alone;
 
 impl RankBarrier for Alone {

@@ -9,7 +9,7 @@ use iolab_workload::verify::{FaultKind, FoundInstead};
 pub(super) struct Block {
     /// The writes of this trial that its sectors hold, each once.
     written: Vec<Generation>,
-    /// The first sector that is not as the first of the written ones, and what it holds.
+    /// The first sector that differs from the first written one, and its content.
     differs: Option<(u64, FoundInstead)>,
     damaged: Option<u64>,
     made_for: Option<(u64, u64)>,

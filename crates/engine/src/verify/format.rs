@@ -58,7 +58,7 @@ pub(crate) enum Seen {
     Damaged,
     /// Zeros.
     Zeros,
-    /// Nothing that bears a header of ours.
+    /// It has no header of iolab's.
     Unknown,
 }
 

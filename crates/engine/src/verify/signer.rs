@@ -30,7 +30,7 @@ pub(crate) struct Signed {
     pub(crate) worker: u32,
     /// Its writes.
     pub(crate) writes: u64,
-    /// Most writes that it began while one of its writes was on its way.
+    /// Most writes that it began while one of its writes was in flight.
     pub(crate) overlap: u64,
 }
 

@@ -8,7 +8,7 @@ use iolab_workload::{Error, Result};
 
 /// Nothing is to be said of the block, or nothing any more.
 const NOTHING: u64 = 0;
-/// The block holds what one write left, whose generation follows.
+/// The block holds the data of one write, whose generation follows.
 const HELD: u64 = 1 << 63;
 /// What it holds is too old.
 const OLD: u64 = 1 << 62;

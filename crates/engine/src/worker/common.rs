@@ -29,7 +29,7 @@ pub(super) struct Issued {
     pub(super) started: u64,
 }
 
-/// All of a worker but backend, timing and requests.
+/// Everything of a worker except backend, timing and requests.
 pub(crate) struct Common<'a> {
     pub(super) buffers: Buffers,
     pub(super) clock: &'a Clock,

@@ -101,7 +101,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
 }
 
 impl Common<'_> {
-    /// Lets the time until a stamp pass; whether there is more to issue after that.
+    /// Waits until a stamp. Returns whether there is more to issue after that.
     #[cold]
     #[inline(never)]
     fn rest_until(&mut self, until: u64, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {

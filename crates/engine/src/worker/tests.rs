@@ -1,4 +1,4 @@
-//! On a backend whose mechanism fails with requests in flight.
+//! Workers on a backend that fails with requests in flight.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

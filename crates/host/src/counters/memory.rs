@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn what_mincore_makes_up_is_not_believed() {
         assert_eq!(is_told_the_truth(&hot()), Some(true), "our own file");
-        // Root is told the truth of every file.
+        // Root sees the residency of every file.
         needs::ordinary_user(|_| {
             let others = File::open("/etc/passwd").expect("every user reads it");
             assert_eq!(is_told_the_truth(&others), Some(false));

@@ -74,7 +74,7 @@ pub(super) fn pieces(offset: u64, length: u64, size: u64) -> impl Iterator<Item 
         })
 }
 
-/// A part of what was looked at, scaled to the whole.
+/// Scales a count of the part that was examined to the whole.
 pub(super) fn scaled(part: u64, looked: u64, whole: u64) -> u64 {
     match looked {
         0 => 0,

@@ -14,11 +14,13 @@ const CPUS_MAX: usize = 8;
 /// Reads everything now but the frequency, which takes longest where there are many CPUs.
 pub(super) fn read() -> Pressure {
     let stall = |what: &str| parse_stall(&read_to_string(format!("/proc/pressure/{what}")).ok()?);
+    let stat = read_to_string("/proc/stat").ok();
     Pressure {
         cpu_stall_ns: stall("cpu"),
         io_stall_ns: stall("io"),
         memory_stall_ns: stall("memory"),
-        steal_ns: steal_ns(),
+        steal_ns: stat.as_deref().and_then(parse_steal),
+        interrupts: stat.as_deref().and_then(parse_interrupts),
         suspended_ns: Some(suspended_ns()),
         throttled_ns: throttled_ns(),
         cpu_khz: None,
@@ -42,12 +44,18 @@ fn parse_stall(text: &str) -> Option<u64> {
     total.parse::<u64>().ok()?.checked_mul(1_000)
 }
 
-/// What the hypervisor gave to others so far.
-fn steal_ns() -> Option<u64> {
-    let ticks = CpuTicks::parse(&read_to_string("/proc/stat").ok()?)?.steal?;
+/// What the hypervisor gave to others so far, ns.
+fn parse_steal(stat: &str) -> Option<u64> {
+    let ticks = CpuTicks::parse(stat)?.steal?;
     ticks
         .checked_mul(1_000_000_000)?
         .checked_div(rustix::param::clock_ticks_per_second())
+}
+
+/// proc_stat(5): `intr TOTAL NUMBER...`, the total first, then a number for each source.
+fn parse_interrupts(stat: &str) -> Option<u64> {
+    let line = stat.lines().find_map(|line| line.strip_prefix("intr "))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Time that the machine slept since it was started: what CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
@@ -125,6 +133,13 @@ mod tests {
         assert_eq!(parse_stall(PSI), Some(1_080_279_000));
         assert_eq!(parse_stall("full avg10=0.00 total=7\n"), None);
         assert_eq!(parse_stall("some avg10=0.00 total=x\n"), None);
+    }
+
+    #[test]
+    fn interrupts_are_read_as_linux_prints_them() {
+        let stat = "cpu  1 2 3\nintr 130582 0 9 0 5\nctxt 249441\n";
+        assert_eq!(parse_interrupts(stat), Some(130_582));
+        assert_eq!(parse_interrupts("ctxt 249441\n"), None);
     }
 
     #[test]

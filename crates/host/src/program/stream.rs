@@ -5,7 +5,7 @@ use std::io::{ErrorKind, PipeReader, Read};
 /// What is kept of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keep {
-    /// Its first bytes; more is too much.
+    /// Its first bytes, up to a limit.
     First(usize),
     /// Its last bytes.
     Last(usize),
@@ -29,7 +29,7 @@ impl Stream {
         }
     }
 
-    /// Of nothing.
+    /// An empty stream.
     pub(super) fn closed() -> Self {
         Self {
             pipe: None,

@@ -150,6 +150,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         atomic,
         nowait,
         fadvise,
+        nice,
     } = spec;
     let refused = [
         (
@@ -187,6 +188,10 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             matches!(fadvise, Some(Advice::Normal | Advice::NoReuse)),
             "its only advice is sequential or random",
+        ),
+        (
+            nice.is_some(),
+            "its nice value is added to that of the process",
         ),
         (*trim_percent > 0, "iolab has not tried how it trims"),
         (*verify, "iolab cannot verify what it writes"),
@@ -258,7 +263,7 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
             Some(advice) => format!("--fadvise_hint={advice}"),
             None => "--fadvise_hint=0".to_owned(),
         },
-        // Without this fio takes the same offsets in every trial, whatever the seed (fixed after 3.33).
+        // Without this fio takes the same offsets in every trial and ignores the seed (fixed after 3.33).
         "--randrepeat=0".to_owned(),
         format!("--randseed={}", spec.seed),
     ];
@@ -544,7 +549,7 @@ mod tests {
         let six = 6 * (2 << 20);
         assert_eq!(memory(&spec, six), Ok(Some("--mem=mmaphuge")));
         let why = memory(&spec, six - 1).expect_err("too few");
-        assert!(why.contains("vm.nr_hugepages=6"), "{why}");
+        insta::assert_snapshot!(why, @"contiguous buffers take 6 reserved huge pages (as root: sysctl vm.nr_hugepages=6; or set buffer_memory=kernel)");
         assert_eq!(memory(&timed(), 0), Ok(None));
     }
 
@@ -562,7 +567,7 @@ mod tests {
             },
             ..strided.clone()
         };
-        assert!(line(&bounded(5)).contains("--rw=read:4096 "));
+        insta::assert_snapshot!(line(&bounded(5)), @r"--readonly --output-format=json+ --eta=never --name=global --filename=/data/a\:b --allow_file_create=0 --fallocate=none --thread --group_reporting --ioengine=psync --rw=read:4096 --iodepth=1 --direct=1 --invalidate=0 --fadvise_hint=0 --randrepeat=0 --randseed=1 --lat_percentiles=1 --clat_percentiles=0 --bs=4096 --name=worker0 --offset=0 --size=40960 --io_size=20480");
         let reverse = TrialSpec {
             pattern: Pattern::Reverse,
             ..timed()

@@ -52,7 +52,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     for (options, jobs) in &groups {
         match entry(options, jobs) {
             Ok(entry) => entries.push(entry),
-            // One job that iolab has no words for is no reason to lose the others.
+            // A job that iolab cannot express is left out, and the others are kept.
             Err(error) if groups.len() > 1 => {
                 notes.push(format!("{}: it is left out", error.message()));
             }

@@ -249,7 +249,7 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
     experiment.list(&rows)
 }
 
-/// What is done otherwise.
+/// Differences from what fio does.
 fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>) -> Vec<String> {
     let several = side_by_side::has_several(stages);
     let given = |names: &[&str]| {

@@ -34,7 +34,7 @@ pub(crate) struct Fault {
 /// A value, or what is wrong with it.
 pub(crate) type Read<T> = std::result::Result<T, Fault>;
 
-/// Faults met so far: one is no reason not to look at the other options.
+/// Faults found so far; the other options are still checked, so that all faults are reported at once.
 #[derive(Default)]
 struct Faults(Vec<Fault>);
 
@@ -249,7 +249,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let depth = faults.or(count(options, "iodepth", DEPTH_MAX), 1);
     trial.depth = match trial.backend.is_asynchronous() {
         true => depth,
-        // Whatever is asked of them, synchronous engines have one request under way.
+        // Synchronous engines have one request in flight, and ignore iodepth.
         false => 1,
     };
     let batch = batch(options, trial.depth);

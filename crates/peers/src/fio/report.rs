@@ -177,7 +177,7 @@ impl FioJob {
             && self.sync.lat_ns.is_credible()
     }
 
-    /// Whether it is no job but the sum of all that a client had run.
+    /// Whether it is the sum of all jobs of a client, and not a job.
     fn is_sum_of_clients(&self) -> bool {
         self.jobname == "All clients" && self.options.is_empty()
     }
@@ -257,7 +257,7 @@ impl FioLatency {
         sum
     }
 
-    /// The quantiles as fio says them, or as its bins do; `None` where it says none.
+    /// The quantiles as fio states them, or from its bins; `None` without either.
     pub fn summary(&self) -> Option<LatencySummary> {
         let histogram = self.histogram();
         let quantile = |percent: f64| {

@@ -115,6 +115,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         nowait,
         fadvise,
         ioprio,
+        nice,
     } = spec;
     let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
     let one_pass = limit.time.is_none()
@@ -167,7 +168,12 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         ),
         (*trim_percent > 0, "it does not trim"),
         (
-            *dontcache || *atomic || *nowait || fadvise.is_some() || ioprio.is_some(),
+            *dontcache
+                || *atomic
+                || *nowait
+                || fadvise.is_some()
+                || ioprio.is_some()
+                || nice.is_some(),
             "its requests have no such flag, advice or priority",
         ),
         (

@@ -10,7 +10,7 @@ const BYTES_PER_S_MAX: f64 = 1e15;
 const FIRST_RESULT: usize = 24;
 const RESULT_WIDTH: usize = 9;
 
-/// A test of IOzone that iolab has words for.
+/// A test of IOzone that iolab can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IozoneTest {
     /// The first pass of writes.

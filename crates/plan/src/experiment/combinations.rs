@@ -206,7 +206,7 @@ mod tests {
         let wrong = text.replacen("[[only]]\nbs = \"1MiB\"", "[[only]]\nbs = \"2MiB\"", 1);
         assert_ne!(wrong, text);
         let error = Experiment::from_toml(&wrong, "x").expect_err("no level");
-        assert!(error.message().contains("2MiB is not a level"), "{error}");
+        insta::assert_snapshot!(error.message(), @"x, line 24, column 6: 2MiB is not a level of the factor bs");
     }
 
     #[test]
@@ -254,6 +254,6 @@ mod tests {
         let mut experiment = listed();
         experiment.design.refine = 2;
         let error = experiment.base().expect_err("listed");
-        assert!(error.message().contains("listed"), "{error}");
+        insta::assert_snapshot!(error.message(), @"refine is set, but the sizes are listed in [[only]]");
     }
 }

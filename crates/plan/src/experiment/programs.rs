@@ -147,7 +147,7 @@ mod tests {
         }
         let mut other = Experiment::find("read-size").expect("built in");
         let error = other.apply_set("command=cat {file}").expect_err("mixed");
-        assert!(error.message().contains("does not apply"), "{error}");
+        insta::assert_snapshot!(error.message(), @"--set command=cat {file}: pattern does not apply to a program, which issues its own requests");
     }
 
     #[test]

@@ -241,7 +241,7 @@ mod tests {
         assert!(cells.iter().any(|cell| cell.spec.trial.writes()));
         let only = ["rate=500", "workload=RS,RR"];
         let error = answered("writes.p99<5ms", &only, &["rate"]).expect_err("reads alone");
-        assert!(error.message().contains("no writes"), "{error}");
+        insta::assert_snapshot!(error.message(), @"the level writes.p99<5ms: the experiment has no writes");
         // Reads alone wait for no writes: they last as long as the setting says.
         let reads = cells.iter().find(|cell| !cell.spec.trial.writes());
         let time = experiment.trial_time(&reads.expect("reads").spec.trial);
@@ -255,7 +255,7 @@ mod tests {
         experiment.check().expect("no queue grows");
         let error = experiment.apply_set("rate=100");
         let error = error.expect_err("a queue takes long to show");
-        assert!(error.message().contains("does not pay for"), "{error}");
+        insta::assert_snapshot!(error.message(), @"--set rate=100: the level p50<10s takes trials of 80s at least, and the budget of 90s does not pay for 112");
     }
 
     #[test]

@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(cells[0].spec.trial.read_percent, 100);
         assert_eq!(cells[1].spec.trial.read_percent, 0);
         let error = experiment.apply_set("read_percent=70").expect_err("both");
-        assert!(error.message().contains("workload are both set"), "{error}");
+        insta::assert_snapshot!(error.message(), @"--set read_percent=70: read_percent and workload are both set");
         experiment.apply_set("workload=none").expect("none");
         experiment.apply_set("read_percent=70").expect("alone");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::run::is_by_user;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;
@@ -97,7 +98,11 @@ fn doubts(analysis: &Analysis) -> String {
         })
         .collect();
     if analysis.status != RunStatus::Done {
-        words.insert(0, "the run did not finish".to_owned());
+        let how = match is_by_user(analysis) {
+            true => "the user ended the run",
+            false => "the run did not finish",
+        };
+        words.insert(0, how.to_owned());
     }
     match words.is_empty() {
         true => String::new(),

@@ -77,6 +77,9 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
 /// What gives these cells more trials: that which ended their repetition.
 fn more_trials(cells: &[&CellAnalysis]) -> &'static str {
     let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
+    if ended(Some(EndedBy::User)) {
+        return "'iolab resume FILE' gives more trials.";
+    }
     match (
         ended(Some(EndedBy::Budget)),
         ended(Some(EndedBy::TrialsMax)),

@@ -1,7 +1,7 @@
 //! How a run stands: whether it was carried out, on what, and whether its trials failed.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag};
-use iolab_record::{RunStatus, ServedBy};
+use iolab_record::{EndedBy, RunStatus, ServedBy};
 
 use super::{Finding, Rule, Says, cells_of, has, within};
 
@@ -31,6 +31,7 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
     let text = match analysis.status {
         RunStatus::Done => return Vec::new(),
         RunStatus::Running => "The run was cut off or is still in progress",
+        RunStatus::Interrupted if is_by_user(analysis) => "The user ended the run",
         RunStatus::Interrupted => "The run was interrupted",
         RunStatus::Failed => "The run failed",
     };
@@ -39,12 +40,24 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
     } else {
         "The results cover the trials completed so far."
     };
+    let doubt = match is_by_user(analysis) {
+        true => {
+            " If the values shown were the reason, the 95 % intervals contain the median less often than in 95 % of runs."
+        }
+        false => "",
+    };
     let text = format!(
-        "{text}: {} {} no measured trial. {rest}",
+        "{text}: {} {} no measured trial. {rest}{doubt}",
         within(without, analysis),
         has(without),
     );
     UNFINISHED.one(text)
+}
+
+/// Whether the user has ended the repetition of a cell.
+pub(crate) fn is_by_user(analysis: &Analysis) -> bool {
+    let mut cells = analysis.cells.iter();
+    cells.any(|cell| cell.cell.ended_by == Some(EndedBy::User))
 }
 
 /// A disk that is computed was measured, and no device.

@@ -265,6 +265,7 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
             Some(EndedBy::TrialsMax),
             format!("the most trials allowed ({})", design.trials_max),
         ),
+        (Some(EndedBy::User), "the user".to_owned()),
         (None, "the end of the run, before any of these".to_owned()),
     ];
     let parts: Vec<String> = reasons

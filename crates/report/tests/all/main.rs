@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod durable;
 mod equivalence;
+mod live;
 mod overview;
 mod report;
 mod schema;

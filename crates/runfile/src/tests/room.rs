@@ -2,7 +2,7 @@
 
 use iolab_record::{
     Bottom, Counters, DeviceStat, Extents, LatencySummary, OperationSummary, PerOperation,
-    Pressure, ProcessIo, Region, Residency, ResourceUse, ServedBy, ServedVerdict,
+    ProcessIo, Region, Residency, ResourceUse, ServedBy, ServedVerdict,
 };
 
 use super::*;
@@ -77,15 +77,7 @@ fn reads(client: u32) -> Sample {
                 stat: disk,
                 in_file: false,
             }),
-            pressure: Pressure {
-                cpu_stall_ns: Some(2_345_000),
-                io_stall_ns: Some(912_345_000),
-                memory_stall_ns: Some(0),
-                steal_ns: Some(10_000_000),
-                suspended_ns: Some(0),
-                throttled_ns: Some(0),
-                cpu_khz: Some(2_900_000),
-            },
+            pressure: numbers_from(2_345_000),
             buffer_piece_bytes: Some(65_536),
             ..Counters::default()
         },

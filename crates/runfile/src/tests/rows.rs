@@ -1,4 +1,4 @@
-//! A row of every table, with a value in every column.
+//! Rows of the tables whose numbers all differ, so that swapped columns show.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::trial::{Allocate, Backend, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec};
 
 use iolab_record::{
-    Arrivals, Bottom, ClockDomain, Counters, DeviceStat, Effective, Ended, Extents, Faults,
-    Hardware, HardwareEvents, LatencySummary, NfsIo, OperationSummary, PerOperation, Pressure,
-    ProcessIo, RankActivity, RateReport, Region, Residency, ResourceUse, RingFlag, ServedBy,
-    ServedVerdict, TargetKind, Verified,
+    Arrivals, Bottom, ClockDomain, Counters, Effective, Ended, Extents, Faults, Hardware,
+    HardwareEvents, LatencySummary, OperationSummary, PerOperation, Pressure, RankActivity,
+    RateReport, Region, Residency, RingFlag, ServedBy, ServedVerdict, TargetKind, Verified,
 };
+use iolab_workload::counters::CounterSet;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
@@ -171,65 +171,21 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         clock_drift_ppm: -1.5,
         seed: i64::MAX as u64,
         counters: Counters {
-            nfs: Some(NfsIo {
-                read_bytes: 31,
-                write_bytes: 32,
-            }),
-            usage: ResourceUse {
-                user_ns: 4001,
-                system_ns: 4002,
-                minor_faults: 4003,
-                major_faults: 4004,
-                voluntary_switches: 4005,
-                involuntary_switches: 4006,
-            },
-            process_io: Some(ProcessIo {
-                rchar: 5001,
-                wchar: 5002,
-                syscr: 5003,
-                syscw: 5004,
-                read_bytes: 5005,
-                write_bytes: 5006,
-            }),
-            device: Some(DeviceStat {
-                read_ios: 6001,
-                read_merges: 6002,
-                read_bytes: 6003,
-                write_ios: 6004,
-                write_merges: 6005,
-                write_bytes: 6006,
-                flush_ios: 6007,
-                busy_ms: 6008,
-                queue_ms: Some(6009),
-            }),
+            nfs: Some(numbers_from(31)),
+            usage: numbers_from(4001),
+            process_io: Some(numbers_from(5001)),
+            device: Some(numbers_from(6001)),
             hardware: Hardware::Counted(HardwareEvents {
-                cycles: Some(7001),
-                instructions: Some(7002),
                 llc_misses: None,
-                dtlb_misses: Some(7004),
+                ..numbers_from(7001)
             }),
             bottom: Some(Bottom {
-                stat: DeviceStat {
-                    read_ios: 8001,
-                    read_merges: 8002,
-                    read_bytes: 8003,
-                    write_ios: 8004,
-                    write_merges: 8005,
-                    write_bytes: 8006,
-                    flush_ios: 8007,
-                    busy_ms: 8008,
-                    queue_ms: Some(8009),
-                },
+                stat: numbers_from(8001),
                 in_file: true,
             }),
             pressure: Pressure {
-                cpu_stall_ns: Some(9001),
-                io_stall_ns: Some(9002),
                 memory_stall_ns: None,
-                steal_ns: Some(9004),
-                suspended_ns: Some(9005),
-                throttled_ns: Some(9007),
-                cpu_khz: Some(9006),
+                ..numbers_from(9001)
             },
             buffer_piece_bytes: Some(9016),
         },
@@ -280,6 +236,12 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             all_active_most_bytes: 6005,
         }),
     }
+}
+
+/// Counters with numbers from `first` on, no two the same.
+pub(super) fn numbers_from<T: CounterSet>(first: u64) -> T {
+    let mut numbers = first..;
+    T::from_numbers(|| Some(numbers.next())).expect("numbers do not end")
 }
 
 /// What a failed trial without any account looks like.

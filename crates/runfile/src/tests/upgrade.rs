@@ -108,18 +108,19 @@ fn all(path: &Path) -> (RunRecord, Vec<SampleLatency>, Vec<SampleSeries>) {
 }
 
 #[test]
-fn a_file_of_version_5_is_read_and_resumed_whatever_it_has_of_version_6() {
+fn a_file_of_version_5_or_an_earlier_build_is_read_and_resumed_whatever_it_has_of_version_6() {
     let bench = Fixture::new();
     let written = full(&bench, "now.iolab");
     let now = all(&written);
-    // The last writers of version 5 wrote columns and tables that are now of version 6; the first wrote none of them.
-    for is_first in [false, true] {
-        let path = bench.path(if is_first { "first" } else { "last" });
+    // The last writers of version 5 wrote columns and tables that are now of version 6; the first wrote none of them, nor did
+    // the first build that wrote version 6.
+    for (name, is_first, version) in [("last", false, 5), ("first", true, 5), ("early", true, 6)] {
+        let path = bench.path(name);
         std::fs::copy(&written, &path).unwrap();
         if is_first {
             take_later(&path, 5);
         }
-        alter(&path, "PRAGMA user_version = 5");
+        alter(&path, &format!("PRAGMA user_version = {version}"));
         let before = all(&path);
         if is_first {
             let trial = before.0.cells[1].trial();
@@ -136,7 +137,7 @@ fn a_file_of_version_5_is_read_and_resumed_whatever_it_has_of_version_6() {
         }
         let (mut file, record) = RunFile::open_resume(&path).unwrap();
         assert!(record == before.0);
-        assert!(all(&path) == before, "first: {is_first}");
+        assert!(all(&path) == before, "{name}");
         assert_eq!(add(&mut file, &sample_row(0, 1)), 3);
         file.finish(RunStatus::Done, ENDED, None).unwrap();
         assert_eq!(read(&path).unwrap().samples.len(), 3);
@@ -165,14 +166,16 @@ fn what_writers_of_version_5_have_left_is_resumed() {
 }
 
 #[test]
-fn a_table_that_the_version_has_may_not_be_missing() {
+fn a_table_of_the_version_in_force_may_be_missing_and_an_earlier_one_may_not() {
     let bench = Fixture::new();
     let path = full(&bench, "a.iolab");
     alter(&path, "DROP TABLE group_sample");
-    let error = read(&path).unwrap_err();
-    assert!(error.message().contains("group_sample"), "{error}");
-    alter(&path, "PRAGMA user_version = 5");
-    assert!(read(&path).unwrap().group_samples.is_empty());
+    for version in [6, 5] {
+        alter(&path, &format!("PRAGMA user_version = {version}"));
+        assert!(read(&path).unwrap().group_samples.is_empty());
+    }
+    alter(&path, "DROP TABLE event");
+    assert_eq!(read(&path).unwrap_err().kind(), Kind::Usage);
 }
 
 #[test]

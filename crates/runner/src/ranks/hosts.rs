@@ -11,7 +11,7 @@ use iolab_record::tables::Rank;
 pub(super) struct Host {
     /// Its name.
     pub(super) name: String,
-    /// What its kernel is known by, whatever containers call it.
+    /// What identifies its kernel, also where containers have other host names.
     pub(super) kernel: String,
 }
 

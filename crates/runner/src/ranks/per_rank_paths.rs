@@ -6,7 +6,7 @@ use iolab_workload::{Error, Result};
 
 use super::hosts::Host;
 
-/// What stands for the number of a rank.
+/// Placeholder for the number of a rank.
 const RANK: &str = "{rank}";
 /// What stands for the name of its host.
 const HOST: &str = "{host}";

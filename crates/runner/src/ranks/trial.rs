@@ -74,7 +74,7 @@ impl Member {
         if let Some(halt) = halt {
             return Err(self.error(halt));
         }
-        // What keeps a rank from its part is told to all, at whichever of the two moments they wait for it.
+        // A rank that cannot take part tells all others, at either of the two points where they wait for it.
         let wait = match prepared {
             true => timeouts.settling,
             false => timeouts.preparing,
@@ -134,13 +134,13 @@ impl Member {
             ..own.clone()
         };
         let shared = accounts.shared(&self.clients, roster, rank);
-        // All have come to the end of the trial: a rank that is silent now is lost, and named when all meet next.
+        // All ranks have ended the trial: one that is silent now is lost, and is named at the next barrier.
         let joined = self.team.join_at_first(&members, || deed, ANSWER / 2);
         let joined = joined.ok().flatten();
         joined.map(|all| all.client(rank, target.medium(), shared))
     }
 
-    /// What goes up the tree.
+    /// What a rank sends to the root.
     fn part(
         &mut self,
         mut outcome: Outcome,

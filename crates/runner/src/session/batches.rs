@@ -30,7 +30,7 @@ impl Session<'_> {
             let took = executor.now().saturating_sub(began);
             self.record.probe(took);
             let Some((batch, numbers)) = choice else {
-                // The first trial of the cell meets the same failure, and tells it in full.
+                // The first trial of the cell fails in the same way, and reports it in full.
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::interrupted());
                 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_analysis::snapshot::LastTrial;
 use iolab_plan::blocks::{group_seed, trial_seed};
 use iolab_record::{RankReport, Sample};
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
@@ -11,11 +12,12 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Kind, Result};
 
 use super::super::executor::Executor;
+use super::super::fit;
 use super::super::now_utc;
 use super::super::record::Last;
 use super::super::sample::{self, VisitPosition};
 use super::super::strategy::Visit;
-use super::Session;
+use super::{Session, snapshot};
 
 /// A trial that came to an end.
 struct Made {
@@ -48,6 +50,8 @@ impl Session<'_> {
         let (samples, kept) = self.store(&made, executor);
         let Made { place, wall, .. } = made;
         let (whole, groups) = (&samples.whole, &samples.groups);
+        let planned = &self.record.plan.cells()[place.cell];
+        self.last_trial = Some(LastTrial::of(&fit::record(place.cell, planned), whole));
         self.record.add(place, wall, whole, groups);
         self.trials += 1;
         if let Some(failure) = &made.outcome.failure {
@@ -72,8 +76,7 @@ impl Session<'_> {
         stop: &AtomicBool,
     ) -> Result<Option<Made>> {
         let cell = self.cell_of(&visit);
-        let name = self.name_of(&visit.place);
-        self.observer.trial_starts(&name);
+        self.tell_next(visit.place.cell);
         let (started_utc, began) = (now_utc(), executor.now());
         let outcome = match executor.run(&cell, stop) {
             Err(error) if is_of_peer(&cell, &error) => {
@@ -92,6 +95,12 @@ impl Session<'_> {
             started_utc,
             wall: executor.now().saturating_sub(began),
         }))
+    }
+
+    /// Tells the user which cell is measured next.
+    fn tell_next(&mut self, cell: usize) {
+        let snapshot = || snapshot(&self.record, cell, self.last_trial);
+        self.observer.trial_starts(&snapshot);
     }
 
     /// What a visit asks of the executor: the cell with the seeds of its place, and what differs from the cell.
@@ -151,7 +160,7 @@ impl Session<'_> {
         (Samples { whole, groups }, kept.map(drop))
     }
 
-    /// What follows from a trial that failed: it ends the run, unless it is another tool's.
+    /// Handles a failed trial: it ends the run, unless another tool carried it out.
     fn fail(&mut self, made: &Made, failure: &Failure, kept: Result<()>) -> Result<()> {
         let error = Error::failed(sample::describe(failure));
         if made.cell.tool.is_peer() {

@@ -30,7 +30,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The model that a target names; `None` for what is no `model:`.
+    /// The model that a target names; `None` without `model:`.
     ///
     /// # Errors
     /// Of kind usage: no such model, or what is wrong in its definition.
@@ -236,6 +236,6 @@ mod tests {
         assert_eq!((disk.name(), disk.block()), ("model:hp-97560", 512));
         let error = of("model:hp-97561").unwrap_err();
         let hint = error.remedy().unwrap_or_default();
-        assert!(hint.contains("hp-97560"), "{error} {hint}");
+        insta::assert_snapshot!(hint, @"did you mean hp-97560?");
     }
 }

@@ -104,6 +104,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         nowait,
         fadvise,
         ioprio,
+        nice,
     } = trial;
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
@@ -150,6 +151,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         ("nowait", !nowait, NO_KERNEL),
         ("fadvise", fadvise.is_none(), NO_KERNEL),
         ("ioprio", ioprio.is_none(), NO_KERNEL),
+        ("nice", nice.is_none(), NO_KERNEL),
         ("trim_percent", *trim_percent == 0, "a model has no trim"),
         ("cpus", cpus.is_none(), NO_PROCESSOR),
         ("placement", *placement == Placement::Float, NO_PROCESSOR),

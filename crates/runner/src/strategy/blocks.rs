@@ -7,10 +7,11 @@ use iolab_plan::blocks::block_visits;
 use iolab_record::Pilot;
 use iolab_workload::Result;
 
+use super::super::Basis;
 use super::super::record::Record;
 use super::super::sample::VisitPosition;
 use super::super::stopping_rule::{Ended, Repetition, UnderWay};
-use super::{Outlook, Rest, Step, Strategy, Visit, ending};
+use super::{Outlook, Step, Strategy, Visit, ending};
 
 /// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
@@ -23,7 +24,7 @@ pub(super) struct Blocks {
     /// When the first trial of that block in this session began.
     began: Option<Duration>,
     repetition: Repetition,
-    /// A run without a single measured block would say nothing: one is granted to every session.
+    /// Every session measures at least one block, because a run without any has no result.
     granted: bool,
     /// What was chosen for each cell, for the blocks from `chosen_from` on; empty where nothing was.
     chosen: Vec<Pilot>,
@@ -36,7 +37,7 @@ pub(super) struct Blocks {
 pub(super) enum Reached {
     /// This is to be done next.
     Step(Step),
-    /// The block is next that was asked about.
+    /// The block that was asked for is next.
     Block,
 }
 
@@ -150,7 +151,7 @@ impl Blocks {
         let has = |place: &&VisitPosition| record.has(place.cell, place.block, place.visit);
         let done = order.iter().filter(has).count();
         let is_open = done < order.len();
-        // A block that an earlier session has begun is carried to its end, whatever it was that would end it now.
+        // A block that an earlier session began is completed, even where the stopping rule would end the run now.
         if done == 0
             && !is_first
             && let Some(ended) = self.repetition.ends()
@@ -188,26 +189,31 @@ impl Strategy for Blocks {
             is_measured: !is_warmup,
             block: Duration::ZERO,
         };
-        let (mut in_block, mut per_block) = (0u64, 0u64);
+        let mut in_block = 0;
         for cell in (0..record.plan.cells().len()).filter(|cell| !record.is_closed(*cell)) {
             let visits = 0..self.visits(record, cell, block);
             let is_to_come = |visit: &u32| !record.has(cell, block, *visit);
             let to_come = visits.filter(is_to_come).count() as u32;
-            let next = self.visits(record, cell, next);
             let cost = record.cost(cell);
             now.rest += cost * to_come;
-            now.block += cost * next;
-            in_block += u64::from(to_come);
-            per_block += u64::from(next);
+            now.block += cost * self.visits(record, cell, next);
+            in_block += to_come;
+        }
+        // A part of the first block shows little.
+        if is_warmup && in_block > 0 {
+            return Outlook {
+                time: self.repetition.left().max(now.rest),
+                basis: Basis::Budget,
+            };
         }
         let further = self.repetition.blocks_after(&now);
         let settle = record.plan.experiment().design.settle;
-        let time = now.rest + (now.block + settle).saturating_mul(further);
         Outlook {
-            rest: Rest::Trials(in_block + per_block * u64::from(further)),
-            // A part of the first block shows little.
-            time: (!(is_warmup && in_block > 0)).then_some(time),
-            is_bound: self.repetition.is_bound_only(),
+            time: now.rest + (now.block + settle).saturating_mul(further),
+            basis: match self.repetition.is_bound_only() {
+                true => Basis::AtMost,
+                false => Basis::Trials,
+            },
         }
     }
 }

@@ -2,7 +2,6 @@
 //! together.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::refine::finer_sizes;
@@ -13,13 +12,13 @@ use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_size;
 
 use super::super::record::{Record, Trial};
-use super::{Finding, Outlook, Rest, Step, Strategy, of_blocks};
+use super::{Finding, Outlook, Step, Strategy, of_blocks};
 
 /// Measures the sizes that there are, then these and finer ones.
 pub(super) struct FinerSizes {
     /// What measures the sizes that there are.
     blocks: Box<dyn Strategy>,
-    /// What is done before that goes on.
+    /// Steps to take before the blocks continue.
     steps: VecDeque<Step>,
     /// Whether finer sizes were looked for in this session.
     has_looked: bool,
@@ -109,14 +108,8 @@ impl Strategy for FinerSizes {
             return outlook;
         }
         // Finer sizes take about as long again as all that was done before them.
-        let rest = match outlook.rest {
-            Rest::Trials(left) => Rest::Trials(record.trials_done() + 2 * left),
-            share @ Rest::Share(_) => share,
-        };
-        let twice = |time: Duration| record.spent() + time.saturating_mul(2);
         Outlook {
-            rest,
-            time: outlook.time.map(twice),
+            time: record.spent() + outlook.time.saturating_mul(2),
             ..outlook
         }
     }

@@ -1,7 +1,5 @@
 //! A search for the greatest rate at which levels hold: one trial after the other, each at the rate that the search asks for.
 
-use std::time::Duration;
-
 use iolab_analysis::fitness::counted;
 use iolab_analysis::slo::{self, Visits};
 use iolab_plan::cells::PlannedCell;
@@ -10,10 +8,11 @@ use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::{Error, Result};
 
+use super::super::Basis;
 use super::super::record::Record;
 use super::super::sample::{self, VisitPosition};
 use super::super::stopping_rule::{Ended, Repetition};
-use super::{Finding, Outlook, Rest, Step, Strategy, Visit, ending};
+use super::{Finding, Outlook, Step, Strategy, Visit, ending};
 
 /// Share of the budget from which on rates are confirmed, whether or not the search is done.
 const SEARCHES: f64 = 0.6;
@@ -44,7 +43,7 @@ enum Stage {
     Adds(Next),
     /// A trial at this rate is made.
     Visits(Next),
-    /// The search has said what ended it.
+    /// The search is over, and has reported how it ended.
     Over,
 }
 
@@ -207,11 +206,9 @@ impl Strategy for RateSearch {
     /// It ends by its budget at the latest.
     fn outlook(&mut self, record: &Record) -> Outlook {
         self.repetition.follow(record);
-        let left = self.repetition.left();
         Outlook {
-            rest: Rest::Share(1.0 - self.spent(record).min(1.0)),
-            time: Some(left).filter(|left| *left > Duration::ZERO),
-            is_bound: true,
+            time: self.repetition.left(),
+            basis: Basis::AtMost,
         }
     }
 }

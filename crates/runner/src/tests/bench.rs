@@ -145,7 +145,7 @@ impl Fixture {
         observer: &mut dyn Observer,
     ) -> Result<Finished> {
         self.session(observer)?
-            .carry_out(mock, &AtomicBool::new(false))
+            .carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
     }
 
     /// A session with a new run file.
@@ -178,8 +178,8 @@ impl Fixture {
         let plan = as_begun(planned(&experiment), &record, &self.path)?;
         let mut observer = Silent;
         let mut session = Session::new(plan, 42, file, ClockDomain::Real, &mut observer);
-        session.take_over(&record);
-        session.carry_out(mock, &AtomicBool::new(false))
+        session.take_over(&record)?;
+        session.carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
     }
 
     pub(super) fn record(&self) -> RunRecord {

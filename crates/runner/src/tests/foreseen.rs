@@ -1,4 +1,4 @@
-//! The time that is left, against what was left in the end, on a clock that the trials themselves move.
+//! Estimates of the time left, compared with the time that was left, on a clock that the trials advance.
 
 use super::*;
 
@@ -7,12 +7,12 @@ use super::*;
 struct Watch(Vec<Progress>);
 
 impl Observer for Watch {
-    fn trial_done(&mut self, progress: Progress) {
-        self.0.push(progress);
+    fn trial_done(&mut self, trial: &TrialDone<'_>) {
+        self.0.push(trial.progress);
     }
 }
 
-/// The greatest error from the first estimate on that is no mere bound, as a share of what was left at that moment.
+/// Greatest error since the first estimate that is more than a bound, as a share of the time left then.
 fn worst(sets: &[&str], elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> f64 {
     let bench = bench(sets);
     let settle = bench.experiment.design.settle;
@@ -28,12 +28,14 @@ fn worst(sets: &[&str], elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> f64 {
         now += Duration::from_nanos(sample.wall_ns) + settle.mul_f64(f64::from(is_first));
         ends.push(now);
     }
-    let left: Vec<Duration> = watch.0.iter().filter_map(|seen| seen.left).collect();
+    let known = |seen: &&Progress| seen.basis != Basis::Budget;
+    let left: Vec<Duration> = watch.0.iter().filter(known).map(|seen| seen.left).collect();
     assert!(left.is_sorted_by(|a, b| a >= b), "runs backwards: {left:?}");
     assert_eq!(left.last(), Some(&Duration::ZERO));
     let foreseen = watch.0.iter().zip(&ends);
-    let mut foreseen =
-        foreseen.filter_map(|(seen, at)| Some((seen.left?, seen.left_is_bound, now - *at)));
+    let mut foreseen = foreseen
+        .filter(|(seen, _)| known(seen))
+        .map(|(seen, at)| (seen.left, seen.basis == Basis::AtMost, now - *at));
     let mut cells = record.cells.iter();
     let precise = cells.all(|cell| cell.ended_by == Some(EndedBy::Precision));
     let (first, _, first_left) = foreseen

@@ -2,7 +2,7 @@
 
 use super::super::record::Record;
 use super::super::sample::VisitPosition;
-use super::super::strategy::{Finding, Outlook, Rest, Step, Strategy, Visit};
+use super::super::strategy::{Finding, Outlook, Step, Strategy, Visit};
 use super::*;
 use iolab_record::Sample;
 
@@ -49,9 +49,8 @@ impl Strategy for Chain {
 
     fn outlook(&mut self, record: &Record) -> Outlook {
         Outlook {
-            rest: Rest::Trials(3 - record.trials_done()),
-            time: None,
-            is_bound: false,
+            time: Duration::from_secs(3 - record.trials_done()),
+            basis: Basis::Trials,
         }
     }
 }
@@ -59,10 +58,10 @@ impl Strategy for Chain {
 #[test]
 fn a_strategy_that_the_runner_does_not_know_is_carried_out() {
     #[derive(Default)]
-    struct Watch(Vec<f64>);
+    struct Watch(Vec<Duration>);
     impl Observer for Watch {
-        fn trial_done(&mut self, progress: Progress) {
-            self.0.push(progress.share);
+        fn trial_done(&mut self, trial: &TrialDone<'_>) {
+            self.0.push(trial.progress.left);
         }
     }
     let bench = bench(&[]);
@@ -71,10 +70,14 @@ fn a_strategy_that_the_runner_does_not_know_is_carried_out() {
     let mut mock = mock(&steady);
     let mut chain = Chain { taken: 0 };
     session
-        .follow_strategy(&mut chain, &mut mock, &AtomicBool::new(false))
+        .follow_strategy(
+            &mut chain,
+            &mut mock,
+            Stop::at_once(&AtomicBool::new(false)),
+        )
         .expect("carried out");
     drop(session);
-    assert_eq!(watch.0.last(), Some(&1.0));
+    assert_eq!(watch.0, [2, 1, 0].map(Duration::from_secs));
     let record = bench.record();
     let places: Vec<(i64, u32, bool)> = record
         .samples

@@ -159,10 +159,10 @@ impl Register {
         Ok(slot)
     }
 
-    /// Makes the place of a file that is gone free for another one.
+    /// Frees the entry of a file that is gone.
     pub(super) fn leave(&self, slot: usize) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        // An entry that stays names nothing that bears the name.
+        // If this fails, the entry lists a file that no longer exists, which is harmless.
         let _ = self.write(slot, ListedFile::FREE);
         if let Some(entry) = entries.get_mut(slot) {
             *entry = ListedFile::FREE;

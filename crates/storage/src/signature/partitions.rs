@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::{Found, Probe};
 
-/// Tables that a chain of extended partitions may have.
+/// Most tables of a chain of extended partitions.
 const CHAIN_MAX: u64 = 1024;
 /// Most bytes of the entries of a GPT: what Linux reads of one.
 const GPT_MAX: u64 = 4 << 20;

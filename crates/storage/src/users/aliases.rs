@@ -160,7 +160,7 @@ impl Search<'_> {
         }
     }
 
-    /// Goes on with the files of overlays that have a place in one of their layers.
+    /// Adds the files of overlays that lie in one of their layers.
     fn above(&mut self, place: &FileSystemPath, is_first: bool) {
         for namespace in &self.inventory.namespaces {
             for mount in &namespace.mounts {

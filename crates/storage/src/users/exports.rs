@@ -166,7 +166,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds what is exported by its number, or by paths, in whatever namespace these lead to something.
+    /// Adds what is exported by its number, or by paths in any namespace where they exist.
     fn add(&mut self, by: String, mut nodes: Vec<Node>, paths: &[String]) {
         let paths = paths.iter().filter(|path| !path.is_empty());
         for path in paths.clone() {

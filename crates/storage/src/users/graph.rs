@@ -120,7 +120,7 @@ pub(super) struct Graph {
     pub(super) disks: Vec<Disk>,
 }
 
-/// A way down: spans from the top to the bottom, each standing on the next.
+/// A chain of spans from the top to the bottom, each standing on the next.
 pub(super) type Way = Vec<Span>;
 
 impl Graph {

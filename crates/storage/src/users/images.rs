@@ -28,7 +28,7 @@ pub(in super::super) struct Image {
     pub(in super::super) is_moved: bool,
 }
 
-/// The files below the first bytes of a device.
+/// The files that hold the first bytes of a device.
 ///
 /// # Errors
 /// Of kind refused when `/proc` or `/sys` do not tell.

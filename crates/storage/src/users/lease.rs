@@ -9,7 +9,7 @@ use rustix::io::Errno;
 /// `F_SETSIG` of linux/fcntl.h.
 const F_SETSIG: libc::c_int = 10;
 
-/// What a lease tells.
+/// What taking a lease shows about other openers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Others {
     /// The file is not open anywhere else.

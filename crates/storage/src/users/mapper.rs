@@ -6,7 +6,7 @@ use super::super::device::Number;
 use super::super::{sysfs, system_tools};
 use super::graph::{Node, Piece};
 
-/// Sysfs and the device mapper count sectors of 512 bytes, whatever the device's own are.
+/// Sysfs and the device mapper count sectors of 512 bytes, even where the device's own are larger.
 pub(super) const SECTOR: u64 = 512;
 
 /// The pieces of other devices that a mapped device is made of, as `dmsetup` prints them; `None` when it is no such device,

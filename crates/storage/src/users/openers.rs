@@ -94,7 +94,7 @@ pub(super) struct Look {
     pub(super) openers: Vec<Opener>,
     /// Processes that could not be looked into.
     pub(super) closed: usize,
-    /// Those that the kernel never shows, whatever the rights: a security module guards them.
+    /// Those that the kernel never shows, not even to root, because a security module guards them.
     pub(super) guarded: usize,
 }
 

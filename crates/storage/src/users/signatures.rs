@@ -1,4 +1,4 @@
-//! What signatures a target bears, and those of what it shares bytes with.
+//! The signatures on a target, and on what it shares bytes with.
 
 use std::fs::File;
 

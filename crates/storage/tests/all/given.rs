@@ -34,7 +34,7 @@ fn writing_needs_consent_and_changes_no_length() {
     let dir = dir();
     let path = file(dir.path(), "data", &[5; 8192]);
     let error = fails(&path, &writing(8192, Consent::No), Kind::Refused);
-    assert!(error.remedy().unwrap().contains("--destroy-data"));
+    insta::assert_snapshot!(error.remedy().unwrap(), @"give a directory, where iolab makes its own scratch file; or add --destroy-data if the data on this target is no longer needed");
 
     let target = Target::open(&path, &writing(4096, Consent::Destroy)).unwrap();
     // Filling is for scratch files only.

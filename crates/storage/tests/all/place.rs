@@ -96,7 +96,7 @@ fn dev_zero_is_read_but_called_no_storage() {
     );
     assert!(target.is_memory() && target.device().is_none() && target.filesystem().is_none());
     let error = target.direct_alignment().unwrap_err();
-    assert!(error.remedy().unwrap().contains("--buffered"));
+    insta::assert_snapshot!(error.remedy().unwrap(), @"measure through the page cache with --buffered, or choose another target");
     assert!(target.reopen(OpenMode::default()).is_ok());
     fails(zero, &writing(MIB, Consent::Destroy), Kind::Refused);
 }

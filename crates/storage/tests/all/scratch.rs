@@ -162,7 +162,7 @@ fn child() {
             )
             .unwrap();
             let error = fails(&dir, &need(MIB), Kind::Usage);
-            assert!(error.remedy().unwrap().contains("ulimit -f"), "{error}");
+            insta::assert_snapshot!(error.remedy().unwrap(), @"raise it with `ulimit -f unlimited`, or choose a smaller --size");
             assert!(names(&dir).is_empty());
         }
         _ => unreachable!("{job}"),

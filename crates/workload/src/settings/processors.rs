@@ -1,7 +1,9 @@
 //! Processors and memory.
 
 use super::values::{put, put_memory_node, put_or_none};
-use super::{Setting, Topic, Value, ValueKind};
+use super::{CellSpec, Setting, Topic, Value, ValueKind};
+use crate::trial::NICE;
+use crate::{Error, Result};
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -82,4 +84,27 @@ pub(super) const ROWS: &[Setting] = &[
         set: |cell, text| put_or_none(&mut cell.trial.ioprio, text),
         get: |cell| Value::word(cell.trial.ioprio),
     },
+    Setting {
+        name: "nice",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below that of the process as root); none: that of the process",
+        kind: ValueKind::Word,
+        column: "nice",
+        since: 6,
+        exported: false,
+        set: put_nice,
+        get: |cell| Value::word(cell.trial.nice),
+    },
 ];
+
+fn put_nice(cell: &mut CellSpec, text: &str) -> Result<()> {
+    let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
+    if nice.is_none() && text != "none" {
+        return Err(Error::usage(format!("'{text}' is not a nice value"))
+            .hint("choose a number from -20 to 19, or none"));
+    }
+    cell.trial.nice = nice;
+    Ok(())
+}

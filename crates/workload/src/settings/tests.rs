@@ -66,6 +66,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("hosts", "2", "2"),
     ("shift", "rank", "rank"),
     ("stripe", "64k", "64KiB"),
+    ("nice", "+5", "5"),
 ];
 
 #[test]
@@ -129,10 +130,25 @@ fn wrong_values_name_the_setting() {
         ("workload", "RW"),
         ("layout", "own"),
         ("descriptors", "both"),
+        ("nice", "20"),
     ] {
         let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
         assert!(error.message().starts_with(name), "{error}");
         assert!(error.remedy().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_value_of_what_can_be_absent_names_none() {
+    for setting in SETTINGS {
+        let mut cell = CellSpec::default();
+        let absent = setting.set(&mut cell, "none").is_ok();
+        match setting.canonical("!") {
+            Err(error) if absent && matches!(setting.value(&cell), Value::None) => {
+                assert!(error.remedy().unwrap().contains("none"), "{error}")
+            }
+            _ => {}
+        }
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
     cell.trial.memory_node = match text {
         "none" => None,
         _ => {
-            put_count(&mut node, text, [0, u32::MAX])?;
+            put_count(&mut node, text, [0, u32::MAX]).map_err(or_none)?;
             Some(node)
         }
     };
@@ -156,7 +156,7 @@ where
 {
     *place = match text {
         "none" => None,
-        _ => Some(parse(text)?),
+        _ => Some(parse(text).map_err(or_none)?),
     };
     if *place == Some(T::default()) {
         return Err(Error::usage(format!("'{text}' is not above zero"))
@@ -172,7 +172,18 @@ pub(super) fn put_or_none<T: FromStr<Err = Error>>(
 ) -> Result<()> {
     *place = match text {
         "none" => None,
-        _ => Some(text.parse()?),
+        _ => Some(text.parse().map_err(or_none)?),
     };
     Ok(())
+}
+
+/// The error for a value of something that can be absent: its hint names that, too.
+fn or_none(error: Error) -> Error {
+    match error.remedy() {
+        Some(hint) if !hint.contains("none") => {
+            let hint = format!("{hint}, or none");
+            error.hint(hint)
+        }
+        _ => error,
+    }
 }

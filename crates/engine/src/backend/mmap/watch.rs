@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_f
 struct Watched {
     /// First address; meaningless while `end` is 0.
     start: AtomicUsize,
-    /// Address behind the last.
+    /// First address after the range.
     end: AtomicUsize,
     /// Size of a page, bytes.
     page: AtomicUsize,
@@ -156,7 +156,7 @@ fn replace_page(watched: &Watched, address: usize) -> bool {
     true
 }
 
-/// Does with a signal what would have been done without this handler.
+/// Passes a signal to the handler that was installed before.
 fn pass_on(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,

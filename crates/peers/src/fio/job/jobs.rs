@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_workload::foreign_options::{Answer, Effect, answer, in_job, names_in_jobs};
-use iolab_workload::names::nearest;
+use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
 use super::super::options::{Options, is_set, short};
@@ -188,9 +188,10 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
         (false, Effect::Idle(why)) => Err(Error::usage(format!(
             "iolab cannot carry out {shown}={value}: {why}"
         ))
-        .hint(
-            answer(name).map_or_else(|| format!("give {}", known.only.join(" or ")), Answer::hint),
-        )),
+        .hint(answer(name).map_or_else(
+            || format!("give {}", alternatives(known.only)),
+            Answer::hint,
+        ))),
         _ => Ok(value),
     }
 }
@@ -201,6 +202,6 @@ fn unknown_option(name: &str) -> Error {
     match nearest(name, &known).as_slice() {
         [] => error
             .hint("take it out, or run the job with fio and bring its JSON in with 'iolab import'"),
-        near => error.hint(format!("did you mean {}?", near.join(" or "))),
+        near => error.hint(format!("did you mean {}?", alternatives(near))),
     }
 }

@@ -307,7 +307,7 @@ fn expand(line: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Expan
     })
 }
 
-/// Puts in what `${NAME}` stands for; fio's own words `$ncpus`, `$pagesize` and `$mb_memory` are refused.
+/// Substitutes `${NAME}`; fio's own words `$ncpus`, `$pagesize` and `$mb_memory` are refused.
 fn filled(value: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String> {
     let own = ["$ncpus", "$pagesize", "$mb_memory"];
     if let Some(word) = own.iter().find(|word| value.contains(**word)) {

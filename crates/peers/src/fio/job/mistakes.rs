@@ -16,7 +16,7 @@ const LINES_MAX: usize = 1000;
 pub(super) struct Mistakes(BTreeMap<LinePosition, Vec<Error>>);
 
 impl Mistakes {
-    /// Adds one; what `[global]` is wrong about is wrong in every job, and told once.
+    /// Adds one; a mistake in `[global]` concerns every job, and is reported once.
     pub(super) fn add(&mut self, place: &LinePosition, error: Error) {
         self.put(place, place.error(error));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_workload::Error;
 use iolab_workload::cpus::{Cpus, Placement};
 use iolab_workload::trial::{
-    Advice, BS_MAX, Bursts, IoPriority, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
+    Advice, BS_MAX, Bursts, IoPriority, NICE, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
 };
 
 use super::{Fault, Faults, Options, Read, is_set, refused, size, unknown, value};
@@ -133,6 +133,10 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         Some((name, text)) => faults.or(Err(unknown(name, text)), None),
     };
     trial.ioprio = faults.or(priority(options), None);
+    if let Some((name, text)) = value(options, &["nice"]) {
+        let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
+        trial.nice = faults.or(nice.ok_or_else(|| unknown(name, text)).map(Some), None);
+    }
     for (name, place) in [
         ("buffer_compress_percentage", &mut trial.compressible),
         ("dedupe_percentage", &mut trial.dedup),

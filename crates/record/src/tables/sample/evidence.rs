@@ -159,6 +159,12 @@ pub(super) fn machine() -> Columns {
             "CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms"
         ),
         known!(
+            "interrupts",
+            counters.pressure.interrupts,
+            "interrupts that CPUs served, of devices, timers and other CPUs, everybody's; polling for completions has fewer than one per request"
+        )
+        .since(6),
+        known!(
             "suspended_ns",
             counters.pressure.suspended_ns,
             "time that the machine slept: CLOCK_BOOTTIME against CLOCK_MONOTONIC"

@@ -2,6 +2,7 @@
 
 use iolab_workload::trial::CacheState;
 
+use crate::findings::run::is_by_user;
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::{dependent_cells, drifting_cells, in_two_groups};
 use iolab_record::{RunStatus, ServedBy};
@@ -43,7 +44,10 @@ fn of_run(text: String) -> Caveat {
 fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
     let unfinished = analyses.iter().filter(|a| a.status != RunStatus::Done);
     unfinished
-        .map(|a| of_run(format!("{} did not finish", a.experiment)))
+        .map(|a| match is_by_user(a) {
+            true => of_run(format!("{} was ended by the user", a.experiment)),
+            false => of_run(format!("{} did not finish", a.experiment)),
+        })
         .collect()
 }
 

@@ -1,0 +1,84 @@
+//! A run under way, between two trials: what is known of each cell so far, by the functions that the table uses.
+
+use iolab_record::{Cell, Sample};
+use iolab_stats::{Summary, summary};
+use iolab_workload::response::Response;
+
+use crate::analysis::others_of;
+
+/// A run under way, between two trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSnapshot {
+    /// Names of the factors, in the order of the cells' levels.
+    pub factors: Vec<String>,
+    /// What the experiment asks about.
+    pub response: Response,
+    /// Precision goal: half-width of the median's 95 % interval over the median.
+    pub precision_goal: f64,
+    /// The cells in the order of the definition; those that the run has added stand last.
+    pub cells: Vec<CellSnapshot>,
+    /// The place among them of the cell that is measured next.
+    pub now: usize,
+    /// What the last trial took from the machine, and what others did meanwhile; `None` before the first one.
+    pub last: Option<LastTrial>,
+}
+
+/// What is known of a cell so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellSnapshot {
+    /// The factor levels.
+    pub levels: Vec<String>,
+    /// Measured trials: those that succeeded and are no warm-up.
+    pub n: usize,
+    /// The response over these trials.
+    pub response: Option<Summary>,
+}
+
+/// What went on in a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LastTrial {
+    /// Bytes that the device carried beyond those of iolab, over all that it carried; `None` where that is not counted.
+    pub others: Option<f64>,
+    /// CPU time of iolab over the time of the trial: 1 is one CPU.
+    pub cpu: Option<f64>,
+}
+
+impl CellSnapshot {
+    /// Of a cell with these measured trials, each with its response where it has requests enough for one.
+    pub fn new(levels: Vec<String>, trials: &[Option<f64>]) -> Self {
+        let values: Vec<f64> = trials.iter().copied().flatten().collect();
+        Self {
+            levels,
+            n: trials.len(),
+            response: summary(&values),
+        }
+    }
+
+    /// Half-width of the median's interval over the median.
+    pub fn precision(&self) -> Option<f64> {
+        self.response.as_ref().and_then(Summary::precision)
+    }
+}
+
+impl RunSnapshot {
+    /// How many cells have reached the precision goal.
+    pub fn precise(&self) -> usize {
+        let is_precise = |cell: &&CellSnapshot| {
+            let precision = cell.precision();
+            precision.is_some_and(|precision| precision <= self.precision_goal)
+        };
+        self.cells.iter().filter(is_precise).count()
+    }
+}
+
+impl LastTrial {
+    /// Of a trial of this cell.
+    pub fn of(cell: &Cell, sample: &Sample) -> Self {
+        let usage = &sample.counters.usage;
+        let cpu_ns = usage.user_ns.saturating_add(usage.system_ns);
+        Self {
+            others: others_of(cell, sample),
+            cpu: (sample.elapsed_ns > 0).then(|| cpu_ns as f64 / sample.elapsed_ns as f64),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! What a run tells while it measures: to a terminal, to a pipe, to a machine; and what it tells when the user ends it.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::Value;
+
+use crate::support::{
+    Done, TINY, entries, exported, folder, iolab, resumed_is_whole, run, run_tiny, signal, started,
+    status, wait_for_samples,
+};
+
+/// A terminal of so many columns and lines: the end that a user sees, and the one that a program writes to.
+fn terminal(columns: u16, lines: u16) -> (File, OwnedFd) {
+    let seen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&seen).expect("granted");
+    unlockpt(&seen).expect("unlocked");
+    let size = Winsize {
+        ws_row: lines,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&seen, size).expect("a size");
+    let name = ptsname(&seen, Vec::new()).expect("a name");
+    let flags = OFlags::RDWR | OFlags::NOCTTY;
+    let written = rustix::fs::open(name, flags, Mode::empty()).expect("its other end");
+    (File::from(seen), written)
+}
+
+/// Two cells with a warm-up and twenty trials each, two seconds together.
+const RUN: [&str; 18] = [
+    "run",
+    "read-size",
+    "data",
+    "-o",
+    "r.iolab",
+    "--set",
+    "bs=4k,64k",
+    "--set",
+    "trials_min=20",
+    "--set",
+    "trials_max=20",
+    "--size",
+    "4MiB",
+    "--time",
+    "50ms",
+    "--precision",
+    "0.001%",
+    "--buffered",
+];
+const SAMPLES: i64 = 42;
+
+#[test]
+fn a_terminal_shows_the_cells_as_they_narrow() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let (mut seen, written) = terminal(80, 24);
+    let mut child = iolab(folder.path(), &RUN)
+        .stdout(Stdio::null())
+        .stderr(written)
+        .spawn()
+        .unwrap();
+    let mut shown = Vec::new();
+    // The end of a terminal that all have closed is an error.
+    let _ = seen.read_to_end(&mut shown);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let shown = String::from_utf8(shown).unwrap();
+    for part in [
+        "iolab run read-size data   00:0",
+        "of 2 cells within",
+        "goal ",
+        "<- now",
+        "95 % interval",
+        "|",
+        "run file: r.iolab",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let frames = shown.matches("<- now").count();
+    assert!((2..=20).contains(&frames), "{frames} frames");
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_blocks_no_trial() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    // Nobody reads: its buffers of a few KiB are full with the first frames.
+    let (_seen, written) = terminal(200, 200);
+    let sizes = (1..=100).map(|n| format!("{}", 4096 * n));
+    let sizes = format!("bs={}", sizes.collect::<Vec<_>>().join(","));
+    let run = [
+        "run",
+        "read-size",
+        "data",
+        "-o",
+        "r.iolab",
+        "--set",
+        &sizes,
+        "--size",
+        "4MiB",
+        "--time",
+        "5ms",
+        "--set",
+        "trials_max=6",
+        "--buffered",
+    ];
+    let began = Instant::now();
+    let mut child = iolab(folder.path(), &run)
+        .stdout(File::create(folder.path().join("out")).unwrap())
+        .stderr(written)
+        .spawn()
+        .unwrap();
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if began.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("it hangs: {:?}", status(&folder.path().join("r.iolab")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(code, Some(0));
+    assert_eq!(exported(folder.path(), "r.iolab").len(), 700);
+    assert_eq!(status(&folder.path().join("r.iolab")), "done");
+    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+    let out = std::fs::read_to_string(folder.path().join("out")).unwrap();
+    assert!(out.contains("95 % interval"), "{out}");
+}
+
+#[test]
+fn a_pipe_gets_a_line_where_an_experiment_starts_and_where_it_ends() {
+    let folder = folder();
+    let stderr = run_tiny(folder.path(), "read-size", &["-o", "r.iolab"])
+        .expect(0)
+        .stderr;
+    let stamped = |line: &&str| line.get(10..11) == Some("T") && line.get(19..20) == Some("Z");
+    let lines: Vec<&str> = stderr.lines().filter(stamped).collect();
+    let told: Vec<&str> = lines.iter().map(|line| &line[21..]).collect();
+    let [filling, start, end] = told.as_slice() else {
+        panic!("{stderr}");
+    };
+    assert_eq!(*filling, "filling the scratch file: 4 MiB");
+    assert_eq!(*start, "read-size: started, 2 cells, at most 1 s");
+    assert!(end.starts_with("read-size: done, "), "{end}");
+    assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
+}
+
+#[test]
+fn events_are_objects_that_count_every_trial() {
+    let folder = folder();
+    let log = ["-o", "r.iolab", "--log", "json"];
+    let stderr = run_tiny(folder.path(), "read-size", &log).expect(0).stderr;
+    let events: Vec<Value> = stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object in each line"))
+        .collect();
+    let of = |name: &str| -> Vec<&Value> {
+        events
+            .iter()
+            .filter(|event| event["event"] == name)
+            .collect()
+    };
+    let rows = exported(folder.path(), "r.iolab");
+    let trials = of("trial");
+    assert_eq!(trials.len(), rows.len());
+    for (trial, row) in trials.iter().zip(&rows) {
+        assert_eq!(trial["cell"]["bs"], row["level_bs"]);
+        assert_eq!(
+            (&trial["block"], &trial["warmup"]),
+            (&row["block"], &row["warmup"])
+        );
+        assert!(
+            trial["value"].is_f64() && trial["left_s"].is_number(),
+            "{trial}"
+        );
+    }
+    let (start, end) = (of("start"), of("end"));
+    assert_eq!((start.len(), end.len()), (1, 1));
+    assert_eq!(
+        (&start[0]["file"], &start[0]["unit"]),
+        (&"r.iolab".into(), &"MB/s".into())
+    );
+    assert_eq!(
+        (&end[0]["status"], &end[0]["cells"]),
+        (&"done".into(), &2.into())
+    );
+    assert_eq!(end[0]["trials"], rows.len());
+    assert!(events.iter().all(|event| event["at"].is_string()));
+    let refused = run(
+        folder.path(),
+        &[
+            &["run", "read-size", "-o", "r.iolab", "--log", "json"],
+            &TINY[..],
+        ]
+        .concat(),
+    );
+    let last: Value =
+        serde_json::from_str(refused.expect(3).stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(last["event"], "error");
+}
+
+#[test]
+fn quiet_tells_errors_alone() {
+    let folder = folder();
+    let quiet = ["-o", "r.iolab", "--quiet"];
+    let done = run_tiny(folder.path(), "read-size", &quiet).expect(0);
+    assert_eq!(done.stderr, "");
+    assert!(done.stdout.contains("95 % interval"), "{}", done.stdout);
+    let again = run_tiny(folder.path(), "read-size", &quiet).expect(3);
+    assert!(again.stderr.starts_with("error: "), "{}", again.stderr);
+}
+
+#[test]
+fn the_first_interrupt_ends_after_the_trial_and_prints_what_was_measured() {
+    let folder = folder();
+    let child = started(folder.path(), &RUN, 20);
+    signal(&child, Signal::INT);
+    let done = Done::from(child.wait_with_output().unwrap()).expect(130);
+    assert!(
+        done.stdout.contains("the user ended the run"),
+        "{}",
+        done.stdout
+    );
+    assert!(done.stdout.contains("95 % interval"), "{}", done.stdout);
+    assert!(
+        done.stderr.contains("iolab resume r.iolab"),
+        "{}",
+        done.stderr
+    );
+    let rows = exported(folder.path(), "r.iolab");
+    assert!((20..SAMPLES as usize).contains(&rows.len()));
+    let file = folder.path().join("r.iolab");
+    assert_eq!(ends(&file), ["user"]);
+    resumed_is_whole(folder.path(), SAMPLES);
+    assert_eq!(ends(&file), ["trials-max"]);
+}
+
+/// What has ended the repetition of the cells of a run.
+fn ends(file: &Path) -> Vec<String> {
+    let file = rusqlite::Connection::open(file).expect("a run file");
+    let mut ends = file
+        .prepare("SELECT DISTINCT ended_by FROM cell")
+        .expect("prepared");
+    let ends = ends.query_map([], |row| row.get(0)).expect("asked");
+    ends.collect::<Result<_, _>>().expect("each cell has ended")
+}
+
+#[test]
+fn the_second_interrupt_ends_at_once() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let long = [
+        "run",
+        "read-size",
+        "data",
+        "-o",
+        "r.iolab",
+        "--set",
+        "bs=4k",
+        "--size",
+        "4MiB",
+        "--time",
+        "10min",
+        "--set",
+        "bytes=1PiB",
+        "--buffered",
+    ];
+    let mut child = iolab(folder.path(), &long)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_for_samples(&folder.path().join("r.iolab"), 0);
+    let mut told = [0; 4096];
+    let mut stderr = child.stderr.take().unwrap();
+    signal(&child, Signal::INT);
+    // It says that it has heard the first one.
+    let mut heard = String::new();
+    while !heard.contains("press Ctrl-C again") {
+        let read = stderr.read(&mut told).unwrap();
+        assert!(read > 0, "{heard}");
+        heard.push_str(&String::from_utf8_lossy(&told[..read]));
+    }
+    assert!(child.try_wait().unwrap().is_none(), "the trial goes on");
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut stdout = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut stdout)
+        .unwrap();
+    assert_eq!(stdout, "");
+    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
+}

@@ -1,0 +1,440 @@
+//! A run under way on a terminal: its cells as they narrow, with their intervals on one axis.
+
+use std::time::Duration;
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{Contrast, comparisons};
+use iolab_analysis::snapshot::{CellSnapshot, RunSnapshot};
+use iolab_figure::{Scale, spans_decades};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{digits, format_percent};
+use iolab_workload::response::Response;
+use iolab_workload::settings::cell_label;
+use unicode_width::UnicodeWidthStr;
+
+use crate::layout::none;
+use crate::panels::cut;
+use crate::table::bare;
+
+/// What a live view shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveView {
+    /// What was started: `iolab study /mnt/disk   quick`.
+    pub title: String,
+    /// How far it has come.
+    pub time: RunTime,
+    /// What is measured, with its place among several: `4/7 read-stride`.
+    pub experiment: String,
+    /// What is known of its cells.
+    pub run: RunSnapshot,
+    /// What the experiments before it have given, each as [`result`] says it.
+    pub done: Vec<String>,
+}
+
+/// How far a run has come, of how far: one quantity, and nothing else that could contradict it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunTime {
+    /// Since the first trial.
+    pub elapsed: Duration,
+    /// Until the last one, as far as can be foreseen.
+    pub total: Duration,
+    /// Whether it may end earlier than that.
+    pub is_bound: bool,
+    /// Whether it is the time of a modelled disk.
+    pub is_virtual: bool,
+}
+
+/// A terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns that can be used.
+    pub width: usize,
+    /// Lines that can be used.
+    pub height: usize,
+    /// Whether it takes colours.
+    pub is_coloured: bool,
+}
+
+/// Columns before a row.
+const INDENT: usize = 3;
+/// Columns between two columns.
+const GAP: usize = 2;
+/// Widest axis, in columns.
+const AXIS_MAX: usize = 44;
+/// Narrowest axis that shows anything, in columns.
+const AXIS_MIN: usize = 9;
+/// Columns for the half-width of an interval.
+const PRECISION: usize = 6;
+/// Least columns for a number of trials, and for a response: they do not move while numbers grow.
+const COUNT_MIN: usize = 3;
+const RESPONSE_MIN: usize = 7;
+/// Behind the cell that is measured.
+const NOW: &str = "<- now";
+/// Columns behind the half-width: for that, and for the goal in the heading.
+const BEHIND: usize = "goal 5.0 %".len();
+/// Lines of what earlier experiments have given, at most.
+const DONE_MAX: usize = 2;
+
+/// How a line is set off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Emphasis {
+    None,
+    /// The cell that is measured.
+    Bold,
+    /// A cell that has reached the precision goal.
+    Green,
+}
+
+/// The view as lines that fit the screen. The same view gives the same lines, always.
+pub fn frame(view: &LiveView, screen: &Screen) -> Vec<String> {
+    let plain = |text: String| (text, Emphasis::None);
+    let mut lines: Vec<_> = head(view, screen.width).into_iter().map(plain).collect();
+    let done = done(&view.done, screen.width);
+    let columns = Columns::new(&view.run, screen.width);
+    let room = screen.height.saturating_sub(lines.len() + 1 + done.len());
+    lines.push(plain(columns.heading(&view.run)));
+    lines.extend(rows(&view.run, &columns, room));
+    lines.extend(done.into_iter().map(plain));
+    lines.truncate(screen.height);
+    let line = |(text, emphasis): (String, Emphasis)| {
+        let text = cut(text.trim_end(), screen.width);
+        match emphasis {
+            Emphasis::Bold if screen.is_coloured => format!("\x1b[1m{text}\x1b[0m"),
+            Emphasis::Green if screen.is_coloured => format!("\x1b[32m{text}\x1b[0m"),
+            Emphasis::None | Emphasis::Bold | Emphasis::Green => text,
+        }
+    };
+    lines.into_iter().map(line).collect()
+}
+
+/// What was started, how far it is, what goes on meanwhile; and what is measured.
+fn head(view: &LiveView, width: usize) -> Vec<String> {
+    let percent = |share: Option<f64>| share.map(|share| format!("{:.0} %", share * 100.0));
+    let last = view.run.last;
+    let of = |name: &str, text: Option<String>| text.map(|text| format!("{name} {text}"));
+    let meanwhile = [
+        of("other traffic", percent(last.and_then(|last| last.others))),
+        of("CPU", percent(last.and_then(|last| last.cpu))),
+    ];
+    let known = [
+        Some(escape_control(&view.title).into_owned()),
+        Some(view.time.to_string()),
+    ];
+    let parts = known.into_iter().chain(meanwhile).flatten();
+    let mut lines = packed(parts, "", width);
+    lines.extend(packed(
+        [
+            escape_control(&view.experiment).into_owned(),
+            within_goal(&view.run),
+        ],
+        "",
+        width,
+    ));
+    lines
+}
+
+/// `3 of 6 cells within 5 %`.
+fn within_goal(run: &RunSnapshot) -> String {
+    format!(
+        "{} of {} cells within {}",
+        run.precise(),
+        run.cells.len(),
+        format_percent(run.precision_goal)
+    )
+}
+
+impl std::fmt::Display for RunTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (before, bound) = (
+            if self.is_virtual { "virtual time " } else { "" },
+            if self.is_bound { "at most " } else { "" },
+        );
+        let (elapsed, total) = (self.elapsed, self.total);
+        write!(f, "{before}{} of {bound}{}", clock(elapsed), clock(total))
+    }
+}
+
+/// `01:04`, or `1:04:00` from an hour on.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes:02}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// What earlier experiments have given, in as many lines as there may be; the first ones give way.
+fn done(results: &[String], width: usize) -> Vec<String> {
+    const MARK: &str = "done: ";
+    let mut first = 0;
+    loop {
+        let left_out = (first > 0).then(|| format!("{first} more"));
+        let shown = results[first..].iter();
+        let shown = shown.map(|text| escape_control(text).into_owned());
+        let lines = packed(left_out.into_iter().chain(shown), MARK, width);
+        if lines.len() <= DONE_MAX {
+            return lines;
+        }
+        first += 1;
+    }
+}
+
+/// Parts in lines that fit, three columns apart; the first line begins with `mark`.
+fn packed(parts: impl IntoIterator<Item = String>, mark: &str, width: usize) -> Vec<String> {
+    const APART: &str = "   ";
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.width() + APART.len() + part.width() <= width => {
+                line.push_str(APART);
+                line.push_str(&part);
+            }
+            Some(_) => lines.push(" ".repeat(mark.len()) + &part),
+            None => lines.push(mark.to_owned() + &part),
+        }
+    }
+    lines
+}
+
+/// The rows of as many cells as there is room for; the one that is measured is always among them.
+fn rows(run: &RunSnapshot, columns: &Columns, room: usize) -> Vec<(String, Emphasis)> {
+    let all = run.cells.len();
+    if all <= room {
+        return (0..all).map(|cell| columns.row(run, cell)).collect();
+    }
+    let shown = room.saturating_sub(1);
+    let mut cells: Vec<usize> = (0..shown).collect();
+    if let Some(last) = cells.last_mut()
+        && run.now >= shown
+    {
+        *last = run.now;
+    }
+    let mut rows: Vec<_> = cells
+        .into_iter()
+        .map(|cell| columns.row(run, cell))
+        .collect();
+    let more = format!("{}and {} more cells", " ".repeat(INDENT), all - shown);
+    rows.push((more, Emphasis::None));
+    rows
+}
+
+/// What stands where in a row.
+struct Columns {
+    levels: Vec<usize>,
+    count: usize,
+    response: usize,
+    /// None where there is no room for one.
+    axis: Option<Axis>,
+}
+
+impl Columns {
+    fn new(run: &RunSnapshot, width: usize) -> Self {
+        let level = |(number, factor): (usize, &String)| {
+            let levels = run.cells.iter().filter_map(|cell| cell.levels.get(number));
+            let longest = levels.chain([factor]).map(|text| text.width()).max();
+            longest.unwrap_or(0)
+        };
+        let levels: Vec<usize> = run.factors.iter().enumerate().map(level).collect();
+        let values = run.cells.iter().map(|cell| value(run, cell).width());
+        let response = values.chain([run.response.heading().width(), RESPONSE_MIN]);
+        let response = response.max().unwrap_or(0);
+        let counts = run.cells.iter().map(|cell| cell.n.to_string().len());
+        let count = counts.chain([COUNT_MIN]).max().unwrap_or(0);
+        let of_levels: usize = levels.iter().map(|width| width + GAP).sum();
+        let fixed = INDENT + of_levels + count + response + PRECISION + BEHIND + 4 * GAP;
+        let room = width.saturating_sub(fixed).min(AXIS_MAX);
+        Self {
+            levels,
+            count,
+            response,
+            axis: (room >= AXIS_MIN).then(|| Axis::new(run, room)),
+        }
+    }
+
+    /// Texts in their columns: levels, number of trials, response, the axis, half-width.
+    fn line(&self, levels: &[String], texts: [&str; 4]) -> String {
+        let [count, response, axis, precision] = texts;
+        let levels = self.levels.iter().zip(levels);
+        let mut line: String = levels
+            .map(|(width, level)| right(&escape_control(level), *width) + &" ".repeat(GAP))
+            .collect();
+        line += &format!(
+            "{}{:GAP$}{}{:GAP$}",
+            right(count, self.count),
+            "",
+            right(response, self.response),
+            ""
+        );
+        if let Some(own) = &self.axis {
+            line += &format!("{:<width$}{:GAP$}", axis, "", width = own.width);
+        }
+        line + &right(precision, PRECISION)
+    }
+
+    fn heading(&self, run: &RunSnapshot) -> String {
+        let axis = self.axis.as_ref().map(|axis| axis.heading(run.response));
+        let texts = [
+            "n",
+            run.response.heading(),
+            &axis.unwrap_or_default(),
+            "+/-",
+        ];
+        let line = " ".repeat(INDENT) + &self.line(&run.factors, texts);
+        match self.axis {
+            Some(_) => format!("{line}  goal {}", format_percent(run.precision_goal)),
+            None => line,
+        }
+    }
+
+    fn row(&self, run: &RunSnapshot, place: usize) -> (String, Emphasis) {
+        let cell = &run.cells[place];
+        let axis = self.axis.as_ref().map(|axis| axis.marks(cell));
+        let precision = cell.precision();
+        let texts = [
+            &cell.n.to_string(),
+            &value(run, cell),
+            &axis.unwrap_or_default(),
+            &precision.map_or_else(none, format_percent),
+        ];
+        let line = self.line(&cell.levels, texts.map(String::as_str));
+        let is_now = place == run.now;
+        let emphasis = match precision {
+            _ if is_now => Emphasis::Bold,
+            Some(precision) if precision <= run.precision_goal => Emphasis::Green,
+            _ => Emphasis::None,
+        };
+        let line = match &self.axis {
+            Some(_) if is_now => format!("{:INDENT$}{line}  {NOW}", ""),
+            None if is_now => format!("{:<INDENT$}{line}", ">"),
+            _ => format!("{:INDENT$}{line}", ""),
+        };
+        (line, emphasis)
+    }
+}
+
+/// The median of a cell, as the table has it.
+fn value(run: &RunSnapshot, cell: &CellSnapshot) -> String {
+    let median = cell.response.map(|response| response.median);
+    median.map_or_else(none, |median| bare(run.response, median))
+}
+
+fn right(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.width())) + text
+}
+
+/// The axis that all intervals of a run share.
+struct Axis {
+    scale: Scale,
+    /// Columns.
+    width: usize,
+    /// What it spans; `None` before the first value.
+    ends: Option<(f64, f64)>,
+}
+
+impl Axis {
+    fn new(run: &RunSnapshot, width: usize) -> Self {
+        let responses = run.cells.iter().filter_map(|cell| cell.response);
+        let values: Vec<f64> = responses
+            .flat_map(|response| {
+                let interval = response.median_interval;
+                let ends = interval.map(|interval| [interval.low, interval.high]);
+                ends.into_iter().flatten().chain([response.median])
+            })
+            .collect();
+        let low = values.iter().copied().min_by(f64::total_cmp);
+        let high = values.iter().copied().max_by(f64::total_cmp);
+        let ends = low.zip(high);
+        let (low, high) = ends.unwrap_or_default();
+        let scale = match low > 0.0 && spans_decades(&values, run.response) {
+            true => Scale::Log { low, high },
+            false => Scale::Linear { low, high },
+        };
+        Self { scale, width, ends }
+    }
+
+    /// `95 % interval: 174 to 940, log scale`, as far as there is room for it.
+    fn heading(&self, response: Response) -> String {
+        const NAME: &str = "95 % interval";
+        let text = |(low, high)| format!("{} to {}", bare(response, low), bare(response, high));
+        let ends = self.ends.map(text);
+        let with_ends = ends.map(|ends| match self.scale {
+            Scale::Linear { .. } => format!("{NAME}: {ends}"),
+            Scale::Log { .. } => format!("{NAME}: {ends}, log"),
+        });
+        let texts = [with_ends, Some(NAME.to_owned())];
+        let fitting = texts.into_iter().flatten();
+        let mut fitting = fitting.filter(|text| text.width() <= self.width);
+        fitting.next().unwrap_or_else(|| "95 %".to_owned())
+    }
+
+    /// The interval of a cell from end to end, and its median; the median alone where there is no interval yet.
+    fn marks(&self, cell: &CellSnapshot) -> String {
+        let mut marks = vec![b' '; self.width];
+        let Some(response) = cell.response else {
+            return String::new();
+        };
+        if let Some(interval) = response.median_interval {
+            let (low, high) = (self.column(interval.low), self.column(interval.high));
+            marks[low..=high].fill(b'-');
+            (marks[low], marks[high]) = (b'|', b'|');
+        }
+        marks[self.column(response.median)] = b'+';
+        marks.into_iter().map(char::from).collect()
+    }
+
+    /// The column of a value; the middle where all values are equal.
+    fn column(&self, value: f64) -> usize {
+        let share = self.scale.share(value).unwrap_or(0.5).clamp(0.0, 1.0);
+        (share * (self.width - 1) as f64).round() as usize
+    }
+}
+
+/// What an experiment has given, in a few words: `read-size 2504 MB/s at 64MiB`; where it compares two levels by name, how many
+/// times as great the response is with the second one, `buffer-memory 0.59x with kernel`; its name alone where nothing was measured.
+pub fn result(analysis: &Analysis) -> String {
+    let name = &analysis.experiment;
+    if let Some(ratio) = ratio(analysis) {
+        return format!("{name} {ratio}");
+    }
+    let response = analysis.response;
+    let median = |cell: &&CellAnalysis| {
+        let summary = cell.response.as_ref();
+        summary.map_or(f64::NEG_INFINITY, |summary| response.worth(summary.median))
+    };
+    let measured = analysis.cells.iter().filter(|cell| cell.response.is_some());
+    let best = measured.max_by(|a, b| median(a).total_cmp(&median(b)));
+    let Some((cell, summary)) = best.and_then(|cell| Some((cell, cell.response?))) else {
+        return name.clone();
+    };
+    let place = match cell.cell.levels.as_slice() {
+        [] => String::new(),
+        [level] => format!(" at {level}"),
+        levels => format!(" at {}", cell_label(&analysis.factors, levels)),
+    };
+    format!("{name} {}{place}", response.format(summary.median))
+}
+
+/// The ratio of the responses with the two levels of a factor that names them, over all settings.
+fn ratio(analysis: &Analysis) -> Option<String> {
+    let compared = comparisons(analysis, 0);
+    let mut by_name = compared.iter().filter_map(|one| match &one.contrast {
+        Contrast::Levels { other, .. } => Some((one, other)),
+        Contrast::Pattern { .. } | Contrast::Direction { .. } | Contrast::Ordered { .. } => None,
+    });
+    let (comparison, other) = by_name.next()?;
+    if by_name.next().is_some() {
+        return None;
+    }
+    let ratios = comparison
+        .effects
+        .iter()
+        .map(|effect| effect.estimate.ratio);
+    let least = ratios.clone().min_by(f64::total_cmp)?;
+    let most = ratios.max_by(f64::total_cmp)?;
+    let [least, most] = [least, most].map(|ratio| format!("{}x", digits(ratio, 2)));
+    Some(match least == most {
+        true => format!("{least} with {other}"),
+        false => format!("{least} to {most} with {other}"),
+    })
+}
