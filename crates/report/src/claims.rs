@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::Against;
+use crate::findings::FindingKind;
 use crate::findings::words::{self, WrittenClaims};
 
 mod evidence;
@@ -34,6 +35,8 @@ pub(crate) struct ClaimData {
     /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`.
     pub(crate) kind: String,
+    /// What its sentence is for.
+    pub(crate) purpose: Purpose,
     /// What it is to the reader.
     pub(crate) role: RoleName,
     /// Whether it is among the five claims at most that matter most.
@@ -129,6 +132,18 @@ pub(crate) struct QuantityData {
     pub(crate) unit: String,
     /// Group of workers whose quantity it is; `null` for whole trials.
     pub(crate) group: Option<String>,
+}
+
+/// What a sentence is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Purpose {
+    /// It answers a question.
+    Result,
+    /// It says how far the numbers can be trusted.
+    Doubt,
+    /// It says what the numbers do not tell.
+    Limit,
 }
 
 /// What a claim is to the reader, in the order in which claims are shown.
@@ -323,6 +338,11 @@ impl Runs<'_> {
         let ids = claim.runs();
         ClaimData {
             kind: claim.kind().0.to_owned(),
+            purpose: match written.finding.rule.kind {
+                FindingKind::Result => Purpose::Result,
+                FindingKind::Doubt => Purpose::Doubt,
+                FindingKind::Limit => Purpose::Limit,
+            },
             role: role(claim.role()),
             headline,
             runs: ids.into_iter().map(|run| self.run(run)).collect(),

@@ -1,7 +1,7 @@
 //! A comparison of two sides: as text, as rows, as one JSON object.
 
 mod conclusion;
-mod data;
+pub(crate) mod data;
 
 use std::io::{self, Write};
 
@@ -374,7 +374,7 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     writer.finish()
 }
 
-/// Writes everything as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes everything as one JSON object; docs/schema/compare.json describes it.
 ///
 /// # Errors
 /// When the output cannot be written.

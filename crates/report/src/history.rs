@@ -13,7 +13,8 @@ use crate::compare::factor;
 use crate::export::run_fields;
 use crate::layout::{self, Column, Grid, none};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
-use crate::runs::{RunData, day};
+use crate::runs::data::run_objects;
+use crate::runs::day;
 use crate::table::bare;
 use iolab_figure::Options;
 use iolab_workload::escape_control::escape_control;
@@ -429,7 +430,7 @@ fn line_object(line: &ExperimentLine) -> Value {
         "target": line.target,
         "metric": line.response.name(),
         "unit": line.response.unit(),
-        "runs": line.runs.iter().map(RunData::of).collect::<Vec<_>>(),
+        "runs": run_objects(&line.runs),
         "overall": line.overall.as_ref().map(trajectory),
         "cells": line.cells.iter().map(trajectory).collect::<Vec<_>>(),
         "changes": changes,

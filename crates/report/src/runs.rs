@@ -1,6 +1,6 @@
 //! Runs against runs, and a new run against earlier ones: as text, as rows, as one JSON object.
 
-mod data;
+pub(crate) mod data;
 
 use std::io::{self, Write};
 
@@ -16,9 +16,9 @@ use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, f
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of};
+use crate::runs::data::{GateDocument, Row, RunsDocument};
 use crate::table::bare;
 use crate::values::fields_of;
-pub(crate) use data::RunData;
 use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.
@@ -500,11 +500,11 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
 /// # Errors
 /// When the output cannot be written.
 pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<()> {
-    let rows = compared.iter().flat_map(|compared| {
-        let cells = compared.cells.iter();
-        cells.map(|cell| fields_of(&data::Row::of(compared, cell)))
-    });
-    let rows: Vec<Vec<Field>> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<Vec<Field>> = compared.map_or(Ok(Vec::new()), |compared| {
+        let rows = compared.cells.iter();
+        let rows = rows.map(|cell| fields_of(&Row::of(compared, cell)));
+        rows.collect::<Result<_, _>>()
+    })?;
     let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {
         writer.row(row)?;
@@ -512,20 +512,20 @@ pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<
     writer.finish()
 }
 
-/// Writes a comparison as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes a comparison as one JSON object; docs/schema/compare-runs.json describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn json(compared: &RunsComparison, to: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, &data::OfRuns::of(compared))?;
+    serde_json::to_writer_pretty(&mut *to, &RunsDocument::of(compared))?;
     writeln!(to)
 }
 
-/// Writes what a gate says as one JSON object; docs/OUTPUT.md names its parts.
+/// Writes what a gate says as one JSON object; docs/schema/gate.json describes it.
 ///
 /// # Errors
 /// When the output cannot be written.
 pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, &data::OfGate::of(gate))?;
+    serde_json::to_writer_pretty(&mut *to, &GateDocument::of(gate))?;
     writeln!(to)
 }

@@ -4,9 +4,11 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
+use crate::compare::data::Compared;
 use crate::document::TableDocument;
 use crate::fitness::data::FitDocument;
 use crate::report::data::ReportDocument;
+use crate::runs::data::{GateDocument, RunsDocument};
 
 macro_rules! documents {
     ($($document:ident = $name:literal, $command:literal, $type:ty;)+) => {
@@ -40,7 +42,10 @@ macro_rules! documents {
 
 documents! {
     Table = "table", "iolab table --format json", TableDocument;
+    Compare = "compare", "iolab compare --format json", Compared<'_>;
+    CompareRuns = "compare-runs", "iolab compare --base FILE... --new FILE... --format json", RunsDocument<'_>;
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;
+    Gate = "gate", "iolab gate --format json", GateDocument<'_>;
     Report = "report", "the page of iolab report, script element 'samples'", ReportDocument;
 }
 

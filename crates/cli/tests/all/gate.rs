@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
 use crate::support::{folder, refusals, run, run_tiny, with_runs};
 
@@ -20,6 +21,7 @@ fn too_few_runs_are_no_alarm_and_no_success() {
     run(folder, &gate).expect(5);
     let done = run(folder, &[&gate[..], &["--format", "json"]].concat()).expect(5);
     let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_as_described(folder, "gate", &said);
     assert_eq!(said["conclusion"], "cannot tell");
     assert_eq!((&said["history"], &said["missing"]), (&2.into(), &3.into()));
     for format in ["csv", "markdown"] {
@@ -31,6 +33,22 @@ fn too_few_runs_are_no_alarm_and_no_success() {
     let done = run(folder, &other).expect(5);
     let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!((&said["history"], &said["missing"]), (&0.into(), &5.into()));
+}
+
+#[test]
+fn a_gate_is_as_its_schema_says() {
+    let folder = folder();
+    let folder = folder.path();
+    three_runs(folder);
+    for name in ["runs/d.iolab", "runs/e.iolab", "runs/f.iolab"] {
+        run_tiny(folder, "read-size", &["-o", name]).expect(0);
+    }
+    let gate = ["gate", "--history", "runs", "runs/f.iolab"];
+    let done = run(folder, &[&gate[..], &["--format", "json"]].concat());
+    let said: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_as_described(folder, "gate", &said);
+    assert_eq!(said["history"], 5);
+    assert!(said["cells"][0]["ratio_low"].is_number(), "{said:#}");
 }
 
 #[test]
@@ -46,6 +64,10 @@ fn runs_are_compared_with_runs() {
         let done = run(folder, &[&sides[..], &["--format", format]].concat());
         // What three short runs say is up to the machine; it is no error.
         assert!(matches!(done.code, Some(0 | 4 | 5)), "{}", done.stderr);
+        if format == "json" {
+            let said = serde_json::from_str(&done.stdout).unwrap();
+            assert_as_described(folder, "compare-runs", &said);
+        }
     }
     let compared = |options: &[&str], words: &str| {
         let two = ["compare", "runs/a.iolab", "runs/b.iolab"];

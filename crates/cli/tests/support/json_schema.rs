@@ -27,7 +27,26 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// What is said of a value, and that nothing is in it of which nothing is said.
     fn value(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+        self.said(schema, value, path, found);
+        let mut named = Vec::new();
+        if let Value::Object(object) = value
+            && self.names(schema, value, &mut named)
+        {
+            let strangers = object.keys().filter(|name| {
+                !named.iter().any(|part| match part.strip_prefix('^') {
+                    Some(prefix) => name.starts_with(prefix),
+                    None => part == *name,
+                })
+            });
+            let strangers =
+                strangers.map(|name| format!("{path}/{name}: the schema does not name it"));
+            found.extend(strangers);
+        }
+    }
+
+    fn said(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
         for (keyword, part) in schema.as_object().expect("a schema") {
             let is_as_said = match keyword.as_str() {
                 "$schema" | "$defs" | "title" | "description" | "format" => true,
@@ -38,9 +57,7 @@ impl Check<'_> {
                 | "prefixItems"
                 | "items" => true,
                 "$ref" => {
-                    let pointer = part.as_str().and_then(|part| part.strip_prefix('#'));
-                    let named = pointer.and_then(|pointer| self.root.pointer(pointer));
-                    self.value(named.expect("what is referred to"), value, path, found);
+                    self.said(self.referred(part), value, path, found);
                     true
                 }
                 "type" => match part {
@@ -49,20 +66,8 @@ impl Check<'_> {
                 },
                 "enum" => part.as_array().expect("values").contains(value),
                 "const" => part == value,
-                "oneOf" | "anyOf" => {
-                    let fits = |one: &&Value| {
-                        let mut faults = Vec::new();
-                        self.value(one, value, path, &mut faults);
-                        faults.is_empty()
-                    };
-                    let number = part
-                        .as_array()
-                        .expect("schemas")
-                        .iter()
-                        .filter(fits)
-                        .count();
-                    number == 1 || number > 1 && keyword == "anyOf"
-                }
+                "oneOf" => self.fitting(part, value).count() == 1,
+                "anyOf" => self.fitting(part, value).count() > 0,
                 "required" => value.as_object().is_none_or(|object| {
                     let mut names = part.as_array().expect("names").iter();
                     names.all(|name| object.contains_key(name.as_str().expect("a name")))
@@ -89,6 +94,50 @@ impl Check<'_> {
         }
     }
 
+    /// The schemas of a choice that fit a value.
+    fn fitting<'s>(
+        &'s self,
+        choice: &'s Value,
+        value: &'s Value,
+    ) -> impl Iterator<Item = &'s Value> {
+        choice.as_array().expect("schemas").iter().filter(|one| {
+            let mut faults = Vec::new();
+            self.said(one, value, "", &mut faults);
+            faults.is_empty()
+        })
+    }
+
+    fn referred(&self, name: &Value) -> &Value {
+        let pointer = name.as_str().and_then(|name| name.strip_prefix('#'));
+        let named = pointer.and_then(|pointer| self.root.pointer(pointer));
+        named.expect("what is referred to")
+    }
+
+    /// The names, and beginnings of names, that a schema has for an object; false where it says nothing of names.
+    fn names(&self, schema: &Value, value: &Value, into: &mut Vec<String>) -> bool {
+        let mut says = schema.get("additionalProperties").is_some();
+        if says {
+            into.push("^".to_owned());
+        }
+        for keyword in ["properties", "patternProperties"] {
+            let own = schema.get(keyword).and_then(Value::as_object);
+            says |= own.is_some();
+            into.extend(own.into_iter().flatten().map(|(name, _)| name.clone()));
+        }
+        if let Some(name) = schema.get("$ref") {
+            says |= self.names(self.referred(name), value, into);
+        }
+        for one in ["oneOf", "anyOf"]
+            .iter()
+            .filter_map(|choice| schema.get(choice))
+        {
+            for fitting in self.fitting(one, value) {
+                says |= self.names(fitting, value, into);
+            }
+        }
+        says
+    }
+
     fn object(
         &self,
         schema: &Value,
@@ -96,14 +145,6 @@ impl Check<'_> {
         path: &str,
         found: &mut Vec<String>,
     ) {
-        // What a reference or an alternative describes is looked at there.
-        let describes = ["properties", "patternProperties", "additionalProperties"];
-        if describes
-            .iter()
-            .all(|keyword| schema.get(keyword).is_none())
-        {
-            return;
-        }
         let patterns = || {
             schema["patternProperties"]
                 .as_object()
@@ -120,9 +161,8 @@ impl Check<'_> {
                     .map(|(_, part)| part)
             };
             let part = schema["properties"].get(name).or_else(of_pattern);
-            match part.or(schema.get("additionalProperties")) {
-                Some(part) => self.value(part, value, &path, found),
-                None => found.push(format!("{path}: the schema does not name it")),
+            if let Some(part) = part.or(schema.get("additionalProperties")) {
+                self.value(part, value, &path, found);
             }
         }
     }

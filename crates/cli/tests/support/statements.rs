@@ -29,9 +29,18 @@ pub(crate) fn of_text(text: &str) -> Vec<String> {
     all.iter().map(|text| plain(text)).collect()
 }
 
-/// What was found and what limits it, each with what it rests on.
+/// What was found, how far to trust it, what limits it: each statement with what it rests on.
 pub(crate) fn of_markdown(markdown: &str) -> Vec<(String, String)> {
-    let lines = markdown.lines();
+    let parts = [
+        "What was found",
+        "How far to trust it",
+        "Limits of this study",
+    ];
+    let part = |heading: &&str| {
+        let mut parts = markdown.split("\n## ");
+        parts.find(|part| part.starts_with(*heading))
+    };
+    let lines = parts.iter().filter_map(part).flat_map(str::lines);
     let lines = lines.filter_map(|line| line.strip_prefix("- ")?.split_once(" Based on: "));
     let unescaped = |text: &str| {
         let text = text.replace('\\', "");
@@ -74,10 +83,15 @@ fn unescaped_html(text: &str) -> String {
     plain(&text)
 }
 
-/// The paragraphs.
+/// The paragraphs of the results, and what threatens them.
 pub(crate) fn of_latex(latex: &str) -> Vec<String> {
-    let lines = latex.lines().map(|line| {
-        let mut text = line.to_owned();
+    let found = latex.split("\\section{Results}").nth(1).unwrap_or_default();
+    let lines = found.lines().map(|line| {
+        // An item begins with the experiment that it is about.
+        let item = line
+            .strip_prefix("\\item ")
+            .and_then(|item| item.split_once(": "));
+        let mut text = item.map_or(line, |(_, text)| text).to_owned();
         for (escaped, plain) in [
             ("\\textless{}", "<"),
             ("\\textgreater{}", ">"),

@@ -1,72 +1,101 @@
-//! A comparison as data: the object of `--format json`, whose cells are the rows of CSV. docs/OUTPUT.md names the parts.
+//! A comparison as data: the object of `--format json`, whose cells are the rows of CSV. docs/schema/compare.json describes it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iolab_analysis::claim::Estimate;
 use iolab_analysis::compare::{self, CellComparison, Comparison, Difference, Further, Side};
 use iolab_analysis::doubt::{self, Reason, SideDoubt};
 use iolab_stats::{RankMethod, Summary, TTest};
-use iolab_workload::escape_control::escape_control;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::json;
 
+use crate::document::{IOLAB_VERSION, Levels, SCHEMA};
 use crate::doubt::{of_side, remedy};
 
-/// Two sides, compared.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Compared<'a> {
+/// What `iolab compare --format json` prints.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Compared<'a> {
+    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    schema: u32,
+    /// Version of iolab that wrote this.
+    iolab_version: &'static str,
+    /// The base.
     base: String,
+    /// The new side.
     new: String,
+    /// The answer in one line.
     summary: String,
+    /// `settled` (exit code 0), `slower` (4), `cannot tell` (5).
     conclusion: &'static str,
+    /// Quantity that both measured; `null` for bare numbers.
     response: Option<String>,
+    /// Its unit; `null` for bare numbers.
     unit: Option<&'static str>,
+    /// The smallest change that matters, a share.
     margin: f64,
     /// How many intervals hold together in 95 %.
     intervals: usize,
     /// The tests whose p values were asked for.
     tests: Vec<String>,
+    /// In what the sides differ besides.
     differences: Vec<Differing<'a>>,
+    /// Cells that the new side lacks, in words.
     only_base: &'a [String],
+    /// Cells that the base lacks, in words.
     only_new: &'a [String],
+    /// All cells together, where both sides went through the same blocks; `null` otherwise.
     overall: Option<Overall>,
+    /// Conclusions, in sentences.
     remarks: Vec<String>,
+    /// The cells that both have.
     cells: Vec<Cell<'a>>,
 }
 
 /// In what the sides differ besides.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Differing<'a> {
+    /// What differs.
     what: &'a str,
+    /// What the base has.
     base: &'a str,
+    /// What the new side has.
     new: &'a str,
 }
 
 /// All cells together.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Overall {
     #[serde(flatten)]
     ratio: Ratio,
+    /// Blocks that both sides share; `null` where they share too few.
     blocks: Option<usize>,
     /// Whether they are shown to be equivalent.
     equivalent: bool,
 }
 
 /// New over base, with the ends of the interval that decides.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Ratio {
+    /// New over base.
     ratio: Option<f64>,
+    /// Low end of the interval that decides; `null` with too few trials.
     ratio_low: Option<f64>,
+    /// High end of that interval.
     ratio_high: Option<f64>,
 }
 
 /// A cell with its values.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Cell<'a> {
     #[serde(flatten)]
     row: Row,
+    /// Values of the trials of the base in the order of time, in `unit`.
     base_values: &'a [f64],
+    /// Values of the trials of the new side in the order of time, in `unit`.
     new_values: &'a [f64],
+    /// What in the evidence could turn the verdict round.
     doubts: Vec<Against>,
 }
 
@@ -75,7 +104,8 @@ struct Cell<'a> {
 #[schemars(rename = "SideDoubt")]
 pub(crate) struct Against {
     /// `other_traffic`, `cpu_stall`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
-    /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `not_synced` or `never_flushed`.
+    /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `rate_not_held`, `contradicted`, `not_synced`
+    /// or `never_flushed`.
     doubt: &'static str,
     /// The side that it concerns: `base` or `new`, of a claim the other one; `null` where it is both together.
     side: Option<&'static str>,
@@ -89,64 +119,134 @@ pub(crate) struct Against {
 }
 
 /// A cell with every figure.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Row {
-    /// `level_FACTOR`: the level of each factor.
     #[serde(flatten)]
-    levels: BTreeMap<String, String>,
+    levels: Levels,
+    /// Trials of the base.
     base_n: usize,
+    /// Median of the base, in `unit`.
     base_median: Option<f64>,
+    /// Low end of its 95 % interval, in `unit`.
     base_median_low: Option<f64>,
+    /// High end of its 95 % interval, in `unit`.
     base_median_high: Option<f64>,
+    /// First quartile of the base, in `unit`.
     base_q1: Option<f64>,
+    /// Third quartile of the base, in `unit`.
     base_q3: Option<f64>,
+    /// Mean of the base, in `unit`.
     base_mean: Option<f64>,
+    /// Standard deviation of the base, in `unit`.
     base_sd: Option<f64>,
+    /// p of the Mann-Kendall test for a drift of the base.
     base_drift_p: Option<f64>,
+    /// Trials of the new side.
     new_n: usize,
+    /// Median of the new side, in `unit`.
     new_median: Option<f64>,
+    /// Low end of its 95 % interval, in `unit`.
     new_median_low: Option<f64>,
+    /// High end of its 95 % interval, in `unit`.
     new_median_high: Option<f64>,
+    /// First quartile of the new side, in `unit`.
     new_q1: Option<f64>,
+    /// Third quartile of the new side, in `unit`.
     new_q3: Option<f64>,
+    /// Mean of the new side, in `unit`.
     new_mean: Option<f64>,
+    /// Standard deviation of the new side, in `unit`.
     new_sd: Option<f64>,
+    /// p of the Mann-Kendall test for a drift of the new side.
     new_drift_p: Option<f64>,
     /// What the ratio is of: `blocks` or `medians`.
     ratio_of: Option<&'static str>,
     #[serde(flatten)]
     ratio: Ratio,
+    /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(drift)`, `(one run each)`,
+    /// `(disturbed)`, `(other source)`.
     verdict: String,
+    /// Trials that each side lacks for a verdict; `null` where there is one, or where no reasonable number suffices.
     further_trials: Option<usize>,
+    /// Mean of the new side over that of the base.
     ratio_of_means: Option<f64>,
+    /// Low end of its 95 % interval.
     ratio_of_means_low: Option<f64>,
+    /// High end of its 95 % interval.
     ratio_of_means_high: Option<f64>,
+    /// t of Welch's test.
     welch_t: Option<f64>,
+    /// Its degrees of freedom.
     welch_df: Option<f64>,
+    /// Its p, two-sided.
     welch_p: Option<f64>,
+    /// Difference of the means, new minus base, in `unit`.
     welch_difference: Option<f64>,
+    /// Low end of its 95 % interval, in `unit`.
     welch_difference_low: Option<f64>,
+    /// High end of its 95 % interval, in `unit`.
     welch_difference_high: Option<f64>,
+    /// t of Student's test.
     student_t: Option<f64>,
+    /// Its degrees of freedom.
     student_df: Option<f64>,
+    /// Its p, two-sided.
     student_p: Option<f64>,
+    /// Difference of the means, new minus base, in `unit`.
     student_difference: Option<f64>,
+    /// Low end of its 95 % interval, in `unit`.
     student_difference_low: Option<f64>,
+    /// High end of its 95 % interval, in `unit`.
     student_difference_high: Option<f64>,
+    /// U of the Mann-Whitney test, of the new side.
     mann_whitney_u: Option<f64>,
+    /// Its p, two-sided.
     mann_whitney_p: Option<f64>,
+    /// How p was computed: `exact` or `asymptotic`.
     mann_whitney_method: Option<&'static str>,
+    /// p of the first of `tests`, adjusted over the cells by Holm's method.
     p_adjusted: Option<f64>,
+    /// Chance that a value of the new side is greater than one of the base.
     a12: Option<f64>,
+    /// p of equivalence within the margin.
     tost_p: Option<f64>,
+    /// Geometric mean of the new side over that of the base.
     ratio_of_geometric_means: Option<f64>,
+    /// Low end of its 90 % interval.
     ratio_of_geometric_means_low: Option<f64>,
+    /// High end of its 90 % interval.
     ratio_of_geometric_means_high: Option<f64>,
-    /// `TEST_p_first_N`: p of each test of the first trials of both sides.
     #[serde(flatten)]
-    first: BTreeMap<String, Option<f64>>,
+    first: FirstTrials,
+    /// Where the bytes of the base came from.
     base_served_by: Option<String>,
+    /// Where the bytes of the new side came from.
     new_served_by: Option<String>,
+}
+
+/// `TEST_p_first_N`: p of each test of the first trials of both sides.
+#[derive(Debug, Clone, Serialize)]
+struct FirstTrials(BTreeMap<String, Option<f64>>);
+
+impl JsonSchema for FirstTrials {
+    fn schema_name() -> Cow<'static, str> {
+        "FirstTrials".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let p = json!({
+            "type": ["number", "null"],
+            "description": "p of this test of the first so many trials of both sides",
+        });
+        json_schema!({
+            "type": "object",
+            "patternProperties": {
+                "^welch_p_first_": p,
+                "^student_p_first_": p,
+                "^mann_whitney_p_first_": p,
+            },
+        })
+    }
 }
 
 impl<'a> Compared<'a> {
@@ -154,6 +254,8 @@ impl<'a> Compared<'a> {
         let cells = comparison.cells.iter().zip(&comparison.pairs);
         let response = comparison.response;
         Self {
+            schema: SCHEMA,
+            iolab_version: IOLAB_VERSION,
             base: comparison.base.whole(),
             new: comparison.new.whole(),
             summary: super::conclusion(comparison),
@@ -244,7 +346,6 @@ impl Ratio {
 
 impl Row {
     pub(super) fn of(comparison: &Comparison, cell: &CellComparison) -> Self {
-        let levels = comparison.factors.iter().zip(&cell.levels);
         let of =
             |side: &Side, get: fn(&Summary) -> Option<f64>| side.summary.as_ref().and_then(get);
         let (base, new) = (
@@ -268,12 +369,7 @@ impl Row {
         });
         let served = cell.served.as_ref();
         Self {
-            levels: levels
-                .map(|(factor, level)| {
-                    let name = format!("level_{}", escape_control(factor));
-                    (name, escape_control(level).into_owned())
-                })
-                .collect(),
+            levels: Levels::of(&comparison.factors, &cell.levels),
             base_n: n(&cell.base),
             base_median: base(|s| Some(s.median)),
             base_median_low: base(|s| s.median_interval.map(|i| i.low)),
@@ -329,7 +425,7 @@ impl Row {
             ratio_of_geometric_means: geometric.map(|tests| tests.ratio),
             ratio_of_geometric_means_low: geometric.map(|tests| tests.interval.low),
             ratio_of_geometric_means_high: geometric.map(|tests| tests.interval.high),
-            first: first.collect(),
+            first: FirstTrials(first.collect()),
             base_served_by: served.map(|(base, _)| base.clone()),
             new_served_by: served.map(|(_, new)| new.clone()),
         }

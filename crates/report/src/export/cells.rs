@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::{RUN_COLUMNS, level_fields};
 use crate::clients;
 use crate::data_column::{DataColumn, row_schema};
+use crate::document::LEVEL;
 use crate::rows::Field;
 
 /// A run with the name of its file.
@@ -68,13 +69,7 @@ fn fields<'a>((before, behind): &(Columns<'a>, Columns<'a>), row: &CellRow<'a>) 
 pub(crate) fn schema() -> Value {
     let (mut columns, behind) = columns();
     columns.extend(behind);
-    row_schema(
-        &columns,
-        &[(
-            "level_",
-            "level of a factor of the experiment, as it is written: `4KiB`",
-        )],
-    )
+    row_schema(&columns, &[("level_", LEVEL)])
 }
 
 /// The columns before the levels of the factors, and those behind them.
