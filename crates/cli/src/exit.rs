@@ -1,6 +1,6 @@
 //! How a command ends: its exit code and its last message.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,8 +8,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
 
-use crate::harmless::harmless;
-use crate::output::listed;
+use crate::output::{listed, note};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -77,11 +76,9 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
 }
 
 fn tell(error: &Error) {
-    let mut stderr = io::stderr().lock();
-    // With no way left to say it, the exit code alone must do.
-    let _ = writeln!(stderr, "error: {}", harmless(error.message()));
+    note(format_args!("error: {}", error.message()));
     if let Some(remedy) = error.remedy() {
-        let _ = writeln!(stderr, "  {}", harmless(remedy));
+        note(format_args!("  {remedy}"));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -33,12 +34,35 @@ use crate::harmless::{Harmless, harmless};
 /// Columns assumed where there is no terminal to ask.
 const WIDTH_ELSEWHERE: u16 = 100;
 /// Wider lines than this are hard to read along.
-const WIDTH_MAX: u16 = 200;
+const WIDTH_MAX: u16 = 220;
 
 /// Tells the user something on stderr.
 pub(crate) fn note(text: impl Display) {
+    let text = harmless(&text.to_string()).into_owned();
     // A closed stderr is no reason to stop measuring.
-    let _ = writeln!(io::stderr().lock(), "{}", harmless(&text.to_string()));
+    let _ = io::stderr().lock().write_all(told(&text).as_bytes());
+}
+
+/// A text with its line end, wrapped between words where stderr is a terminal: logs keep one line for each message.
+fn told(text: &str) -> String {
+    match terminal_width(io::stderr()) {
+        Some(width) => within(text, clamped(width)),
+        None => format!("{text}\n"),
+    }
+}
+
+/// A text in lines of at most `width` columns; what follows in a line after `note:` and the like is set in.
+fn within(text: &str, width: u16) -> String {
+    const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
+    let lines = text.split('\n').map(|line| {
+        let mark = MARKS.into_iter().find(|mark| line.starts_with(mark));
+        let mark = mark.unwrap_or_default();
+        match line.is_empty() {
+            true => "\n".to_owned(),
+            false => paragraph(&line[mark.len()..], mark, width),
+        }
+    });
+    lines.collect()
 }
 
 /// How charts and tables are to be drawn on stdout.
@@ -50,16 +74,32 @@ pub(crate) fn style() -> Style {
 }
 
 fn width() -> u16 {
-    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let stdout = io::stdout();
-    let terminal = || {
-        let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
-        (stdout.is_terminal() && size.ws_col > 0).then_some(size.ws_col)
+    let elsewhere = || {
+        let asked = std::env::var("COLUMNS").ok()?;
+        asked.parse().ok()
     };
-    asked
-        .or_else(terminal)
-        .unwrap_or(WIDTH_ELSEWHERE)
-        .clamp(layout::WIDTH_MIN, WIDTH_MAX)
+    let width = terminal_width(io::stdout()).or_else(elsewhere);
+    clamped(width.unwrap_or(WIDTH_ELSEWHERE))
+}
+
+/// The columns of a terminal, unless `COLUMNS` says otherwise; `None` where this is none.
+fn terminal_width(to: impl IsTerminal + AsFd) -> Option<u16> {
+    if !to.is_terminal() {
+        return None;
+    }
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(&to).ok();
+    let shown = || {
+        size()
+            .map(|size| size.ws_col)
+            .filter(|columns| *columns > 0)
+    };
+    asked.or_else(shown)
+}
+
+/// A width that lines can be read at.
+fn clamped(width: u16) -> u16 {
+    width.clamp(layout::WIDTH_MIN, WIDTH_MAX)
 }
 
 /// Whether the user's terminal or locale says that it knows ASCII only. Where neither says anything,
@@ -393,6 +433,15 @@ pub(crate) fn exists(path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_wrapped_between_words() {
+        let text = "note: one two three four five six seven eight nine ten\n\nrun file: a/b";
+        assert_eq!(
+            within(text, 40),
+            "note: one two three four five six seven\n      eight nine ten\n\nrun file: a/b\n"
+        );
+    }
 
     #[test]
     fn a_file_that_is_not_written_to_its_end_does_not_stay() {
