@@ -56,6 +56,9 @@ iolab-results/ and are never overwritten.
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 \
 bytes per second. A time without a unit is in seconds.
 
+Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
+220). NO_COLOR and TERM=dumb switch colours and drawing off.
+
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
 safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted.";
 

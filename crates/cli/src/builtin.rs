@@ -69,6 +69,44 @@ impl Builtin {
     }
 }
 
+/// Whether a word can only mean something to measure: a directory, a device, a model, a path.
+fn is_target(name: &str) -> bool {
+    let is_definition = |path: &Path| path.extension().is_some_and(|e| e == "toml" || e == "fio");
+    let path = Path::new(name);
+    path.is_dir()
+        || name.starts_with("model:")
+        || (name.contains('/') && !is_definition(path) && !path.is_file())
+}
+
+/// Refuses a target in the place of an experiment.
+///
+/// # Errors
+/// Of kind usage, with the commands that take it.
+pub(crate) fn check_no_target(name: &str) -> Result<()> {
+    match is_target(name) {
+        true => Err(Error::usage(format!("'{name}' is a target, not an experiment")).hint(
+            format!("measure it with: iolab study {name}; or with one experiment: iolab run read-random {name}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a target in the place of a command.
+///
+/// # Errors
+/// Of kind usage, with the command that takes it.
+pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
+    match is_target(name) {
+        true => Err(
+            Error::usage(format!("'{name}' is a target, not a command")).hint(format!(
+                "measure it with: {}",
+                Builtin::Target.command(name)
+            )),
+        ),
+        false => Ok(()),
+    }
+}
+
 /// The error for a name that nothing built in has.
 pub(crate) fn unknown_name(name: &str) -> Error {
     let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();

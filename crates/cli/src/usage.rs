@@ -6,7 +6,7 @@ use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
 use crate::arguments::Arguments;
-use crate::builtin::Builtin;
+use crate::builtin::{Builtin, check_no_target_as_command};
 
 impl Arguments {
     /// Reads the command line. What is wrong with it clap prints, and ends the program.
@@ -45,6 +45,7 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
         return Ok(());
     };
     Builtin::Command.check(name)?;
+    check_no_target_as_command(name)?;
     let command = Arguments::command();
     let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();
     let near = nearest(name, &known).into_iter().map(str::to_owned);

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::cells::{Plan, PlannedCell};
 
+/// A rate that fast storage has, bytes per second: what a time comes to where nothing has been seen of the target yet.
+pub const ASSUMED_RATE: f64 = 3e9;
+
 /// What one experiment will do: numbers of cells and trials, time, bytes written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {

@@ -15,7 +15,8 @@ use iolab_runner::ranks::Ranks;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
-use crate::builtin::Builtin;
+use crate::builtin::{Builtin, check_no_target};
+use crate::changes::Definition;
 use crate::command::{answers, read_run, slo};
 use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
@@ -41,7 +42,11 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     if options.striped {
         iolab_runner::stripe_targets(&mut experiment, &given)?;
     }
-    for text in changes.apply(&mut experiment, &given, model.as_ref())? {
+    let definition = match Experiment::is_builtin(&options.experiment) {
+        true => Definition::Builtin,
+        false => Definition::OfUser,
+    };
+    for text in changes.apply(&mut experiment, definition, &given, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
     // Those that are used at once are the groups' own, or stand in the factor.
@@ -137,6 +142,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
         (file.experiment, file.target)
     } else {
         Builtin::Experiment.check(&options.experiment)?;
+        check_no_target(&options.experiment)?;
         (Experiment::find(&options.experiment)?, None)
     };
     Ok(match options.targets.is_empty() {

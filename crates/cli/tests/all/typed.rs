@@ -1,0 +1,158 @@
+//! What people type, coming from other tools or in a hurry: it does what they mean, or names what does.
+
+use crate::support::{entries, exported, folder, refusals, run};
+
+#[test]
+fn a_name_of_another_tool_is_answered_with_the_one_here() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "randread"],
+            &["run", "read-size", "--set", "sync=fdatasnc"],
+            &["run", "read-size", "--set", "fdatasync=1"],
+            &["run", "read-size", "--set", "backend=iouring"],
+            &["run", "read-size", "--set", "zzzzzz=1"],
+            &["plot", "r.iolab", "-o", "f.svg", "--kind", "heatmap"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_target_without_a_command_names_study() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["/tmp"],
+            &["run", "."],
+            &["run", "model:sata-ssd"],
+            &["/no/such/place"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_is_given_twice_is_refused() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-size", "--set", "bs=4k", "--set", "bs=8k"],
+            &["run", "read-size", "--threads", "4", "--set", "numjobs=2"],
+            &["run", "read-size", "--size", "50%", "--set", "region=1M"],
+            &["study", "--budget", "1s", "--set", "budget=2s"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+    // Settings of two groups are two settings.
+    let groups = [
+        "--set",
+        "reader.bs=4k",
+        "--set",
+        "writer.bs=64k",
+        "--dry-run",
+    ];
+    let arguments = [&["run", "interference", "model:sata-ssd"][..], &groups].concat();
+    run(folder.path(), &arguments).expect(0);
+}
+
+#[test]
+fn a_depth_takes_one_asynchronous_backend_for_all_levels() {
+    let folder = folder();
+    let fast = ["--size=4MiB", "--time=10ms", "--budget=1s"];
+    let line = ["run", "read-random", "--bs=4k", "--depth=1,4", "-o=r.iolab"];
+    let done = run(folder.path(), &[&line[..], &fast].concat()).expect(0);
+    let backends = exported(folder.path(), "r.iolab").into_iter();
+    let mut backends: Vec<String> = backends.map(|row| row["backend"].to_string()).collect();
+    backends.sort();
+    backends.dedup();
+    let backend = backends[0].trim_matches('"').to_owned();
+    assert_eq!(backends.len(), 1, "{backends:?}");
+    assert!(["io_uring", "libaio"].contains(&&*backend), "{backend}");
+    let note = format!("note: --depth 1,4 sets backend={backend} for all levels");
+    assert!(done.stderr.contains(&note), "{}", done.stderr);
+    // One request in flight needs no other backend.
+    let plain = ["run", "read-random", "--depth=1", "--dry-run"];
+    let done = run(folder.path(), &plain).expect(0);
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn a_backend_that_the_user_chose_stays() {
+    let folder = folder();
+    let shown = run(folder.path(), &["show", "read-random"]).expect(0);
+    std::fs::write(folder.path().join("mine.toml"), shown.stdout).unwrap();
+    std::fs::write(
+        folder.path().join("mine.fio"),
+        "[one]\nrw=randread\nbs=4k\nsize=4m\nioengine=psync\n",
+    )
+    .unwrap();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-random", "--depth=8", "--set", "backend=psync"],
+            &["run", "mine.toml", "--depth=8"],
+            &["run", "mine.fio", ".", "--depth=8"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_size_may_be_a_share_of_a_file() {
+    let folder = folder();
+    std::fs::write(folder.path().join("mine"), vec![7u8; 4 << 20]).unwrap();
+    for (share, bytes) in [("100%", 4 << 20), ("25%", 1 << 20)] {
+        let line = ["run", "read-random", "mine", "--bs=4k", "--size", share];
+        let rest = ["--time=10ms", "--budget=1s", "-o=r.iolab"];
+        run(folder.path(), &[&line[..], &rest].concat()).expect(0);
+        let rows = exported(folder.path(), "r.iolab");
+        assert!(
+            rows.iter().all(|row| row["region_bytes"] == bytes),
+            "{share}"
+        );
+        std::fs::remove_file(folder.path().join("r.iolab")).unwrap();
+    }
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-random", ".", "--size", "100%"],
+            &["run", "read-random", "mine", "--size", "101%"],
+            &["run", "read-random", "none", "--size", "50%"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn bytes_that_end_trials_before_the_time_that_was_given_are_told_before_the_run() {
+    let folder = folder();
+    let told = |more: &[&str]| {
+        let line = [&["run", "read-random", "--dry-run"][..], more].concat();
+        run(folder.path(), &line).expect(0).stderr
+    };
+    let note = told(&["--time", "300s"]);
+    assert!(
+        note.contains("bytes=1GiB ends a trial before its time of 5min"),
+        "{note}"
+    );
+    assert_eq!(told(&["--time", "300s", "--set", "bytes=none"]), "");
+    assert_eq!(told(&[]), "");
+    // Nothing is as fast as 1 GiB in 10 ms.
+    assert_eq!(told(&["--time", "10ms"]), "");
+}
+
+#[test]
+fn a_study_without_a_target_names_what_it_measures() {
+    let folder = folder();
+    let done = run(folder.path(), &["study", "--dry-run"]).expect(0);
+    let here = folder.path().canonicalize().unwrap();
+    let note = format!("note: no TARGET given; measuring {}", here.display());
+    assert!(done.stderr.starts_with(&note), "{}", done.stderr);
+    let named = run(folder.path(), &["study", ".", "--dry-run"]).expect(0);
+    assert_eq!(named.stderr, "");
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
