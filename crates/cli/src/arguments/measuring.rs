@@ -151,7 +151,7 @@ pub(crate) struct Run {
     /// one target in a row (default: one I/O)
     #[arg(long, conflicts_with = "together")]
     pub(crate) striped: bool,
-    /// Run file to write; default: a new name in iolab-results/
+    /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print every chart and every finding
@@ -210,7 +210,7 @@ pub(crate) struct Fit {
 pub(crate) struct Import {
     /// Output of fio --output-format=json (or json+), or of iozone
     pub(crate) file: PathBuf,
-    /// Run file to write; default: a new name in iolab-results/
+    /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -20,10 +20,12 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Export;
 use crate::exit::Outcome;
 use crate::output;
+use crate::output_format::format_of;
 
 /// Writes the rows, or what another tool reads, to stdout or to a new file.
 pub(crate) fn export(options: &Export) -> Outcome {
-    check(options)?;
+    let format = format(options)?;
+    check(options, format)?;
     let records: Vec<RunRecord> = options
         .files
         .iter()
@@ -35,11 +37,11 @@ pub(crate) fn export(options: &Export) -> Outcome {
     if options.answers {
         export::check_answers(&records)?;
     }
-    if let Some(folder) = fio_folder(options) {
+    if let Some(folder) = fio_folder(options, format) {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
     }
     let mut to = output::open(options.output.as_deref())?;
-    match options.format.writer() {
+    match format.writer() {
         Writer::Rows(format) => rows(&records, options, format, &mut to)?,
         Writer::Runs(write) => write(&records, &mut to)?,
         Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, &mut to)?,
@@ -51,13 +53,31 @@ pub(crate) fn export(options: &Export) -> Outcome {
     Ok(to.flush()?)
 }
 
+/// The format that is asked for, or that the name of the file has.
+fn format(options: &Export) -> Result<ExportFormat> {
+    format_of(
+        options.output.as_deref(),
+        options.format,
+        None,
+        &[
+            (ExportFormat::Csv, &["csv"]),
+            (ExportFormat::Json, &["json"]),
+            (ExportFormat::JsonLines, &["jsonl", "ndjson"]),
+            (ExportFormat::Prometheus, &["prom", "txt"]),
+            (ExportFormat::Benchstat, &["txt"]),
+            (ExportFormat::Gbench, &["json"]),
+            (ExportFormat::Fio, &["json"]),
+        ],
+    )
+}
+
 /// The folder for a report of each cell, where one is named and not a file.
-fn fio_folder(options: &Export) -> Option<&Path> {
+fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     let named = options.output.as_deref()?;
     let is_file = named
         .extension()
         .is_some_and(|extension| extension == "json");
-    (options.format == ExportFormat::Fio && !is_file).then_some(named)
+    (format == ExportFormat::Fio && !is_file).then_some(named)
 }
 
 /// Writes each report to its place in a new folder, or an empty one.
@@ -89,10 +109,10 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 }
 
 /// Refuses what does not go together, before anything is read or made.
-fn check(options: &Export) -> Result<()> {
+fn check(options: &Export, format: ExportFormat) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
     let of_rows = options.histogram || options.series || options.ranks || options.answers;
-    if of_rows && !is_of_rows(&options.format) {
+    if of_rows && !is_of_rows(&format) {
         let error = Error::usage(
             "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
         );

@@ -26,11 +26,13 @@ use crate::changes::new_seed;
 use crate::command::{answers, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
+use crate::output_format::check_folder;
 use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
     Builtin::Requirement.check(&options.requirement)?;
+    check_folder(&options.output)?;
     let mut requirement = Requirement::find(&options.requirement)?;
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;

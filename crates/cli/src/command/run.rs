@@ -20,6 +20,7 @@ use crate::changes::Definition;
 use crate::command::{answers, read_run, slo};
 use crate::exit::{Failure, Outcome, answered, with_kept};
 use crate::output::{self, Results, note};
+use crate::output_format::{check_run_file, is_folder};
 use crate::workspace::{Region, Site, make_folder};
 
 /// Folder of run files by default.
@@ -152,7 +153,10 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
 }
 
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
-    let Some(path) = output else { return Ok(()) };
+    let Some(path) = output.filter(|path| !is_folder(path)) else {
+        return Ok(());
+    };
+    check_run_file(path)?;
     if path.symlink_metadata().is_ok() {
         return Err(output::exists(path));
     }
@@ -168,10 +172,10 @@ pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
 }
 
 pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<NewFile<'a>> {
-    match output {
+    match output.filter(|path| !is_folder(path)) {
         Some(path) => Ok(NewFile::At(path)),
         None => {
-            let folder = Path::new(FOLDER);
+            let folder = output.unwrap_or(Path::new(FOLDER));
             make_folder(folder)?;
             Ok(NewFile::In { folder, name })
         }

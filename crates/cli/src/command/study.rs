@@ -23,6 +23,7 @@ use crate::changes::{Asked, Definition};
 use crate::command::{read_run, report};
 use crate::exit::{Outcome, with_kept};
 use crate::output::{self, Results, note};
+use crate::output_format::check_folder;
 use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
@@ -34,6 +35,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         _ => {}
     }
     Builtin::Suite.check(&options.suite)?;
+    check_folder(&options.output)?;
     let site = Site {
         model: Disk::of_target(&target)?,
         targets: vec![target],

@@ -1,6 +1,6 @@
 //! What people type, coming from other tools or in a hurry: it does what they mean, or names what does.
 
-use crate::support::{entries, exported, folder, refusals, run};
+use crate::support::{entries, exported, folder, refusals, run, with_runs};
 
 #[test]
 fn a_name_of_another_tool_is_answered_with_the_one_here() {
@@ -155,4 +155,100 @@ fn a_study_without_a_target_names_what_it_measures() {
     let named = run(folder.path(), &["study", ".", "--dry-run"]).expect(0);
     assert_eq!(named.stderr, "");
     assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+#[test]
+fn the_extension_of_an_output_is_its_format() {
+    let folder = folder();
+    let path = folder.path();
+    with_runs(path, &["a.iolab"]);
+    std::fs::create_dir(path.join("runs")).unwrap();
+    with_runs(&path.join("runs"), &["a.iolab"]);
+    for (line, begins) in [
+        (&["report", "a.iolab", "-o", "t.md"][..], "# "),
+        (&["report", "a.iolab", "-o", "t.tex"], "\\pdfminorversion"),
+        (&["report", "a.iolab", "-o", "t.html"], "<!DOCTYPE html>"),
+        (&["history", "runs", "-o", "h.html"], "<!DOCTYPE html>"),
+        (&["history", "runs", "-o", "h.csv"], "run,file,"),
+        (&["export", "a.iolab", "-o", "e.csv"], "run,"),
+        (&["export", "a.iolab", "-o", "e.json"], "["),
+        (&["export", "a.iolab", "-o", "e.prom"], "# HELP"),
+        (
+            &["export", "a.iolab", "--format", "gbench", "-o", "g.json"],
+            "{",
+        ),
+    ] {
+        run(path, line).expect(0);
+        let text = std::fs::read_to_string(path.join(line[line.len() - 1])).unwrap();
+        let start: String = text.chars().take(20).collect();
+        assert!(text.starts_with(begins), "{line:?}: {start}");
+    }
+    // A folder that is there, or a slash at the end.
+    run(path, &["report", "a.iolab", "-o", "runs"]).expect(0);
+    run(path, &["report", "a.iolab", "-o", "new/"]).expect(0);
+    assert_eq!(entries(&path.join("new")), ["report.html"]);
+    assert_eq!(entries(&path.join("runs")), ["a.iolab", "report.html"]);
+    let told = refusals(
+        path,
+        &[
+            &["report", "a.iolab", "-o", "u.pdf"],
+            &["report", "a.iolab", "-o", "u.html", "--format", "latex"],
+            &["history", "runs", "-o", "u.pdf"],
+            &["export", "a.iolab", "-o", "u.json", "--format", "csv"],
+            &["export", "a.iolab", "-o", "u.txt"],
+            &["export", "a.iolab"],
+            &["run", "read-size", "-o", "u.csv"],
+            &["study", "-o", "u.html"],
+            &["fit", "etcd", "-o", "u.pdf"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_run_file_may_be_put_into_a_folder() {
+    let folder = folder();
+    let line = ["run", "read-random", "--bs=4k", "--size=4MiB"];
+    let rest = ["--time=10ms", "--budget=1s", "-o", "runs/"];
+    run(folder.path(), &[&line[..], &rest].concat()).expect(0);
+    assert_eq!(entries(&folder.path().join("runs")), ["read-random.iolab"]);
+}
+
+#[test]
+fn the_experiment_of_a_run_file_repeats_the_run() {
+    let folder = folder();
+    let path = folder.path();
+    let model = [
+        "model:sata-ssd",
+        "--bs=4k,64k",
+        "--size=4MiB",
+        "--threads=1,2",
+    ];
+    let rest = ["--time=10ms", "--budget=1s", "--seed=11", "-o=a.iolab"];
+    run(path, &[&["run", "read-random"][..], &model, &rest].concat()).expect(0);
+    let shown = run(path, &["show", "a.iolab"]).expect(0).stdout;
+    assert!(
+        shown.starts_with("# The experiment of a.iolab; --seed 11 "),
+        "{shown}"
+    );
+    std::fs::write(path.join("again.toml"), shown).unwrap();
+    let again = [
+        "run",
+        "again.toml",
+        "model:sata-ssd",
+        "--seed=11",
+        "-o=b.iolab",
+    ];
+    run(path, &again).expect(0);
+    let trials = |file| {
+        let rows = exported(path, file).into_iter();
+        let trial = |row: serde_json::Value| {
+            ["cell", "block", "position", "elapsed_ns", "seed"].map(|name| row[name].to_string())
+        };
+        rows.map(trial).collect::<Vec<_>>()
+    };
+    assert_eq!(trials("a.iolab"), trials("b.iolab"));
+    let job = run(path, &["show", "a.iolab", "--format", "fio"]).expect(0);
+    assert!(job.stdout.contains("[global]"), "{}", job.stdout);
+    run(path, &["show", "none.iolab"]).expect(2);
 }
