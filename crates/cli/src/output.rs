@@ -12,6 +12,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_plan::named_file;
+use iolab_report::agreement;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::comparison_table;
@@ -177,13 +178,20 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     }
 }
 
-/// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
+/// Writes the question, whether other tools agree, the table, its curves and the findings that matter.
 fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
     if durable_write::asks(input) {
         return Ok(write!(to, "{}", durable_write::text(input, &style))?);
     }
     heading(analysis, style, to)?;
+    if !input.interpretation.peers.is_empty() {
+        writeln!(
+            to,
+            "{}",
+            agreement::text(&input.interpretation.peers, style.width)
+        )?;
+    }
     write!(to, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {
@@ -195,9 +203,6 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
         write!(to, "\n{}", prepare::text(&prepared, style.width))?;
-    }
-    for comparison in &input.interpretation.peers {
-        writeln!(to, "\n{}", compare::text(comparison, style.width))?;
     }
     let overview = Overview::new([input]);
     Ok(write!(to, "{}", overview.findings_text(style.width))?)

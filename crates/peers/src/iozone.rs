@@ -6,6 +6,7 @@ mod needs;
 pub mod report;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use iolab_workload::Error;
 use iolab_workload::Result;
@@ -39,6 +40,11 @@ impl Peer for Iozone {
 
     fn version_option(&self) -> &'static str {
         "-v"
+    }
+
+    fn overhead(&self) -> Duration {
+        // It sleeps before and between its tests, whatever it measures.
+        Duration::from_millis(6200)
     }
 
     fn oldest(&self) -> (u32, u32) {

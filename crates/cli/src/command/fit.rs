@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
+use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
@@ -203,7 +204,7 @@ fn announced(requirement: &Requirement, plans: &[Plan]) -> Result<Vec<String>> {
             requirement.name,
             workload.name,
             rough_duration(requirement.hold),
-            forecast::written(&Forecast::of(plan)),
+            forecast::written(&Forecast::of(plan, &overhead)),
         ))
     };
     requirement.workloads.iter().zip(plans).map(of).collect()

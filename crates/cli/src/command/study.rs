@@ -141,13 +141,20 @@ fn plan(
     site: &Site,
 ) -> Result<(Vec<Plan>, Duration)> {
     let model = site.model.as_ref();
+    let budget = asked.budget().unwrap_or_else(|| match model {
+        Some(_) => iolab_runner::budget_on_model(suite.budget),
+        None => suite.budget,
+    });
+    let of_suite = budget.as_secs_f64() / suite.budget.as_secs_f64();
     let target = site.targets[0].as_path();
     let read_only = site.consent == Consent::No && target.metadata().is_ok_and(|m| !m.is_dir());
     let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
     let (mut plans, mut told) = (Vec::new(), Vec::new());
     for mut experiment in suite.experiments {
-        // A budget asked for is the suite's; this one only says how large the experiment's share is.
-        let share = experiment.design.budget;
+        // A budget asked for is the suite's; the experiment has its share of that.
+        let share = experiment.design.budget.mul_f64(of_suite);
+        // Nobody reads more digits.
+        let share = Duration::from_millis((share.as_millis() as u64).max(1));
         let changed = asked.apply(&mut experiment, definition, &site.targets, model)?;
         experiment.design.budget = share;
         let factors = experiment.factors.len();
@@ -198,10 +205,6 @@ fn plan(
             left_out.join(", ")
         ));
     }
-    let budget = asked.budget().unwrap_or_else(|| match model {
-        Some(_) => iolab_runner::budget_on_model(suite.budget),
-        None => suite.budget,
-    });
     Ok((plans, budget))
 }
 

@@ -252,3 +252,28 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
     assert!(job.stdout.contains("[global]"), "{}", job.stdout);
     run(path, &["show", "none.iolab"]).expect(2);
 }
+
+#[test]
+fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
+    let folder = folder();
+    let line = ["run", "disk-grid", "--budget", "2min", "--size", "64MiB"];
+    let done = run(folder.path(), &[&line[..], &["--dry-run"]].concat()).expect(0);
+    let text = done.stdout.replace('\n', " ");
+    assert!(
+        text.contains("96 cells in 2min give n = 3, and an interval needs 6"),
+        "{text}"
+    );
+    assert!(text.contains("--budget "), "{text}");
+    let plan = ["run", "write-size", "--bs=4k", "--size=4MiB", "--dry-run"];
+    let more = ["--precondition", "seq:1+rand:2"];
+    let done = run(folder.path(), &[&plan[..], &more].concat()).expect(0);
+    let text = "Preconditioning of write-size writes: 12 MiB (seq:1+rand:2), beside the budget";
+    assert!(done.stdout.contains(text), "{}", done.stdout);
+    let fit = run(folder.path(), &["fit", "etcd", "--dry-run"]).expect(0);
+    assert!(
+        fit.stdout.contains("All trials together write: at most "),
+        "{}",
+        fit.stdout
+    );
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
