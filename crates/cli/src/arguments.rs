@@ -285,6 +285,13 @@ pub(crate) struct Export {
     /// One row per service level that a run was asked about (iolab fit, iolab run --slo), with the answer
     #[arg(long, conflicts_with_all = ["histogram", "series", "ranks"])]
     pub(crate) answers: bool,
+    /// Add the time at which each run began to each value; prometheus only, and not for the textfile
+    /// collector, which refuses time stamps
+    #[arg(long)]
+    pub(crate) timestamps: bool,
+    /// Replace an existing file of gauges, and nothing else, in one step; prometheus only
+    #[arg(long)]
+    pub(crate) force: bool,
     /// New file to write instead of stdout: .csv, .json, .jsonl, .prom, or with --format another
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

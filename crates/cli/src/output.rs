@@ -314,45 +314,70 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     }
 }
 
-/// Refuses to replace anything but a figure: a link, a device, a file with several names or with other content is somebody's,
-/// and would be written through.
+/// What --force replaces: a file that begins so, and no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replaceable {
+    /// A figure.
+    Figure,
+    /// What `iolab export --format prometheus` writes.
+    Gauges,
+}
+
+impl Replaceable {
+    fn begins(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Figure => &[b"<svg", b"<?xml", b"\x89PNG\r\n\x1a\n", b"%PDF-"],
+            Self::Gauges => &[b"# HELP iolab_"],
+        }
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Figure => ("is no figure", "figures"),
+            Self::Gauges => ("holds no gauges of iolab", "files of gauges"),
+        }
+    }
+}
+
+/// Refuses to replace anything else: a link, a device, a file with several names or with other content is somebody's, and would be
+/// written through.
 ///
 /// # Errors
 /// Of kind refused, with what it is.
-pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
+pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());
     };
+    let (other, kind) = by.words();
     let what = if !there.is_file() {
         "is no regular file"
     } else if there.nlink() > 1 {
         "has several names (hard links)"
-    } else if !is_figure(path, &there) {
-        "is no figure"
+    } else if !begins_so(path, &there, by.begins()) {
+        other
     } else {
         return Ok(());
     };
-    let refused = format!("{} {what}: --force replaces figures only", path.display());
+    let refused = format!("{} {what}: --force replaces {kind} only", path.display());
     Err(Error::refused(refused).hint("choose another name with -o"))
 }
 
-/// Whether a file begins as an SVG, PNG or PDF. An empty one holds nothing.
-fn is_figure(path: &Path, metadata: &Metadata) -> bool {
+/// Whether a file begins with one of these. An empty one holds nothing.
+fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
     let mut first = Vec::new();
     let read =
-        named_file::open(path, metadata).and_then(|file| file.take(8).read_to_end(&mut first));
+        named_file::open(path, metadata).and_then(|file| file.take(16).read_to_end(&mut first));
     let begins = |with: &&[u8]| first.starts_with(with);
-    let figures: [&[u8]; 4] = [b"<svg", b"<?xml", b"\x89PNG\r\n\x1a\n", b"%PDF-"];
-    read.is_ok() && (first.is_empty() || figures.iter().any(begins))
+    read.is_ok() && (first.is_empty() || with.iter().any(begins))
 }
 
-/// Writes a figure in place of an older one, whole or not at all: nothing is written through what bears the name.
+/// Writes a file in place of an older one, whole or not at all: nothing is written through what bears the name.
 ///
 /// # Errors
 /// As [`check_replaceable`]; when it cannot be written.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Outcome {
-    check_replaceable(path)?;
-    let beside = path.with_file_name(format!(".iolab-figure-{}", std::process::id()));
+pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
+    check_replaceable(path, by)?;
+    let beside = path.with_file_name(format!(".iolab-new-{}", std::process::id()));
     let mut to = open_raw(Some(&beside))?;
     to.write_all(bytes)?;
     to.flush()?;

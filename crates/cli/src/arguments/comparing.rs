@@ -141,6 +141,8 @@ pub(crate) enum GateFormat {
     Csv,
     /// A Markdown table
     Markdown,
+    /// The conclusion in the text format of Prometheus
+    Prometheus,
 }
 
 #[derive(Debug, Args)]

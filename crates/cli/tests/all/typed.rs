@@ -277,3 +277,89 @@ fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
     );
     assert_eq!(entries(folder.path()), [""; 0]);
 }
+
+#[test]
+fn gauges_are_replaced_at_once_and_nothing_else_is() {
+    let folder = folder();
+    let path = folder.path();
+    with_runs(path, &["a.iolab", "b.iolab"]);
+    let export = ["export", "a.iolab", "b.iolab", "-o"];
+    run(path, &[&export[..], &["io.prom"]].concat()).expect(0);
+    let text = std::fs::read_to_string(path.join("io.prom")).unwrap();
+    let mut series: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    let count = series.len();
+    series.sort_unstable();
+    series.dedup();
+    assert_eq!(series.len(), count, "no series is there twice");
+    run(path, &[&export[..], &["io.prom"]].concat()).expect(3);
+    std::fs::write(path.join("io.prom"), "# HELP iolab_trials old\n").unwrap();
+    run(path, &[&export[..], &["io.prom", "--force"]].concat()).expect(0);
+    assert_eq!(std::fs::read_to_string(path.join("io.prom")).unwrap(), text);
+    std::fs::write(path.join("mine.prom"), "mine 1\n").unwrap();
+    let told = refusals(
+        path,
+        &[
+            &["export", "a.iolab", "-o", "mine.prom", "--force"],
+            &["export", "a.iolab", "-o", "x.csv", "--force"],
+            &["export", "a.iolab", "--format", "prometheus", "--force"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+    assert_eq!(
+        entries(path),
+        ["a.iolab", "b.iolab", "io.prom", "mine.prom"]
+    );
+}
+
+#[test]
+fn answers_are_gauges() {
+    let folder = folder();
+    let path = folder.path();
+    let line = [
+        "run",
+        "read-random",
+        "model:sata-ssd",
+        "--bs=4k",
+        "--rate=100",
+    ];
+    let asked = ["--slo", "p99<100ms", "--budget=20s", "-o=a.iolab"];
+    run(path, &[&line[..], &asked].concat()).expect(0);
+    let gauges = [
+        "export",
+        "a.iolab",
+        "--format",
+        "prometheus",
+        "--timestamps",
+    ];
+    let text = run(path, &gauges).expect(0).stdout;
+    let answers: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("iolab_answer{"))
+        .collect();
+    assert_eq!(answers.len(), 3, "{text}");
+    let yes = answers.iter().find(|line| line.contains("answer=\"yes\""));
+    let yes = yes.expect("an answer");
+    assert!(yes.contains("question=\"p99<100ms\""), "{yes}");
+    let values: Vec<&str> = yes.rsplit_once("} ").unwrap().1.split(' ').collect();
+    assert!(
+        matches!(values[..], ["1", stamp] if stamp.len() == 13),
+        "{yes}"
+    );
+    // Too few earlier runs: the gate cannot tell.
+    std::fs::create_dir(path.join("runs")).unwrap();
+    let gate = [
+        "gate",
+        "--history",
+        "runs",
+        "a.iolab",
+        "--format",
+        "prometheus",
+    ];
+    let told = run(path, &gate).expect(5).stdout;
+    assert!(told.contains("conclusion=\"cannot tell\"} 1"), "{told}");
+    assert!(told.contains("conclusion=\"alarm\"} 0"), "{told}");
+}
