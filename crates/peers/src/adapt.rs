@@ -1,6 +1,6 @@
 //! A plan that iolab and its peers can carry out alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use iolab_plan::cells::{Plan, PlannedCell, cells};
@@ -60,16 +60,18 @@ const WORTH_TELLING: Duration = Duration::from_secs(2);
 
 /// What to tell of peers that take long beside their I/O. `None` where none does.
 pub fn waiting(plan: &Plan) -> Option<String> {
-    let tools: BTreeSet<Tool> = plan.cells().iter().map(|cell| cell.spec.tool).collect();
-    let slow = tools
-        .into_iter()
-        .filter(|tool| overhead(*tool) >= WORTH_TELLING);
-    let told = slow.map(|tool| {
-        let cells = plan.cells().iter().filter(|cell| cell.spec.tool == tool);
-        let block = overhead(tool).saturating_mul(cells.count() as u32);
-        let seconds = overhead(tool).as_secs_f64();
+    let mut sleeps: BTreeMap<Tool, Vec<Duration>> = BTreeMap::new();
+    for cell in plan.cells() {
+        let slept = overhead(&cell.spec);
+        if slept >= WORTH_TELLING {
+            sleeps.entry(cell.spec.tool).or_default().push(slept);
+        }
+    }
+    let told = sleeps.iter().map(|(tool, sleeps)| {
+        let block: Duration = sleeps.iter().sum();
+        let mean = block.as_secs_f64() / sleeps.len() as f64;
         format!(
-            "{tool} sleeps about {seconds:.0} s in each of its runs, whatever it measures: {} in each block of trials",
+            "{tool} sleeps about {mean:.0} s in each of its runs, whatever it measures: {} in each block of trials",
             rough_duration(block)
         )
     });
@@ -97,7 +99,7 @@ pub fn beyond_budget(plan: &Plan) -> Option<String> {
         let trial = &cell.spec.trial;
         trial.requests_bound().unwrap_or(0) as f64 * trial.mean_request()
     });
-    let waits = of_block(&|cell| overhead(cell.spec.tool).as_secs_f64());
+    let waits = of_block(&|cell| overhead(&cell.spec).as_secs_f64());
     // A warm-up and one measured block are made whatever the budget is.
     let left = budget.as_secs_f64() / 2.0 - waits;
     let told = format!(

@@ -44,7 +44,7 @@ impl Peer for Fio {
         "--version"
     }
 
-    fn overhead(&self) -> Duration {
+    fn overhead(&self, _spec: &TrialSpec) -> Duration {
         // It forks and sums up.
         Duration::from_millis(400)
     }

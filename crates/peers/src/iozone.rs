@@ -42,9 +42,14 @@ impl Peer for Iozone {
         "-v"
     }
 
-    fn overhead(&self) -> Duration {
-        // It sleeps before and between its tests, whatever it measures.
-        Duration::from_millis(6200)
+    fn overhead(&self, spec: &TrialSpec) -> Duration {
+        // It sleeps for about two seconds at its start and at each of its tests. Random writes are the third of three.
+        let seconds = match (spec.writes(), spec.pattern) {
+            (_, Pattern::Seq) => 4.2,
+            (true, _) => 12.3,
+            (false, _) => 6.2,
+        };
+        Duration::from_secs_f64(seconds)
     }
 
     fn oldest(&self) -> (u32, u32) {

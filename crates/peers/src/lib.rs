@@ -61,8 +61,8 @@ pub trait Peer: Sync {
     /// The first version that has all that its command lines use.
     fn oldest(&self) -> (u32, u32);
 
-    /// What a run of it takes beside its I/O.
-    fn overhead(&self) -> Duration;
+    /// What a run of it for such a cell takes beside its I/O.
+    fn overhead(&self, spec: &TrialSpec) -> Duration;
 
     /// Whether it takes devices; all take files.
     fn takes_devices(&self) -> bool;
@@ -109,10 +109,10 @@ pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
     })
 }
 
-/// What a trial of a tool takes beside its I/O, for plans.
-pub fn overhead(tool: Tool) -> Duration {
-    let peer = PEERS.iter().find(|peer| peer.tool() == tool);
-    peer.map_or(Duration::ZERO, |peer| peer.overhead())
+/// What a trial of a cell takes beside its I/O, for plans: nothing worth counting with iolab itself.
+pub fn overhead(cell: &CellSpec) -> Duration {
+    let peer = PEERS.iter().find(|peer| peer.tool() == cell.tool);
+    peer.map_or(Duration::ZERO, |peer| peer.overhead(&cell.trial))
 }
 
 /// Most bytes that a peer may print in a trial.

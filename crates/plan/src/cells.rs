@@ -168,8 +168,8 @@ impl Plan {
     }
 
     /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own bounds and what `overhead` says that a
-    /// tool takes beside its I/O.
-    pub fn shortfall(&self, overhead: &dyn Fn(Tool) -> Duration) -> Option<String> {
+    /// trial takes beside its I/O.
+    pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
         let least = least_block_time(&self.cells, overhead);
         // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
         let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());

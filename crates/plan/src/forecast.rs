@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_workload::tool::Tool;
+use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
 use crate::cells::{Plan, PlannedCell};
@@ -41,12 +41,12 @@ pub enum Written {
 }
 
 impl Forecast {
-    /// Of a plan; `overhead` says what a trial of a tool takes beside its I/O.
-    pub fn of(plan: &Plan, overhead: &dyn Fn(Tool) -> Duration) -> Self {
+    /// Of a plan; `overhead` says what a trial of a cell takes beside its I/O.
+    pub fn of(plan: &Plan, overhead: &dyn Fn(&CellSpec) -> Duration) -> Self {
         let (design, cells) = (plan.experiment().design, plan.cells());
         let trials = |measured: u32| cells.len() as u64 * (u64::from(measured) + 1);
         let trials = (trials(design.trials_min), trials(design.trials_max));
-        let own = cells.iter().map(|cell| overhead(cell.spec.tool));
+        let own = cells.iter().map(|cell| overhead(&cell.spec));
         let own = own.fold(Duration::ZERO, Duration::saturating_add);
         let block = block_time(cells).map(|block| block.saturating_add(own));
         // Other tools have no limit in time, but take a while whatever the storage does.
@@ -128,7 +128,7 @@ fn writing(cell: &PlannedCell, cells: usize) -> Option<(f64, Option<f64>)> {
 /// What one trial of each cell takes at least, on storage of the assumed rate: until its time or its bytes are spent.
 pub(crate) fn least_block_time(
     cells: &[PlannedCell],
-    overhead: &dyn Fn(Tool) -> Duration,
+    overhead: &dyn Fn(&CellSpec) -> Duration,
 ) -> Duration {
     let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
     let times = cells.map(|cell| {
@@ -142,7 +142,7 @@ pub(crate) fn least_block_time(
             .flatten()
             .min();
         time.unwrap_or_default()
-            .saturating_add(overhead(cell.spec.tool))
+            .saturating_add(overhead(&cell.spec))
     });
     times.fold(Duration::ZERO, Duration::saturating_add)
 }
@@ -196,7 +196,7 @@ mod tests {
     use crate::experiment::Experiment;
     use crate::suite::Suite;
 
-    fn no_overhead(_: Tool) -> Duration {
+    fn no_overhead(_: &CellSpec) -> Duration {
         Duration::ZERO
     }
 

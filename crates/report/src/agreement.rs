@@ -18,8 +18,11 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
     };
     let rows: Vec<(&str, &CellComparison)> = by_cell(peers);
     let response = first.response;
+    // Times have their units with them.
+    let unit = response.filter(|response| response.heading() == response.unit());
+    let unit = unit.map_or(String::new(), |response| format!(" in {}", response.unit()));
     let caption = format!(
-        "Agreement of the tools: {}, medians of n trials; ratio of iolab to the other tool in the same blocks, with its 95 % interval; margin {}",
+        "Agreement of the tools: {}{unit}, medians of n trials; ratio of iolab to the other tool in the same blocks, with its 95 % interval; margin {}",
         first.measured(),
         format_percent(first.terms.margin)
     );
@@ -90,7 +93,6 @@ fn verdict(cell: &CellComparison) -> String {
         _ if !is_enough(cell) => format!("cannot tell (fewer than {TRIALS_MIN} trials)"),
         CellVerdict::Higher | CellVerdict::Faster => "iolab higher".to_owned(),
         CellVerdict::Lower | CellVerdict::Slower => "iolab lower".to_owned(),
-        CellVerdict::Equivalent => "the same".to_owned(),
         other => other.to_string(),
     }
 }
