@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_plan::experiment::BUILTIN;
+use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_workload::names::unknown;
@@ -83,7 +83,8 @@ fn is_target(name: &str) -> bool {
 /// # Errors
 /// Of kind usage, with the commands that take it.
 pub(crate) fn check_no_target(name: &str) -> Result<()> {
-    match is_target(name) {
+    // A folder may have the name of an experiment.
+    match is_target(name) && !Experiment::is_builtin(name) {
         true => Err(Error::usage(format!("'{name}' is a target, not an experiment")).hint(
             format!("measure it with: iolab study {name}; or with one experiment: iolab run read-random {name}"),
         )),

@@ -30,64 +30,61 @@ pub(crate) fn print(
         .iter()
         .map(|plan| Forecast::of(plan, &overhead))
         .collect();
-    let mut to = output::open(None)?;
-    writeln!(to, "Dry run: nothing is touched.\n")?;
-    let width = output::style().width;
-    write!(to, "{}", forecast::text(&forecasts, width))?;
-    for text in does {
-        writeln!(to, "{text}")?;
-    }
+    let mut lines: Vec<String> = does.to_vec();
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();
-    for text in left_out {
-        writeln!(to, "{text}")?;
-    }
+    lines.extend(left_out.into_iter().map(str::to_owned));
     for plan in plans {
         let told = [
             waiting(plan),
             plan.shortfall(&overhead),
             beyond_budget(plan),
         ];
-        for text in told.into_iter().flatten() {
-            write!(
-                to,
-                "{}",
-                wrapped(&format!("{}: {text}", plan.experiment().name), width)
-            )?;
-        }
+        let told = told.into_iter().flatten();
+        lines.extend(told.map(|text| format!("{}: {text}", plan.experiment().name)));
     }
     for (number, path) in targets.iter().enumerate() {
-        writeln!(to, "\nTarget: {}", path.display())?;
+        lines.push(format!("\nTarget: {}", path.display()));
         if let Some(need) = needs.get(number) {
-            writeln!(to, "{}", place(path, need)?)?;
+            lines.push(place(path, need)?);
         }
     }
-    let filled = filled(targets, needs);
+    lines.extend(written(plans, &forecasts, filled(targets, needs)));
+    let mut to = output::open(None)?;
+    writeln!(to, "Dry run: nothing is touched.\n")?;
+    let width = output::style().width;
+    write!(to, "{}", forecast::text(&forecasts, width))?;
+    for line in lines {
+        write!(to, "{}", wrapped(&line, width))?;
+    }
+    Ok(to.flush()?)
+}
+
+/// What is written: to fill so many bytes of scratch files, to precondition, by the trials.
+fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
+    let mut lines = Vec::new();
     if filled > 0 {
         let time = Duration::from_secs_f64(filled as f64 / ASSUMED_RATE);
-        writeln!(
-            to,
+        lines.push(format!(
             "Filling writes: {}, in about {} at {} GB/s",
             format_bytes(filled as f64),
             rough_duration(time),
             significant(ASSUMED_RATE / 1e9)
-        )?;
+        ));
     }
-    for (plan, forecast) in plans.iter().zip(&forecasts) {
+    for (plan, forecast) in plans.iter().zip(forecasts) {
         if let Some(text) = forecast::preconditioning(forecast) {
             let name = escape_control(&plan.experiment().name);
-            writeln!(
-                to,
+            lines.push(format!(
                 "Preconditioning of {name} writes: {text}, beside the budget"
-            )?;
+            ));
         }
     }
-    writeln!(
-        to,
+    lines.push(format!(
         "All trials together write: {}",
-        forecast::written_by_all(&forecasts, ASSUMED_RATE)
-    )?;
-    Ok(to.flush()?)
+        forecast::written_by_all(forecasts, ASSUMED_RATE)
+    ));
+    lines
 }
 
 /// Bytes of the scratch files that are filled before the first trial.

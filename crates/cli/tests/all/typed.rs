@@ -32,6 +32,9 @@ fn a_target_without_a_command_names_study() {
         ],
     );
     insta::assert_snapshot!(told);
+    // A folder may have the name of an experiment.
+    std::fs::create_dir(folder.path().join("read-size")).unwrap();
+    run(folder.path(), &["run", "read-size", "--dry-run"]).expect(0);
 }
 
 #[test]
