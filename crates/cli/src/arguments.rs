@@ -30,7 +30,7 @@ Examples:
   iolab study /mnt/disk --suite micro
                                   the full grids on another disk, 40 minutes
   iolab doctor /mnt/disk          what this disk is, and what to trust on it
-  iolab run read-random --set bs=4k,64k,1M --threads 4
+  iolab run read-random --bs 4k,64k,1M --depth 32
                                   one question, with your own settings
   iolab run read-size /dev/sdb    a block device, opened for reading only
   iolab run read-random --peer fio
@@ -59,6 +59,9 @@ iolab-results/ and are never overwritten.
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 \
 bytes per second. A time without a unit is in seconds.
 
+Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
+220). NO_COLOR and TERM=dumb switch colours and drawing off.
+
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
 safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted.";
 
@@ -67,6 +70,12 @@ Examples:
   iolab completions bash > ~/.local/share/bash-completion/completions/iolab
   iolab completions zsh > DIR/_iolab  # DIR: a directory in $fpath
   iolab completions fish > ~/.config/fish/completions/iolab.fish";
+
+const SHOW_HELP: &str = "\
+Examples:
+  iolab show read-random > mine.toml   an experiment, to copy and change
+  iolab show FILE.iolab > again.toml   the experiment of a run, which
+  iolab run again.toml TARGET --seed 7   repeats, with the seed in its first line";
 
 const DOCTOR_HELP: &str = "\
 Each finding is 'fine', 'worth knowing' (it affects results) or 'must fix' (results \
@@ -85,6 +94,9 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// The commands that most people need, which help shows first: so many of the next ones.
+pub(crate) const MAIN_COMMANDS: usize = 5;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a suite of experiments and report the findings: start here
@@ -93,9 +105,13 @@ pub(crate) enum Command {
     Run(Run),
     /// Check whether storage is good enough for a purpose: yes, no, or cannot tell
     Fit(Fit),
+    /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
+    Compare(Compare),
+    /// Write run files as one document: findings, tables, evidence, method, data
+    Report(Report),
     /// List experiments, suites, requirements and settings
     List(List),
-    /// Print the TOML of an experiment, suite or requirement, to copy and change
+    /// Print the TOML of an experiment, suite, requirement or run file, to copy and change
     Show(Show),
     /// Show the tables and findings of run files
     Table(Table),
@@ -105,8 +121,6 @@ pub(crate) enum Command {
     Plot(Plot),
     /// Finish an interrupted run, and answer what it was asked
     Resume(Resume),
-    /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
-    Compare(Compare),
     /// Judge a new run by earlier runs of the same experiment; exit code for CI
     Gate(Gate),
     /// Show experiments over time: level shifts, and what changed between runs
@@ -115,8 +129,6 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Check a target and this machine: what to trust, what to set
     Doctor(Doctor),
-    /// Write run files as one document: findings, tables, evidence, method, data
-    Report(Report),
     /// Write every sample, interval or latency bucket, for other programs
     Export(Export),
     /// List disk models, print one, or compare one with a measured drive
@@ -158,8 +170,10 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = SHOW_HELP)]
 pub(crate) struct Show {
-    /// Name of an experiment, suite or requirement, a TOML file, or a job file of fio (NAME.fio)
+    /// Name of an experiment, suite or requirement, a TOML file, a job file of fio (NAME.fio), or a
+    /// run file, whose experiment is printed ('iolab table' prints its results)
     pub(crate) name: String,
     /// Output format
     #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
@@ -252,12 +266,12 @@ pub(crate) struct Report {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// File to write, or a folder for it; default: report.html, report.md or report.tex
+    /// File to write (.html, .md or .tex), or a folder for it; default: report.html
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
-    pub(crate) format: ReportFormat,
+    /// Output format; default: by the extension of FILE, else html
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<ReportFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -275,9 +289,9 @@ pub(crate) struct Export {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Output format
+    /// Output format; default: by the extension of FILE
     #[arg(long, value_parser = export_formats())]
-    pub(crate) format: ExportFormat,
+    pub(crate) format: Option<ExportFormat>,
     /// Write latency buckets: one row per bucket of each sample
     #[arg(long)]
     pub(crate) histogram: bool,
@@ -290,7 +304,14 @@ pub(crate) struct Export {
     /// One row per service level that a run was asked about (iolab fit, iolab run --slo), with the answer
     #[arg(long, conflicts_with_all = ["histogram", "series", "ranks"])]
     pub(crate) answers: bool,
-    /// New file to write instead of stdout
+    /// Add the time at which each run began to each value; prometheus only, and not for the textfile
+    /// collector, which refuses time stamps
+    #[arg(long)]
+    pub(crate) timestamps: bool,
+    /// Replace an existing file of gauges, and nothing else, in one step; prometheus only
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// New file to write instead of stdout: .csv, .json, .jsonl, .prom, or with --format another
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_plan::experiment::BUILTIN;
+use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_workload::names::unknown;
@@ -66,6 +66,45 @@ impl Builtin {
             .hint(format!("run it with: {}", kind.command(name)))),
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether a word can only mean something to measure: a directory, a device, a model, a path.
+fn is_target(name: &str) -> bool {
+    let is_definition = |path: &Path| path.extension().is_some_and(|e| e == "toml" || e == "fio");
+    let path = Path::new(name);
+    path.is_dir()
+        || name.starts_with("model:")
+        || (name.contains('/') && !is_definition(path) && !path.is_file())
+}
+
+/// Refuses a target in the place of an experiment.
+///
+/// # Errors
+/// Of kind usage, with the commands that take it.
+pub(crate) fn check_no_target(name: &str) -> Result<()> {
+    // A folder may have the name of an experiment.
+    match is_target(name) && !Experiment::is_builtin(name) {
+        true => Err(Error::usage(format!("'{name}' is a target, not an experiment")).hint(
+            format!("measure it with: iolab study {name}; or with one experiment: iolab run read-random {name}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a target in the place of a command.
+///
+/// # Errors
+/// Of kind usage, with the command that takes it.
+pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
+    match is_target(name) {
+        true => Err(
+            Error::usage(format!("'{name}' is a target, not a command")).hint(format!(
+                "measure it with: {}",
+                Builtin::Target.command(name)
+            )),
+        ),
+        false => Ok(()),
     }
 }
 

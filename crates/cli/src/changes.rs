@@ -1,29 +1,47 @@
 //! The options that change an experiment, as the changes they stand for.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use iolab_engine::asynchronous;
 use iolab_peers::{PEERS, adapt};
+use iolab_plan::cells::cells;
 use iolab_plan::experiment::{Change, Experiment};
+use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
-use iolab_workload::Result;
 use iolab_workload::tool::Tool;
+use iolab_workload::trial::Backend;
+use iolab_workload::units::{format_duration, format_size};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::{Changes, ConsentOption};
 
 /// The changes that the options ask for, in the order in which they are applied.
 pub(crate) struct Asked {
     changes: Vec<Change>,
+    /// The share of the target that is its region, in percent.
+    share: Option<f64>,
     /// Whether peers are named, for which a plan is adapted.
     peers: bool,
 }
 
+/// Who has written the definition that is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// iolab: what it fixes is only a default.
+    Builtin,
+    /// The user, in a file: what it fixes is meant.
+    OfUser,
+}
+
 impl Changes {
-    /// Reads every change: the short forms, then the `--set`s, which win.
+    /// Reads every change: the short forms, then the `--set`s.
     ///
     /// # Errors
-    /// Of kind usage, naming the change.
+    /// Of kind usage, naming the change; what is given twice.
     pub(crate) fn read(&self) -> Result<Asked> {
         let flags = [
             (self.direct, "cache", "direct", "--direct"),
@@ -32,8 +50,11 @@ impl Changes {
         ];
         let flags = flags.into_iter().filter(|(given, ..)| *given);
         let flags = flags.map(|(_, name, value, said)| (name, value, said.to_owned()));
+        let share = self.size.as_deref().map(share_of).transpose()?.flatten();
+        let size = self.size.clone().filter(|_| share.is_none());
         let values = [
-            ("region", &self.size),
+            ("bs", &self.bs),
+            ("region", &size),
             ("threads", &self.threads),
             ("depth", &self.depth),
             ("rate", &self.rate),
@@ -56,8 +77,20 @@ impl Changes {
         let changes = flags.chain(values).chain(peers);
         let changes = changes.map(|(name, value, said)| Change::of_option(name, value, said));
         let sets = self.sets.iter().map(|set| Change::parse(set));
+        let changes: Vec<Change> = changes.chain(sets).collect::<Result<_>>()?;
+        for (place, change) in changes.iter().enumerate() {
+            if let Some(first) = changes[..place].iter().find(|c| c.is_of_same(change)) {
+                return Err(twice(first.as_said(), change.as_said()));
+            }
+        }
+        if let Some(percent) = share
+            && let Some(other) = changes.iter().find(|change| change.is_of("region"))
+        {
+            return Err(twice(&format!("--size {percent}%"), other.as_said()));
+        }
         Ok(Asked {
-            changes: changes.chain(sets).collect::<Result<_>>()?,
+            changes,
+            share,
             peers: !self.peers.is_empty(),
         })
     }
@@ -81,6 +114,7 @@ impl Asked {
     /// Whether the user chose this setting, whichever way and under whichever of its names.
     pub(crate) fn has(&self, setting: &str) -> bool {
         self.changes.iter().any(|change| change.is_of(setting))
+            || (self.share.is_some() && setting == "region")
     }
 
     /// The budget asked for.
@@ -88,38 +122,158 @@ impl Asked {
         self.changes.iter().rev().find_map(Change::budget)
     }
 
-    /// Applies every change to an experiment, adapts it to the peers that are named, and leaves out the I/O sizes that are
-    /// larger than what there is to touch, unless the user named them. Gives notes of what it did by itself.
+    /// Applies every change to an experiment, adapts it to the depth that is asked for and to the peers that are named, and
+    /// leaves out the I/O sizes that are larger than what there is to touch, unless the user named them. Gives notes of what it did
+    /// by itself.
     ///
     /// # Errors
     /// Of kind usage, naming the change.
     pub(crate) fn apply(
         &self,
         experiment: &mut Experiment,
+        definition: Definition,
         targets: &[PathBuf],
         model: Option<&Disk>,
     ) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        if definition == Definition::Builtin
+            && let Some(depth) = self.depth_without_backend(experiment)?
+        {
+            let backend = asynchronous();
+            notes.push(format!(
+                "{} sets backend={backend} for all levels: the default backend has one request in flight (--set backend=... chooses another)",
+                depth.as_said()
+            ));
+            experiment.apply(&Change::of("backend", backend.name())?)?;
+        }
         for change in &self.changes {
             experiment.apply(change)?;
         }
-        let mut notes = Vec::new();
+        if let Some(percent) = self.share {
+            let bytes = (whole(targets, model)? as f64 * percent / 100.0) as u64;
+            let bytes = bytes - bytes % BLOCK;
+            let said = format!("--size {percent}%");
+            experiment.apply(&Change::of_option("region", &bytes.to_string(), said)?)?;
+        }
         if self.peers {
             notes.extend(adapt(experiment, &|setting| self.has(setting))?);
         }
-        if self.has("bs") {
-            return Ok(notes);
+        if !self.has("bs") {
+            let region = experiment.base()?.trial.region;
+            // An existing file is never extended.
+            let files = targets
+                .iter()
+                .filter_map(|target| std::fs::metadata(target).ok());
+            let least = files.filter(|m| m.is_file()).map(|m| m.len()).min();
+            let most = model.map(Disk::bytes).or(least);
+            let room = most.map_or(region, |bytes| region.min(bytes));
+            notes.extend(experiment.leave_out_sizes_above(room)?);
         }
-        let region = experiment.base()?.trial.region;
-        // An existing file is never extended.
-        let files = targets
-            .iter()
-            .filter_map(|target| std::fs::metadata(target).ok());
-        let least = files.filter(|m| m.is_file()).map(|m| m.len()).min();
-        let most = model.map(Disk::bytes).or(least);
-        let room = most.map_or(region, |bytes| region.min(bytes));
-        notes.extend(experiment.leave_out_sizes_above(room)?);
+        if self.has("time") {
+            notes.extend(ended_by_bytes(experiment)?);
+        }
         Ok(notes)
     }
+
+    /// The change of the depth to more than one request, where neither the user nor the experiment has a backend for that.
+    fn depth_without_backend(&self, experiment: &Experiment) -> Result<Option<&Change>> {
+        let depth = self.changes.iter().find(|change| change.is_of("depth"));
+        let depth = depth.filter(|depth| depth.levels().iter().any(|level| level.trim() != "1"));
+        if depth.is_none() || self.has("backend") || experiment.runs_programs() {
+            return Ok(None);
+        }
+        let backends: Vec<Backend> = experiment
+            .values("backend")
+            .map(str::parse)
+            .collect::<Result<_>>()?;
+        // Several backends are what the experiment compares.
+        Ok(depth.filter(|_| match backends.as_slice() {
+            [] => true,
+            [only] => !only.is_asynchronous(),
+            _ => false,
+        }))
+    }
+}
+
+/// Bytes that a share of a target is a multiple of: no direct I/O has larger blocks.
+const BLOCK: u64 = 4096;
+
+/// Reads a size that is a share of the target, in percent; `None` where it is no share.
+///
+/// # Errors
+/// Of kind usage: a share of nothing, or of more than all.
+fn share_of(size: &str) -> Result<Option<f64>> {
+    let Some(percent) = size.trim().strip_suffix('%') else {
+        return Ok(None);
+    };
+    let percent = percent.trim().parse::<f64>().ok();
+    match percent.filter(|percent| *percent > 0.0 && *percent <= 100.0) {
+        Some(percent) => Ok(Some(percent)),
+        None => Err(
+            Error::usage(format!("--size {size}: not a share of the target"))
+                .hint("write more than 0% and at most 100%, or bytes such as 10GiB"),
+        ),
+    }
+}
+
+/// The bytes of the smallest target.
+///
+/// # Errors
+/// Of kind usage: a directory, which has no size; a target that cannot be read.
+fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
+    if let Some(disk) = model {
+        return Ok(disk.bytes());
+    }
+    let here = [PathBuf::from(".")];
+    let targets = if targets.is_empty() { &here } else { targets };
+    let sizes = targets.iter().map(|target| match target.is_dir() {
+        true => Err(Error::usage(format!(
+            "--size is a share, but {} is a directory, which has no size",
+            target.display()
+        ))
+        .hint("write bytes (--size 10GiB), or name a file or a block device as TARGET")),
+        // The end of a block device is its size.
+        false => File::open(target)
+            .and_then(|mut file| file.seek(SeekFrom::End(0)))
+            .map_err(|error| {
+                Error::usage(format!(
+                    "cannot read the size of {}: {error}",
+                    target.display()
+                ))
+                .hint("check the name; for a block device, run iolab as root")
+            }),
+    });
+    let sizes: Vec<u64> = sizes.collect::<Result<_>>()?;
+    Ok(sizes.into_iter().min().unwrap_or_default())
+}
+
+/// Says which bound in bytes ends trials before the time that the user gave; `None` where storage would have to be faster than
+/// the assumed rate for that.
+fn ended_by_bytes(experiment: &Experiment) -> Result<Option<String>> {
+    let cells = cells(experiment)?;
+    let trials = cells.iter().filter(|cell| !cell.spec.runs_program());
+    let bounds = trials
+        .flat_map(|cell| cell.spec.trials())
+        .filter_map(|trial| {
+            let (bytes, time) = (trial.limit.bytes?, trial.limit.time?);
+            Some((bytes as f64 / time.as_secs_f64(), bytes, time))
+        });
+    let lowest = bounds.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let lowest = lowest.filter(|(rate, ..)| *rate < ASSUMED_RATE);
+    Ok(lowest.map(|(rate, bytes, time)| {
+        let (bytes, time) = (format_size(bytes), format_duration(time));
+        format!(
+            "{}: bytes={bytes} ends a trial before its time of {time} on storage faster than {:.3} MB/s; --set bytes=none removes that bound",
+            experiment.name,
+            rate / 1e6
+        )
+    }))
+}
+
+/// The error for what is given twice.
+fn twice(first: &str, second: &str) -> Error {
+    Error::usage(format!("{first} and {second} set the same"))
+        .hint("keep one of them; several values of a setting stand in one: --set bs=4k,64k")
 }
 
 impl ConsentOption {

@@ -2,15 +2,18 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use iolab_peers::beyond_budget;
+use iolab_peers::{beyond_budget, overhead, waiting};
 use iolab_plan::cells::Plan;
-use iolab_plan::forecast::Forecast;
+use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_report::forecast;
+use iolab_report::layout::wrapped;
 use iolab_storage::{Need, Size};
 use iolab_workload::Result;
-use iolab_workload::quantity::format_bytes;
-use iolab_workload::units::format_size;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{format_bytes, significant};
+use iolab_workload::units::{format_size, rough_duration};
 
 use crate::exit::Outcome;
 use crate::output;
@@ -23,36 +26,74 @@ pub(crate) fn print(
     needs: &[Need],
     does: &[String],
 ) -> Outcome {
-    let forecasts: Vec<Forecast> = plans.iter().map(Forecast::of).collect();
-    let mut to = output::open(None)?;
-    writeln!(to, "Dry run: nothing is touched.\n")?;
-    write!(to, "{}", forecast::text(&forecasts, output::style().width))?;
-    for text in does {
-        writeln!(to, "{text}")?;
-    }
+    let forecasts: Vec<Forecast> = plans
+        .iter()
+        .map(|plan| Forecast::of(plan, &overhead))
+        .collect();
+    let mut lines: Vec<String> = does.to_vec();
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();
-    for text in left_out {
-        writeln!(to, "{text}")?;
-    }
-    for text in plans.iter().filter_map(Plan::shortfall) {
-        writeln!(to, "{text}")?;
-    }
-    for text in plans.iter().filter_map(beyond_budget) {
-        writeln!(to, "{text}")?;
+    lines.extend(left_out.into_iter().map(str::to_owned));
+    for plan in plans {
+        let told = [
+            waiting(plan),
+            plan.shortfall(&overhead),
+            beyond_budget(plan),
+        ];
+        let told = told.into_iter().flatten();
+        lines.extend(told.map(|text| format!("{}: {text}", plan.experiment().name)));
     }
     for (number, path) in targets.iter().enumerate() {
-        writeln!(to, "\nTarget: {}", path.display())?;
+        lines.push(format!("\nTarget: {}", path.display()));
         if let Some(need) = needs.get(number) {
-            writeln!(to, "{}", place(path, need)?)?;
+            lines.push(place(path, need)?);
         }
     }
-    writeln!(
-        to,
-        "All trials together write: {}",
-        forecast::written_by_all(&forecasts)
-    )?;
+    lines.extend(written(plans, &forecasts, filled(targets, needs)));
+    let mut to = output::open(None)?;
+    writeln!(to, "Dry run: nothing is touched.\n")?;
+    let width = output::style().width;
+    write!(to, "{}", forecast::text(&forecasts, width))?;
+    for line in lines {
+        write!(to, "{}", wrapped(&line, width))?;
+    }
     Ok(to.flush()?)
+}
+
+/// What is written: to fill so many bytes of scratch files, to precondition, by the trials.
+fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
+    let mut lines = Vec::new();
+    if filled > 0 {
+        let time = Duration::from_secs_f64(filled as f64 / ASSUMED_RATE);
+        lines.push(format!(
+            "Filling writes: {}, in about {} at {} GB/s",
+            format_bytes(filled as f64),
+            rough_duration(time),
+            significant(ASSUMED_RATE / 1e9)
+        ));
+    }
+    for (plan, forecast) in plans.iter().zip(forecasts) {
+        if let Some(text) = forecast::preconditioning(forecast) {
+            let name = escape_control(&plan.experiment().name);
+            lines.push(format!(
+                "Preconditioning of {name} writes: {text}, beside the budget"
+            ));
+        }
+    }
+    lines.push(format!(
+        "All trials together write: {}",
+        forecast::written_by_all(forecasts, ASSUMED_RATE)
+    ));
+    lines
+}
+
+/// Bytes of the scratch files that are filled before the first trial.
+fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
+    let scratch = targets.iter().zip(needs).filter(|(path, _)| path.is_dir());
+    let bytes = scratch.map(|(_, need)| match need.size {
+        Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => bytes,
+    });
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// What is used of the target, and the room that there is for it.

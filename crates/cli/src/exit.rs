@@ -8,7 +8,6 @@ use iolab_analysis::fitness::Answer;
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
 
-use crate::harmless::harmless;
 use crate::output::{self, Log, listed};
 
 /// Why a command failed.
@@ -91,7 +90,7 @@ fn tell(error: &Error) {
     if let Some(remedy) = error.remedy() {
         text += &format!("\n  {remedy}");
     }
-    output::error_line(&harmless(&text));
+    output::told(&text);
 }
 
 /// The exit code of an answer.

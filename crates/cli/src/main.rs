@@ -14,6 +14,7 @@ mod harmless;
 mod launcher;
 mod model_text;
 mod output;
+mod output_format;
 mod progress;
 mod screen;
 mod stop;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,6 +14,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_plan::named_file;
+use iolab_report::agreement;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::comparison_table;
@@ -38,7 +40,7 @@ use crate::screen;
 /// Columns assumed where there is no terminal to ask.
 const WIDTH_ELSEWHERE: u16 = 100;
 /// Wider lines than this are hard to read along.
-const WIDTH_MAX: u16 = 200;
+const WIDTH_MAX: u16 = 220;
 
 /// What is told on stderr while something is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +94,7 @@ pub(crate) fn note(text: impl Display) {
             let text = text.trim().trim_start_matches("note: ");
             event("note", Map::from_iter([("text".to_owned(), text.into())]));
         }
-        Log::Lines | Log::Live => error_line(&harmless(&text)),
+        Log::Lines | Log::Live => told(&text),
     }
 }
 
@@ -122,6 +124,29 @@ pub(crate) fn error_line(text: &str) {
     }
 }
 
+/// Writes a text on stderr, wrapped between words where that is a terminal: logs keep one line for each message.
+pub(crate) fn told(text: &str) {
+    let text = harmless(text);
+    match terminal_width(io::stderr()) {
+        Some(width) => error_line(within(&text, clamped(width)).trim_end_matches('\n')),
+        None => error_line(&text),
+    }
+}
+
+/// A text in lines of at most `width` columns; what follows in a line after `note:` and the like is set in.
+fn within(text: &str, width: u16) -> String {
+    const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
+    let lines = text.split('\n').map(|line| {
+        let mark = MARKS.into_iter().find(|mark| line.starts_with(mark));
+        let mark = mark.unwrap_or_default();
+        match line.is_empty() {
+            true => "\n".to_owned(),
+            false => paragraph(&line[mark.len()..], mark, width),
+        }
+    });
+    lines.collect()
+}
+
 /// How charts and tables are to be drawn on stdout.
 pub(crate) fn style() -> Style {
     Style {
@@ -131,16 +156,32 @@ pub(crate) fn style() -> Style {
 }
 
 fn width() -> u16 {
-    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let stdout = io::stdout();
-    let terminal = || {
-        let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
-        (stdout.is_terminal() && size.ws_col > 0).then_some(size.ws_col)
+    let elsewhere = || {
+        let asked = std::env::var("COLUMNS").ok()?;
+        asked.parse().ok()
     };
-    asked
-        .or_else(terminal)
-        .unwrap_or(WIDTH_ELSEWHERE)
-        .clamp(layout::WIDTH_MIN, WIDTH_MAX)
+    let width = terminal_width(io::stdout()).or_else(elsewhere);
+    clamped(width.unwrap_or(WIDTH_ELSEWHERE))
+}
+
+/// The columns of a terminal, unless `COLUMNS` says otherwise; `None` where this is none.
+fn terminal_width(to: impl IsTerminal + AsFd) -> Option<u16> {
+    if !to.is_terminal() {
+        return None;
+    }
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(&to).ok();
+    let shown = || {
+        size()
+            .map(|size| size.ws_col)
+            .filter(|columns| *columns > 0)
+    };
+    asked.or_else(shown)
+}
+
+/// A width that lines can be read at.
+fn clamped(width: u16) -> u16 {
+    width.clamp(layout::WIDTH_MIN, WIDTH_MAX)
 }
 
 /// Whether the user's terminal or locale says that it knows ASCII only. Where neither says anything,
@@ -231,7 +272,7 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     }
 }
 
-/// Writes the question, the table, its curves, the comparison with other tools and the findings that matter.
+/// Writes the question, whether other tools agree, the table, its curves and the findings that matter.
 fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let (analysis, style) = (input.run.analysis(), style());
     if durable_write::asks(input) {
@@ -239,6 +280,13 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     }
     let mut text: Vec<u8> = Vec::new();
     heading(analysis, style, &mut text)?;
+    if !input.interpretation.peers.is_empty() {
+        writeln!(
+            text,
+            "{}",
+            agreement::text(&input.interpretation.peers, style.width)
+        )?;
+    }
     write!(text, "{}", table::text(analysis, style.width))?;
     let curves = panels::curves(analysis, &style);
     if !curves.is_empty() {
@@ -250,9 +298,6 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     let prepared = preparation(analysis);
     if !prepared.is_empty() {
         write!(text, "\n{}", prepare::text(&prepared, style.width))?;
-    }
-    for comparison in &input.interpretation.peers {
-        writeln!(text, "\n{}", compare::text(comparison, style.width))?;
     }
     let used = text.iter().filter(|byte| **byte == b'\n').count();
     to.write_all(&text)?;
@@ -366,45 +411,70 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     }
 }
 
-/// Refuses to replace anything but a figure: a link, a device, a file with several names or with other content is somebody's,
-/// and would be written through.
+/// What --force replaces: a file that begins so, and no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replaceable {
+    /// A figure.
+    Figure,
+    /// What `iolab export --format prometheus` writes.
+    Gauges,
+}
+
+impl Replaceable {
+    fn begins(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Figure => &[b"<svg", b"<?xml", b"\x89PNG\r\n\x1a\n", b"%PDF-"],
+            Self::Gauges => &[b"# HELP iolab_"],
+        }
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Figure => ("is no figure", "figures"),
+            Self::Gauges => ("holds no gauges of iolab", "files of gauges"),
+        }
+    }
+}
+
+/// Refuses to replace anything else: a link, a device, a file with several names or with other content is somebody's, and would be
+/// written through.
 ///
 /// # Errors
 /// Of kind refused, with what it is.
-pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
+pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());
     };
+    let (other, kind) = by.words();
     let what = if !there.is_file() {
         "is no regular file"
     } else if there.nlink() > 1 {
         "has several names (hard links)"
-    } else if !is_figure(path, &there) {
-        "is no figure"
+    } else if !begins_so(path, &there, by.begins()) {
+        other
     } else {
         return Ok(());
     };
-    let refused = format!("{} {what}: --force replaces figures only", path.display());
+    let refused = format!("{} {what}: --force replaces {kind} only", path.display());
     Err(Error::refused(refused).hint("choose another name with -o"))
 }
 
-/// Whether a file begins as an SVG, PNG or PDF. An empty one holds nothing.
-fn is_figure(path: &Path, metadata: &Metadata) -> bool {
+/// Whether a file begins with one of these. An empty one holds nothing.
+fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
     let mut first = Vec::new();
     let read =
-        named_file::open(path, metadata).and_then(|file| file.take(8).read_to_end(&mut first));
+        named_file::open(path, metadata).and_then(|file| file.take(16).read_to_end(&mut first));
     let begins = |with: &&[u8]| first.starts_with(with);
-    let figures: [&[u8]; 4] = [b"<svg", b"<?xml", b"\x89PNG\r\n\x1a\n", b"%PDF-"];
-    read.is_ok() && (first.is_empty() || figures.iter().any(begins))
+    read.is_ok() && (first.is_empty() || with.iter().any(begins))
 }
 
-/// Writes a figure in place of an older one, whole or not at all: nothing is written through what bears the name.
+/// Writes a file in place of an older one, whole or not at all: nothing is written through what bears the name.
 ///
 /// # Errors
 /// As [`check_replaceable`]; when it cannot be written.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Outcome {
-    check_replaceable(path)?;
-    let beside = path.with_file_name(format!(".iolab-figure-{}", std::process::id()));
+pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
+    check_replaceable(path, by)?;
+    let beside = path.with_file_name(format!(".iolab-new-{}", std::process::id()));
     let mut to = open_raw(Some(&beside))?;
     to.write_all(bytes)?;
     to.flush()?;
@@ -490,6 +560,15 @@ pub(crate) fn exists(path: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_wrapped_between_words() {
+        let text = "note: one two three four five six seven eight nine ten\n\nrun file: a/b";
+        assert_eq!(
+            within(text, 40),
+            "note: one two three four five six seven\n      eight nine ten\n\nrun file: a/b\n"
+        );
+    }
 
     #[test]
     fn a_file_that_is_not_written_to_its_end_does_not_stay() {

@@ -1,12 +1,14 @@
 //! The command line as it was typed, and what is wrong with it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{Command, CommandFactory, FromArgMatches};
+use iolab_report::layout::paragraph;
 use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
-use crate::arguments::Arguments;
-use crate::builtin::Builtin;
+use crate::arguments::{Arguments, MAIN_COMMANDS};
+use crate::builtin::{Builtin, check_no_target_as_command};
+use crate::output::style;
 
 impl Arguments {
     /// Reads the command line. What is wrong with it clap prints, and ends the program.
@@ -14,7 +16,10 @@ impl Arguments {
     /// # Errors
     /// Of kind usage: an option that other tools have, with iolab's way; what is built in, but no command.
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
-        Self::try_parse().or_else(|mut error| {
+        let parsed = grouped().try_get_matches().and_then(|matches| {
+            Self::from_arg_matches(&matches).map_err(|error| error.format(&mut grouped()))
+        });
+        parsed.or_else(|mut error| {
             // No value of iolab begins with a dash: not the tip to pass the option as one.
             if error.kind() == ErrorKind::UnknownArgument
                 && error.get(ContextKind::SuggestedArg).is_none()
@@ -38,6 +43,40 @@ impl Arguments {
     }
 }
 
+/// Widest help, columns, as `max_term_width` of the arguments.
+const HELP_WIDTH: u16 = 100;
+
+/// The arguments, with help that shows the main commands first.
+fn grouped() -> Command {
+    let mut command = Arguments::command();
+    // Only then is `help` one of them.
+    command.build();
+    let list = |part: &mut dyn Iterator<Item = &Command>| {
+        let entries = part.map(|command| {
+            let about = command.get_about().map(ToString::to_string);
+            let mark = format!("  {:<12} ", command.get_name());
+            paragraph(
+                &about.unwrap_or_default(),
+                &mark,
+                style().width.min(HELP_WIDTH),
+            )
+        });
+        entries.collect::<String>()
+    };
+    let all = || {
+        command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+    };
+    let header = command.get_styles().get_header();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{header}Commands:{header:#}\n{}\n{header}More:{header:#}\n{}\n{header}Options:{header:#}\n{{options}}{{after-help}}",
+        list(&mut all().take(MAIN_COMMANDS)),
+        list(&mut all().skip(MAIN_COMMANDS)),
+    );
+    Arguments::command().help_template(template)
+}
+
 /// Answers a command that does not exist: by the one that takes this name, or by the nearest where clap has none to offer,
 /// which sees no likeness between `rnu` and `run`.
 fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()> {
@@ -45,6 +84,7 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
         return Ok(());
     };
     Builtin::Command.check(name)?;
+    check_no_target_as_command(name)?;
     let command = Arguments::command();
     let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();
     let near = nearest(name, &known).into_iter().map(str::to_owned);

@@ -129,19 +129,19 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Model(_))
     }
 
-    /// Fills scratch files with data, so that no read meets a hole.
+    /// Fills scratch files with data, so that no read meets a hole; gives the bytes.
     ///
     /// # Errors
     /// When a write fails, or the user interrupts.
-    fn fill(&self, seed: u64) -> Result<()> {
+    fn fill(&self, seed: u64) -> Result<u64> {
         match &self.place {
-            OpenedSystem::Model(_) => Ok(()),
+            OpenedSystem::Model(_) => Ok(0),
             OpenedSystem::Targets(targets) => {
                 let is_scratch =
                     |(_, target): (&Path, &Target)| target.kind() == TargetKind::Scratch;
                 let scratch = targets.iter().filter(|target| is_scratch(*target)).count();
                 let what = match scratch {
-                    0 => return Ok(()),
+                    0 => return Ok(0),
                     1 => "filling the scratch file",
                     _ => "filling the scratch files",
                 };
@@ -153,16 +153,18 @@ impl Workspace {
                     })
                 };
                 match &self.ranks {
-                    Some(ranks) => ranks.fill(seed, total, own),
-                    None => own(),
+                    Some(ranks) => ranks.fill(seed, total, own)?,
+                    None => own()?,
                 }
+                Ok(total)
             }
             OpenedSystem::Programs(programs) => {
                 let total = programs.bytes();
                 let mut display = Display::filling("filling the scratch files", total);
                 programs.fill(seed, self.stop.soon(), &mut |done| {
                     display.filled(done, total)
-                })
+                })?;
+                Ok(total)
             }
         }
     }

@@ -48,6 +48,14 @@ pub(crate) trait Drive {
     fn run<B: Backend>(&self, backend: Result<B>, buffers: Buffers) -> Self::Outcome;
 }
 
+/// The backend for several requests in flight: io_uring, or libaio where the system forbids that.
+pub fn asynchronous() -> Name {
+    match io_uring::is_allowed() {
+        true => Name::IoUring,
+        false => Name::Libaio,
+    }
+}
+
 /// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own.
 pub(crate) fn open<D: Drive>(
     spec: &TrialSpec,

@@ -46,3 +46,5 @@ mod start_barrier;
 pub mod trial;
 pub mod verify;
 mod worker;
+
+pub use backend::asynchronous;

@@ -1,16 +1,18 @@
 //! A plan that iolab and its peers can carry out alike.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use iolab_plan::cells::{Plan, PlannedCell, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
+use iolab_workload::quantity::significant;
 use iolab_workload::settings::Setting;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
-use iolab_workload::units::format_duration;
+use iolab_workload::units::{format_duration, rough_duration};
 
-use super::find;
+use super::{find, overhead};
 
 /// A setting and the value that a peer needs it to have.
 pub type Need = (&'static str, String);
@@ -53,8 +55,32 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
     )))
 }
 
-/// What to tell of a plan whose trials with peers end after their bytes, however long these take: it cannot keep its budget.
-/// `None` where time bounds all of them.
+/// Time of a tool beside its I/O that a user should know of.
+const WORTH_TELLING: Duration = Duration::from_secs(2);
+
+/// What to tell of peers that take long beside their I/O. `None` where none does.
+pub fn waiting(plan: &Plan) -> Option<String> {
+    let mut sleeps: BTreeMap<Tool, Vec<Duration>> = BTreeMap::new();
+    for cell in plan.cells() {
+        let slept = overhead(&cell.spec);
+        if slept >= WORTH_TELLING {
+            sleeps.entry(cell.spec.tool).or_default().push(slept);
+        }
+    }
+    let told = sleeps.iter().map(|(tool, sleeps)| {
+        let block: Duration = sleeps.iter().sum();
+        let mean = block.as_secs_f64() / sleeps.len() as f64;
+        format!(
+            "{tool} sleeps about {mean:.0} s in each of its runs, whatever it measures: {} in each block of trials",
+            rough_duration(block)
+        )
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+/// What to tell of a plan whose trials with peers end after their bytes, however long these take: on which storage it cannot keep
+/// its budget. `None` where time bounds all of them.
 pub fn beyond_budget(plan: &Plan) -> Option<String> {
     let unbounded =
         |cell: &&PlannedCell| cell.spec.tool.is_peer() && cell.spec.trial.time_foreseen().is_none();
@@ -64,12 +90,29 @@ pub fn beyond_budget(plan: &Plan) -> Option<String> {
         .map(|cell| cell.spec.tool.to_string())
         .collect();
     let tools: Vec<String> = tools.into_iter().collect();
-    (!cells.is_empty()).then(|| {
+    if cells.is_empty() {
+        return None;
+    }
+    let budget = plan.experiment().design.budget;
+    let of_block = |of: &dyn Fn(&PlannedCell) -> f64| plan.cells().iter().map(of).sum::<f64>();
+    let bytes = of_block(&|cell| {
+        let trial = &cell.spec.trial;
+        trial.requests_bound().unwrap_or(0) as f64 * trial.mean_request()
+    });
+    let waits = of_block(&|cell| overhead(&cell.spec).as_secs_f64());
+    // A warm-up and one measured block are made whatever the budget is.
+    let left = budget.as_secs_f64() / 2.0 - waits;
+    let told = format!(
+        "trials with {} have no time limit, and each of the {} cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it",
+        tools.join(" and "),
+        plan.cells().len()
+    );
+    // Where nothing is left, the budget is too short whatever the storage does, which `shortfall` tells.
+    (left > 0.0).then(|| {
         format!(
-            "The run may exceed its budget of {}: trials with {} have no time limit, and each of the {} cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it",
-            format_duration(plan.experiment().design.budget),
-            tools.join(" and "),
-            plan.cells().len()
+            "On storage slower than {} MB/s the run exceeds its budget of {}: {told}",
+            significant(bytes / left / 1e6),
+            format_duration(budget)
         )
     })
 }
@@ -154,9 +197,41 @@ mod tests {
         };
         assert_eq!(told(&["tool=iolab,fio"]), None);
         assert_eq!(told(&["time=none"]), None, "no peer");
-        let text = told(&["tool=iolab,iozone", "budget=60s"]).expect("told");
-        insta::assert_snapshot!(text, @"The run may exceed its budget of 1min: trials with iozone have no time limit, and each of the 32 cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it");
-        assert!(told(&["tool=iolab,fio", "time=none"]).is_some());
+        assert_eq!(
+            told(&["tool=iolab,iozone", "budget=60s"]),
+            None,
+            "it sleeps for longer"
+        );
+        let text = told(&["tool=iolab,fio", "time=none", "bs=4k", "bytes=64M"]).expect("told");
+        // Two blocks of twice 64 MiB within 90 s, less twice 0.4 s.
+        assert!(
+            text.starts_with("On storage slower than 3.01 MB/s"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_peer_that_sleeps_is_told_with_what_it_costs() {
+        let told = |sets: &[&str]| {
+            let plan = Plan::of_new_run(adapted("read-random", sets).0, &OneProcess);
+            let plan = plan.expect("valid");
+            (waiting(&plan), plan.shortfall(&overhead))
+        };
+        assert_eq!(told(&["tool=iolab,fio", "bs=4k"]), (None, None));
+        let three = ["tool=iolab,fio,iozone", "bs=4k,64k,1M", "budget=3min"];
+        let (waits, lacks) = told(&three);
+        let waits = waits.expect("IOzone sleeps");
+        assert!(
+            waits.contains("iozone sleeps about 6 s") && waits.contains("19 s in each block"),
+            "{waits}"
+        );
+        assert_eq!(lacks, None);
+        let (_, lacks) = told(&["tool=iolab,fio,iozone"]);
+        let lacks = lacks.expect("the built-in budget is for one tool");
+        assert!(
+            lacks.contains("48 cells in 90s give n = 1") && lacks.contains("--budget 13min"),
+            "{lacks}"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod report;
 pub mod write_job;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use iolab_workload::Error;
 use iolab_workload::Result;
@@ -41,6 +42,11 @@ impl Peer for Fio {
 
     fn version_option(&self) -> &'static str {
         "--version"
+    }
+
+    fn overhead(&self, _spec: &TrialSpec) -> Duration {
+        // It forks and sums up.
+        Duration::from_millis(400)
     }
 
     fn oldest(&self) -> (u32, u32) {

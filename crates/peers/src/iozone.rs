@@ -6,6 +6,7 @@ mod needs;
 pub mod report;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use iolab_workload::Error;
 use iolab_workload::Result;
@@ -39,6 +40,16 @@ impl Peer for Iozone {
 
     fn version_option(&self) -> &'static str {
         "-v"
+    }
+
+    fn overhead(&self, spec: &TrialSpec) -> Duration {
+        // It sleeps for about two seconds at its start and at each of its tests. Random writes are the third of three.
+        let seconds = match (spec.writes(), spec.pattern) {
+            (_, Pattern::Seq) => 4.2,
+            (true, _) => 12.3,
+            (false, _) => 6.2,
+        };
+        Duration::from_secs_f64(seconds)
     }
 
     fn oldest(&self) -> (u32, u32) {

@@ -30,7 +30,7 @@ use iolab_workload::counters::Pressure;
 use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
-pub use adapt::{Need, adapt, beyond_budget};
+pub use adapt::{Need, adapt, beyond_budget, waiting};
 pub use results::{PeerResult, Results};
 
 use iolab_record::environment::{Environment, KEYS};
@@ -60,6 +60,9 @@ pub trait Peer: Sync {
 
     /// The first version that has all that its command lines use.
     fn oldest(&self) -> (u32, u32);
+
+    /// What a run of it for such a cell takes beside its I/O.
+    fn overhead(&self, spec: &TrialSpec) -> Duration;
 
     /// Whether it takes devices; all take files.
     fn takes_devices(&self) -> bool;
@@ -104,6 +107,12 @@ pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
         let known: Vec<&str> = ["iolab"].into_iter().chain(peers).collect();
         unknown("tool", tool.name(), &known)
     })
+}
+
+/// What a trial of a cell takes beside its I/O, for plans: nothing worth counting with iolab itself.
+pub fn overhead(cell: &CellSpec) -> Duration {
+    let peer = PEERS.iter().find(|peer| peer.tool() == cell.tool);
+    peer.map_or(Duration::ZERO, |peer| peer.overhead(&cell.trial))
 }
 
 /// Most bytes that a peer may print in a trial.

@@ -11,6 +11,7 @@ use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, Refined, Scoped};
+use crate::forecast::least_block_time;
 pub use fitted::FittedPlan;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::format_size;
@@ -166,14 +167,17 @@ impl Plan {
         self.left_out.as_deref()
     }
 
-    /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own time bounds.
-    pub fn shortfall(&self) -> Option<String> {
+    /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own bounds and what `overhead` says that a
+    /// trial takes beside its I/O.
+    pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
+        let least = least_block_time(&self.cells, overhead);
         // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
         let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
         let block = bounds
             .filter_map(|cell| cell.spec.trial.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add);
-        self.experiment.design.shortfall(self.cells.len(), block)
+        let design = self.experiment.design;
+        design.shortfall(self.cells.len(), least, block.max(least))
     }
 
     /// Whether any cell writes.

@@ -179,6 +179,11 @@ impl Experiment {
         Err(unknown("experiment", name, &known))
     }
 
+    /// Whether [`Experiment::find`] takes a built-in experiment by this name.
+    pub fn is_builtin(name: &str) -> bool {
+        BUILTIN.iter().any(|(builtin, _)| *builtin == name)
+    }
+
     /// Makes a setting a factor with these levels; a single level fixes it instead.
     ///
     /// # Errors

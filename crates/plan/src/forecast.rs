@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::TrialSpec;
+
 use crate::cells::{Plan, PlannedCell};
+use crate::precondition::Precondition;
+
+/// A rate that fast storage has, bytes per second: what a time comes to where nothing has been seen of the target yet.
+pub const ASSUMED_RATE: f64 = 3e9;
 
 /// What one experiment will do: numbers of cells and trials, time, bytes written.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +24,11 @@ pub struct Forecast {
     pub time: (Option<Duration>, Duration),
     /// Most bytes that its trials write.
     pub written: Written,
+    /// What is written before the first trial, passes over this many bytes.
+    pub precondition: (Precondition, u64),
+    /// Cells that write: the share of the time that each has, times the share of its requests that write; and the most that it
+    /// writes in a second, where it has a rate.
+    writing: Vec<(f64, Option<f64>)>,
 }
 
 /// Bytes that trials write.
@@ -29,13 +41,19 @@ pub enum Written {
 }
 
 impl Forecast {
-    /// Of a plan.
-    pub fn of(plan: &Plan) -> Self {
+    /// Of a plan; `overhead` says what a trial of a cell takes beside its I/O.
+    pub fn of(plan: &Plan, overhead: &dyn Fn(&CellSpec) -> Duration) -> Self {
         let (design, cells) = (plan.experiment().design, plan.cells());
         let trials = |measured: u32| cells.len() as u64 * (u64::from(measured) + 1);
         let trials = (trials(design.trials_min), trials(design.trials_max));
-        let block = block_time(cells);
+        let own = cells.iter().map(|cell| overhead(&cell.spec));
+        let own = own.fold(Duration::ZERO, Duration::saturating_add);
+        let block = block_time(cells).map(|block| block.saturating_add(own));
+        // Other tools have no limit in time, but take a while whatever the storage does.
+        let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
         let least = block.map(|block| block.saturating_mul(design.trials_min + 1));
+        let region = cells.iter().flat_map(|cell| cell.spec.trials());
+        let region = region.map(|trial| trial.region).max().unwrap_or(0);
         // A warm-up and one measured block are made whatever the budget is.
         let granted = block.unwrap_or_default().saturating_mul(2);
         Self {
@@ -47,8 +65,86 @@ impl Forecast {
                 design.budget.max(granted),
             ),
             written: Written::of(cells, u64::from(design.trials_max) + 1),
+            precondition: (design.precondition, region),
+            writing: cells
+                .iter()
+                .filter_map(|cell| writing(cell, cells.len()))
+                .collect(),
         }
     }
+
+    /// Bytes that its trials write on storage that takes `rate` bytes per second.
+    pub fn writes_at(&self, rate: f64) -> Writes {
+        let per_second: f64 = self
+            .writing
+            .iter()
+            .map(|(share, own)| share * own.map_or(rate, |own| own.min(rate)))
+            .sum();
+        let in_time = per_second * self.time.1.as_secs_f64();
+        match self.written {
+            Written::AtMost(most) if most as f64 <= in_time => Writes::AtMost(most),
+            _ if self.writing.is_empty() => Writes::AtMost(0),
+            _ => Writes::About(in_time as u64),
+        }
+    }
+}
+
+/// Bytes that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// Bounded by the trials themselves.
+    AtMost(u64),
+    /// Bounded by time: what storage of a rate takes in it.
+    About(u64),
+}
+
+impl Writes {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
+            (Self::AtMost(a) | Self::About(a), Self::AtMost(b) | Self::About(b)) => {
+                Self::About(a.saturating_add(b))
+            }
+        }
+    }
+}
+
+/// What a cell writes: see [`Forecast::writes_at`].
+fn writing(cell: &PlannedCell, cells: usize) -> Option<(f64, Option<f64>)> {
+    let trials = cell.spec.trials().into_iter();
+    let trials = trials.filter(|trial| trial.writes() && !cell.spec.runs_program());
+    let of_trial = |trial: &TrialSpec| {
+        let share = f64::from(100 - trial.read_percent) / 100.0;
+        let request = trial.mean_request();
+        let rate = trial.rate.map(|rate| rate.per_second(request) * request);
+        (share / cells as f64, rate)
+    };
+    // Groups write side by side: the one that writes most has the storage.
+    trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+/// What one trial of each cell takes at least, on storage of the assumed rate: until its time or its bytes are spent.
+pub(crate) fn least_block_time(
+    cells: &[PlannedCell],
+    overhead: &dyn Fn(&CellSpec) -> Duration,
+) -> Duration {
+    let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
+    let times = cells.map(|cell| {
+        let trial = &cell.spec.trial;
+        let bytes = trial
+            .requests_bound()
+            .map(|count| count as f64 * trial.mean_request());
+        let transfer = bytes.map(|bytes| Duration::from_secs_f64(bytes / ASSUMED_RATE));
+        let time = [trial.time_foreseen(), transfer]
+            .into_iter()
+            .flatten()
+            .min();
+        time.unwrap_or_default()
+            .saturating_add(overhead(&cell.spec))
+    });
+    times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
 /// The most that one trial of each cell takes; `None` where a trial has no time limit.
@@ -100,12 +196,19 @@ mod tests {
     use crate::experiment::Experiment;
     use crate::suite::Suite;
 
+    fn no_overhead(_: &CellSpec) -> Duration {
+        Duration::ZERO
+    }
+
     fn forecast(name: &str, sets: &[&str]) -> Forecast {
         let mut experiment = Experiment::find(name).expect("built in");
         for set in sets {
             experiment.apply_set(set).expect("a change");
         }
-        Forecast::of(&Plan::of_new_run(experiment, &OneProcess).expect("a plan"))
+        Forecast::of(
+            &Plan::of_new_run(experiment, &OneProcess).expect("a plan"),
+            &no_overhead,
+        )
     }
 
     #[test]
@@ -121,6 +224,24 @@ mod tests {
         assert_eq!(writes.written, Written::AtMost(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
         assert_eq!(unbounded.written, Written::Unbounded);
+    }
+
+    #[test]
+    fn what_is_written_is_bounded_by_time_and_rate() {
+        let sets = ["bs=4k,8k", "bytes=none", "time=1s", "budget=100s"];
+        let writes = forecast("write-size", &sets);
+        assert_eq!(writes.writes_at(1e9), Writes::About(100_000_000_000));
+        let half = forecast("write-size", &[&sets[..], &["read_percent=50"]].concat());
+        assert_eq!(half.writes_at(1e9), Writes::About(50_000_000_000));
+        let slow = forecast("write-size", &["bs=4k,8k", "rate=1000", "budget=100s"]);
+        let bytes = 1000 * (4096 + 8192) / 2 * 100;
+        assert_eq!(slow.writes_at(1e9), Writes::About(bytes));
+        let few = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
+        assert_eq!(few.writes_at(1e9), Writes::AtMost(20 << 20));
+        let reads = forecast("read-size", &["bs=4k", "bytes=none"]);
+        assert_eq!(reads.writes_at(1e9), Writes::AtMost(0));
+        let both = Writes::AtMost(1).and(Writes::About(2));
+        assert_eq!(both, Writes::About(3));
     }
 
     #[test]
@@ -155,8 +276,8 @@ mod tests {
                 }
                 if let Ok(plan) = Plan::of_new_run(experiment, &OneProcess) {
                     taken += 1;
-                    let _ = Forecast::of(&plan);
-                    let _ = plan.shortfall();
+                    let _ = Forecast::of(&plan, &no_overhead);
+                    let _ = plan.shortfall(&no_overhead);
                 }
             }
         }

@@ -30,6 +30,16 @@ impl Precondition {
     pub fn writes(self) -> bool {
         self != Precondition::None
     }
+
+    /// Passes over the region that are written at least, and whether there may be more; `None` where nothing is written.
+    pub fn passes(self) -> Option<(u32, bool)> {
+        match self {
+            Precondition::None => None,
+            Precondition::Passes { seq, rand } => Some((seq + rand, false)),
+            // A rate is steady over some passes.
+            Precondition::Steady => Some((2, true)),
+        }
+    }
 }
 
 impl fmt::Display for Precondition {

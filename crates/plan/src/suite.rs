@@ -127,6 +127,11 @@ impl Suite {
         })
     }
 
+    /// Whether [`Suite::find`] takes a built-in suite by this name.
+    pub fn is_builtin(name: &str) -> bool {
+        BUILTIN_SUITES.iter().any(|(builtin, _)| *builtin == name)
+    }
+
     /// The built-in suite of this name, or the one in the TOML file at this path.
     ///
     /// # Errors

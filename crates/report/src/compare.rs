@@ -220,7 +220,7 @@ pub(crate) fn factor(ratio: f64) -> String {
 }
 
 /// A value as the table of one run writes it.
-fn value(response: Option<Response>, value: f64) -> String {
+pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
 }
 

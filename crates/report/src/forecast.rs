@@ -1,16 +1,11 @@
 //! What plans will do, as a table.
 
-use iolab_plan::forecast::{Forecast, Written};
-use iolab_workload::quantity::format_bytes;
+use iolab_plan::forecast::{ASSUMED_RATE, Forecast, Writes};
+use iolab_workload::quantity::{format_bytes, significant};
 use iolab_workload::units::rough_duration;
-
-use std::time::Duration;
 
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
-
-/// A rate that storage may have, bytes per second, for an idea of what a time comes to.
-const RATE: f64 = 500e6;
 
 /// One row per plan, for a terminal of `width` columns. What all plans write is said below it too: that column goes first.
 pub fn text(forecasts: &[Forecast], width: u16) -> String {
@@ -29,7 +24,11 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
         }),
         column("measuring", 0, &|f| match f.time.0 {
             Some(least) if least < f.time.1 => {
-                format!("{} to {}", rough_duration(least), rough_duration(f.time.1))
+                let (least, most) = (rough_duration(least), rough_duration(f.time.1));
+                match least == most {
+                    true => format!("about {most}"),
+                    false => format!("{least} to {most}"),
+                }
             }
             _ => format!("up to {}", rough_duration(f.time.1)),
         }),
@@ -38,30 +37,34 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
     layout::text(columns, width)
 }
 
-/// What all the plans together write.
-pub fn written_by_all(forecasts: &[Forecast]) -> String {
-    let all = forecasts.iter().map(|forecast| forecast.written);
-    let time = forecasts.iter().map(|forecast| forecast.time.1);
-    in_words(
-        all.fold(Written::AtMost(0), Written::and),
-        time.fold(Duration::ZERO, Duration::saturating_add),
-    )
+/// What all the plans together write on storage that takes `rate` bytes per second.
+pub fn written_by_all(forecasts: &[Forecast], rate: f64) -> String {
+    let all = forecasts.iter().map(|forecast| forecast.writes_at(rate));
+    in_words(all.fold(Writes::AtMost(0), Writes::and), rate)
 }
 
-/// What a plan writes: `at most 20 MiB`.
+/// What a plan writes, where nothing is known of the storage yet: `at most 20 MiB`.
 pub fn written(forecast: &Forecast) -> String {
-    in_words(forecast.written, forecast.time.1)
+    in_words(forecast.writes_at(ASSUMED_RATE), ASSUMED_RATE)
 }
 
-fn in_words(written: Written, time: Duration) -> String {
-    let at_rate = RATE * time.as_secs_f64();
-    let example = format!("(at {} MB/s: {})", RATE / 1e6, format_bytes(at_rate));
-    match written {
-        Written::AtMost(0) => "nothing".to_owned(),
-        Written::AtMost(most) if most as f64 > at_rate => {
-            format!("at most {} {example}", format_bytes(most as f64))
-        }
-        Written::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
-        Written::Unbounded => format!("what fits into the time {example}"),
+/// What is written to the target before the first trial: preconditioning; `None` where nothing is.
+pub fn preconditioning(forecast: &Forecast) -> Option<String> {
+    let (plan, region) = forecast.precondition;
+    let (passes, more) = plan.passes()?;
+    let bytes = region as f64 * f64::from(passes);
+    let least = if more { "at least " } else { "" };
+    Some(format!("{least}{} ({plan})", format_bytes(bytes)))
+}
+
+fn in_words(writes: Writes, rate: f64) -> String {
+    match writes {
+        Writes::AtMost(0) => "nothing".to_owned(),
+        Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
+        Writes::About(bytes) => format!(
+            "about {} at {} GB/s",
+            format_bytes(bytes as f64),
+            significant(rate / 1e9)
+        ),
     }
 }

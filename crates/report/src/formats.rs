@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::analysis::Analysis;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::RunRecord;
 
+use crate::prometheus::GaugeRun;
 use crate::rows::Format;
 use crate::{benchstat, fio, gbench, prometheus};
 
@@ -21,8 +21,8 @@ pub enum Writer {
     Runs(fn(&[RunRecord], &mut dyn Write) -> io::Result<()>),
     /// Runs, each with the latencies of its cells.
     RunsWithLatencies(fn(&[RunWithLatencies], &mut dyn Write) -> io::Result<()>),
-    /// Runs, analysed.
-    Analyses(fn(&[Analysis], &mut dyn Write) -> io::Result<()>),
+    /// Gauges of runs, with a time stamp or without.
+    Gauges(fn(&[GaugeRun], bool, &mut dyn Write) -> io::Result<()>),
 }
 
 macro_rules! formats {
@@ -61,8 +61,8 @@ formats! {
         Writer::Runs(gbench::runs);
     Benchstat = "benchstat", "The Go benchmark format, for benchstat",
         Writer::Runs(benchstat::runs);
-    Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells",
-        Writer::Analyses(|analyses, to| prometheus::cells(analyses, to));
+    Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells, and the answers of runs",
+        Writer::Gauges(prometheus::cells);
     Fio = "fio",
         "fio's JSON+: one job per cell, its trials put together; with -o FOLDER a file per cell, as fio-plot reads them",
         Writer::RunsWithLatencies(fio::runs);

@@ -1,7 +1,7 @@
 //! Columns of text: fitted to a terminal, or as Markdown.
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
@@ -76,6 +76,14 @@ impl Column {
         let longest = longest.unwrap_or(0).max(self.heading.width());
         self.breaks_at.map_or(longest, |width| longest.min(width))
     }
+
+    /// The width of its longest word: a heading is never broken within a word, nor is a value that may not be broken.
+    fn longest_word(&self) -> usize {
+        let values = self.values.iter().filter(|_| self.breaks_at.is_none());
+        let texts = values.chain([&self.heading]);
+        let words = texts.flat_map(|text| text.split(' '));
+        words.map(UnicodeWidthStr::width).max().unwrap_or(0)
+    }
 }
 
 /// A table as plain values, for writers that lay it out themselves.
@@ -112,14 +120,20 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
         let Some((index, _)) = dearest else { break };
         left_out.push(columns.remove(index).heading);
     }
+    let is_tight = !fits(&columns, width);
     let mut table = filled(&columns);
     table
         .load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width);
     let last = columns.len().saturating_sub(1);
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if i < last { GAP as u16 } else { 0 }));
+    for (i, (column, shown)) in columns.iter().zip(table.column_iter_mut()).enumerate() {
+        let gap = if i < last { GAP } else { 0 };
+        shown.set_padding((0, gap as u16));
+        if is_tight {
+            let least = Width::Fixed((column.longest_word() + gap) as u16);
+            shown.set_constraint(ColumnConstraint::LowerBoundary(least));
+        }
     }
     let mut text = table.trim_fmt();
     text.push('\n');
@@ -257,6 +271,27 @@ mod tests {
             latex(columns),
             "\\begin{tabular}{lr}\n\\hline\n95 \\% & n \\\\\n\\hline\na\\_b & 1 \\\\\n\\textbackslash{}x\\{y\\} & 2 \\& 3 \\\\\n\\hline\n\\end{tabular}\n"
         );
+    }
+
+    #[test]
+    fn no_word_of_a_heading_is_broken_however_narrow_the_terminal_is() {
+        let headings = ["experiment", "throughput", "concurrency", "95 % interval"];
+        let columns = || {
+            let column = |heading: &&str| Column::new(*heading, 0, ["4KiB of 128MiB".to_owned()]);
+            headings.iter().map(column).collect::<Vec<_>>()
+        };
+        for width in [40, 50, 80, 120, 220] {
+            let shown = text(columns(), width);
+            for word in [
+                "experiment",
+                "throughput",
+                "concurrency",
+                "interval",
+                "128MiB",
+            ] {
+                assert!(shown.contains(word), "{word} at {width}:\n{shown}");
+            }
+        }
     }
 
     #[test]

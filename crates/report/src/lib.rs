@@ -4,6 +4,7 @@
 //! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
 //! picture, `live.rs` a run under way.
 
+pub mod agreement;
 pub mod answer;
 pub mod benchstat;
 pub mod chart;

@@ -3,35 +3,299 @@
 //! Source: "Exposition formats" and "Metric and label naming" of prometheus.io/docs: base units (seconds, bytes),
 //! ratios from 0 to 1. One series per cell; the quantiles of latencies are those of the median trial.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::time::UNIX_EPOCH;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::compare::Conclusion;
+use iolab_analysis::fitness::Answer;
+use iolab_analysis::gate::Gate;
+use iolab_record::RunRecord;
+use iolab_record::question::Asked;
 use iolab_stats::Summary;
-
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::settings::{CellSpec, SETTINGS};
 
-/// Writes a gauge per cell and quantity.
+/// A run, and what it answers where it was asked something.
+#[derive(Debug)]
+pub struct GaugeRun {
+    /// What is stored of it.
+    pub record: RunRecord,
+    /// What follows from that.
+    pub analysis: Analysis,
+    /// Its answer.
+    pub answer: Option<RunAnswer>,
+}
+
+/// Writes a gauge per cell and quantity, and the answers of the runs. Labels hold all in which the runs differ; of cells that
+/// agree in all labels the newest is written. `is_stamped` adds the time at which each run began.
 ///
 /// # Errors
 /// When the output cannot be written.
-pub fn cells<'a>(
-    analyses: impl IntoIterator<Item = &'a Analysis, IntoIter: Clone>,
-    to: &mut dyn Write,
-) -> io::Result<()> {
-    let analyses = analyses.into_iter();
+pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Result<()> {
+    let labelling = Labelling::of(runs);
+    let mut series: BTreeMap<Vec<Label>, (&GaugeRun, &CellAnalysis)> = BTreeMap::new();
+    let mut order = Vec::new();
+    for run in runs {
+        for cell in &run.analysis.cells {
+            let labels = labelling.labels(run, cell);
+            match series.get(&labels) {
+                Some((other, _)) if begun(other) > begun(run) => continue,
+                Some(_) => {}
+                None => order.push(labels.clone()),
+            }
+            series.insert(labels, (run, cell));
+        }
+    }
     for (name, help, values) in GAUGES {
-        writeln!(to, "# HELP {name} {help}")?;
-        writeln!(to, "# TYPE {name} gauge")?;
-        for analysis in analyses.clone() {
-            for cell in &analysis.cells {
-                for (label, value) in values(cell) {
-                    let labels = labels(analysis, cell, label);
-                    writeln!(to, "{name}{{{labels}}} {value}")?;
-                }
+        head(name, help, to)?;
+        for labels in &order {
+            let (run, cell) = series[labels];
+            for (extra, value) in values(cell) {
+                let mut labels = labels.clone();
+                labels.insert(SERVED_BY, ("served_by".to_owned(), served_by(cell)));
+                labels.extend(extra.map(|(name, value)| (name.to_owned(), value)));
+                writeln!(
+                    to,
+                    "{name}{{{}}} {value}{}",
+                    written(&labels),
+                    stamp(run, is_stamped)
+                )?;
             }
         }
     }
+    answers(runs, &labelling, is_stamped, to)
+}
+
+/// Writes what the gate concluded of a run.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn gate(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io::Result<()> {
+    const NAME: &str = "iolab_gate";
+    head(
+        NAME,
+        "1 for what the gate concluded of the run, 0 for the others.",
+        to,
+    )?;
+    let conclusion = gate.conclusion();
+    for (value, name) in [
+        (Conclusion::Settled, "no alarm"),
+        (Conclusion::Regression, "alarm"),
+        (Conclusion::CannotTell, "cannot tell"),
+    ] {
+        let labels = [
+            ("experiment".to_owned(), record.experiment.name.clone()),
+            ("target".to_owned(), record.target_text()),
+            ("conclusion".to_owned(), name.to_owned()),
+        ];
+        let is_it = u8::from(value == conclusion);
+        writeln!(to, "{NAME}{{{}}} {is_it}", written(&labels))?;
+    }
+    head(
+        "iolab_gate_earlier_runs",
+        "Earlier runs that the gate judges by.",
+        to,
+    )?;
+    let labels = [
+        ("experiment".to_owned(), record.experiment.name.clone()),
+        ("target".to_owned(), record.target_text()),
+    ];
+    writeln!(
+        to,
+        "iolab_gate_earlier_runs{{{}}} {}",
+        written(&labels),
+        gate.history
+    )
+}
+
+fn head(name: &str, help: &str, to: &mut dyn Write) -> io::Result<()> {
+    writeln!(to, "# HELP {name} {help}")?;
+    writeln!(to, "# TYPE {name} gauge")
+}
+
+/// A label and its value.
+type Label = (String, String);
+
+/// The place of the label `served_by`, which tells no cells apart: behind experiment and target.
+const SERVED_BY: usize = 2;
+
+/// The labels that tell the cells of some runs apart.
+struct Labelling {
+    /// Whether the runs are of several hosts.
+    has_hosts: bool,
+    /// Names of factors, in the order of the files; then settings in which the runs differ without sweeping them.
+    names: Vec<String>,
+}
+
+impl Labelling {
+    fn of(runs: &[GaugeRun]) -> Self {
+        let hosts: BTreeSet<Option<String>> = runs.iter().map(|run| run.record.host()).collect();
+        let mut names: Vec<String> = Vec::new();
+        for factor in runs.iter().flat_map(|run| &run.analysis.factors) {
+            if !names.contains(factor) {
+                names.push(factor.clone());
+            }
+        }
+        for setting in SETTINGS {
+            let values = |run: &GaugeRun| -> BTreeSet<String> {
+                let cells = run.analysis.cells.iter();
+                cells.map(|cell| setting.get(&cell.cell.spec)).collect()
+            };
+            let all: BTreeSet<BTreeSet<String>> = runs.iter().map(values).collect();
+            // The target has a label of its own.
+            if all.len() > 1 && setting.name != "target" && !names.iter().any(|n| n == setting.name)
+            {
+                names.push(setting.name.to_owned());
+            }
+        }
+        Self {
+            has_hosts: hosts.len() > 1,
+            names,
+        }
+    }
+
+    /// The labels of a run.
+    fn of_run(&self, run: &GaugeRun) -> Vec<Label> {
+        let mut labels = vec![
+            ("experiment".to_owned(), run.analysis.experiment.clone()),
+            ("target".to_owned(), run.analysis.target.clone()),
+        ];
+        if self.has_hosts {
+            labels.push(("host".to_owned(), run.record.host().unwrap_or_default()));
+        }
+        labels
+    }
+
+    /// The labels of a cell, but for the source of its bytes.
+    fn labels(&self, run: &GaugeRun, cell: &CellAnalysis) -> Vec<Label> {
+        let mut labels = self.of_run(run);
+        for name in &self.names {
+            let place = run
+                .analysis
+                .factors
+                .iter()
+                .position(|factor| factor == name);
+            let value = match place.and_then(|place| cell.cell.levels.get(place)) {
+                Some(level) => level.clone(),
+                None => setting_of(name, &cell.cell.spec),
+            };
+            if value.is_empty() && place.is_none() {
+                continue;
+            }
+            let mut name = label_name(name);
+            // Two factors may differ in nothing that a label can show, and no label may come twice.
+            while labels.iter().any(|(other, _)| *other == name) {
+                name.push('_');
+            }
+            labels.push((name, value));
+        }
+        labels
+    }
+}
+
+/// The value of a setting that a run does not sweep; that of one group has none here.
+fn setting_of(name: &str, spec: &CellSpec) -> String {
+    let setting = SETTINGS.iter().find(|setting| setting.name == name);
+    setting.map_or(String::new(), |setting| setting.get(spec))
+}
+
+/// When a run began: RFC 3339, which sorts.
+fn begun(run: &GaugeRun) -> &str {
+    &run.record.run.started_utc
+}
+
+/// The time at which a run began as a time stamp of the format, in milliseconds.
+fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
+    let time = humantime::parse_rfc3339(begun(run)).ok();
+    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since
+        .filter(|_| is_stamped)
+        .map_or(String::new(), |since| format!(" {}", since.as_millis()))
+}
+
+/// A number that is not the device's must not look like one.
+fn served_by(cell: &CellAnalysis) -> String {
+    cell.served
+        .as_ref()
+        .map_or(String::new(), ToString::to_string)
+}
+
+/// Writes what runs answer: of each question the newest.
+fn answers(
+    runs: &[GaugeRun],
+    labelling: &Labelling,
+    is_stamped: bool,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let mut newest: BTreeMap<Vec<Label>, (&GaugeRun, &RunAnswer)> = BTreeMap::new();
+    for run in runs {
+        let Some((labels, answer)) = question(run).zip(run.answer.as_ref()) else {
+            continue;
+        };
+        let labels = [labelling.of_run(run), labels].concat();
+        if newest
+            .get(&labels)
+            .is_none_or(|(other, _)| begun(other) <= begun(run))
+        {
+            newest.insert(labels, (run, answer));
+        }
+    }
+    if newest.is_empty() {
+        return Ok(());
+    }
+    head(
+        "iolab_answer",
+        "1 for what a run answers to its question, 0 for the others.",
+        to,
+    )?;
+    for (labels, (run, answer)) in &newest {
+        for value in [Answer::Yes, Answer::No, Answer::CannotTell] {
+            let own = ("answer".to_owned(), value.to_string());
+            let labels = [labels.as_slice(), &[own]].concat();
+            let is_it = u8::from(answer.answer() == value);
+            let stamp = stamp(run, is_stamped);
+            writeln!(to, "iolab_answer{{{}}} {is_it}{stamp}", written(&labels))?;
+        }
+    }
+    let found = |answer: &RunAnswer| match &answer.found {
+        AnswerBasis::Limit(found) => Some(found.clone()),
+        AnswerBasis::Cells(_) | AnswerBasis::Workload(_) => None,
+    };
+    if newest.values().all(|(_, answer)| found(answer).is_none()) {
+        return Ok(());
+    }
+    const RATES: &str = "iolab_slo_rate_requests_per_second";
+    head(
+        RATES,
+        "The greatest rate at which the levels hold, and the least at which they fail.",
+        to,
+    )?;
+    for (labels, (run, answer)) in &newest {
+        let Some(found) = found(answer) else { continue };
+        for (name, rate) in [("holds", &found.holds), ("fails", &found.fails)] {
+            let Some(rate) = rate else { continue };
+            let labels = [labels.as_slice(), &[("stat".to_owned(), name.to_owned())]].concat();
+            let stamp = stamp(run, is_stamped);
+            writeln!(to, "{RATES}{{{}}} {}{stamp}", written(&labels), rate.rate)?;
+        }
+    }
     Ok(())
+}
+
+/// What a run was asked, as labels.
+fn question(run: &GaugeRun) -> Option<Vec<Label>> {
+    let asked = run.record.experiment.asked.as_ref()?;
+    let label = |name: &str, value: String| (name.to_owned(), value);
+    Some(match &asked.of {
+        Asked::Fit(fit) => vec![
+            label("question", fit.requirement.clone()),
+            label("workload", fit.workload.clone()),
+        ],
+        Asked::Cells | Asked::Limit => vec![label("question", asked.levels().to_string())],
+    })
 }
 
 /// A label of its own that a value needs beside those of its cell.
@@ -111,32 +375,9 @@ fn latencies(cell: &CellAnalysis) -> Vec<(Extra, f64)> {
 }
 
 /// `experiment="read-size",target="/data",served_by="device",bs="4KiB"`.
-fn labels(analysis: &Analysis, cell: &CellAnalysis, extra: Extra) -> String {
-    // A number that is not the device's must not look like one.
-    let served = cell
-        .served
-        .as_ref()
-        .map_or(String::new(), ToString::to_string);
-    let mut labels = vec![
-        ("experiment".to_owned(), analysis.experiment.as_str()),
-        ("target".to_owned(), analysis.target.as_str()),
-        ("served_by".to_owned(), served.as_str()),
-    ];
-    for (factor, level) in analysis.factors.iter().zip(&cell.cell.levels) {
-        let mut name = label_name(factor);
-        // Two factors may differ in nothing that a label can show, and no label may come twice.
-        while labels.iter().any(|(other, _)| *other == name) {
-            name.push('_');
-        }
-        labels.push((name, level));
-    }
-    labels.extend(
-        extra
-            .as_ref()
-            .map(|(name, value)| ((*name).to_owned(), value.as_str())),
-    );
-    let pairs: Vec<String> = labels
-        .into_iter()
+fn written(labels: &[Label]) -> String {
+    let pairs = labels.iter();
+    let pairs: Vec<String> = pairs
         .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
         .collect();
     pairs.join(",")
@@ -151,6 +392,7 @@ fn label_name(factor: &str) -> String {
     let taken = [
         "experiment",
         "target",
+        "host",
         "served_by",
         "stat",
         "quantile",

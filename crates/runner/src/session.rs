@@ -392,7 +392,8 @@ impl<'a> Session<'a> {
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds, or when these have none.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
         let messages = [
-            self.record.plan.shortfall(),
+            iolab_peers::waiting(&self.record.plan),
+            self.record.plan.shortfall(&iolab_peers::overhead),
             iolab_peers::beyond_budget(&self.record.plan),
         ];
         for message in messages.iter().flatten() {

@@ -1,7 +1,7 @@
 //! Options of other tools: iolab's way to the same, or that there is none; and what those of a fio job file do to a cell.
 
 use crate::Error;
-use crate::names::unknown;
+use crate::names::{nearest, unknown};
 use crate::settings::{SETTINGS, Setting};
 
 /// The answer to an option of another tool.
@@ -214,6 +214,10 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--rate 1000: with a rate requests do not wait for earlier ones":
         "io_submit_mode" => idle("at a given rate requests do not wait for earlier ones");
     // Durability.
+    way "--set sync=each (fsync after each write), with --set sync_every=N after every Nth":
+        "fsync" => decides(&["sync", "sync_every"]);
+    way "--set sync=fdatasync, with --set sync_every=N after every Nth write":
+        "fdatasync" => decides(&["sync", "sync_every"]);
     way "--set sync=end": "end_fsync fsync_on_close" => flag(&["sync"]), "end_syncfs conv";
     none "--set sync=end, each, osync and odsync are the ways to make data durable": "write_barrier sync_file_range";
     // Data and memory.
@@ -375,7 +379,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "numjobs" => decides(&["threads", "layout"]),
         "iodepth" => decides(&["depth"]),
         "ioengine" => decides(&["backend"]),
-        "sync fsync fdatasync" => decides(&["sync", "sync_every"]),
+        "sync" => decides(&["sync", "sync_every"]),
         "runtime" => decides(&["time"]),
         "rate rate_iops" => decides(&["rate"]),
         "ratecycle" => idle(HELD),
@@ -424,8 +428,13 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     if let Some(answer) = answer(name) {
         return Error::usage(format!("'{name}' is not a setting of iolab")).hint(answer.hint());
     }
-    let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
-    unknown("setting", name, &[&known[..], further].concat())
+    let settings = SETTINGS.iter().map(|setting| setting.name);
+    let known: Vec<&str> = settings.chain(further.iter().copied()).collect();
+    match nearest(name, &known).is_empty() {
+        true => Error::usage(format!("setting '{name}' is unknown"))
+            .hint("'iolab list --settings' shows all of them"),
+        false => unknown("setting", name, &known),
+    }
 }
 
 /// The error for an option (`--runtime`) that iolab does not have: it is a setting, or an option of another tool; `None`
@@ -478,7 +487,7 @@ mod tests {
         assert!(matches!(way, Some(Answer::Way(way)) if way.contains("cpus=")));
         assert_eq!(answer("cpu_affinity"), way);
         assert_eq!(answer("no_such_option"), None);
-        for name in ["bsrange", "slo"] {
+        for name in ["bsrange", "slo", "fdatasync"] {
             let error = unknown_setting(name, &[]);
             assert!(error.message().contains(name), "{error}");
             assert!(
@@ -494,6 +503,12 @@ mod tests {
         );
         assert!(unknown_option("--cpus_allowed").is_some());
         assert!(unknown_option("--nothing-like-it").is_none());
+        let far = unknown_setting("zzzzzz", &[]);
+        let hint = far.remedy().expect("a hint");
+        assert!(
+            hint.contains("--settings") && !hint.contains("backend"),
+            "{hint}"
+        );
         let near = unknown_setting("patern", &[]);
         assert!(near.remedy().is_some_and(|hint| hint.contains("pattern")));
     }

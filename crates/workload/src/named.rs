@@ -45,8 +45,7 @@ macro_rules! named {
                 })?
                 let of = |value: &&Self| value.name() == text;
                 Self::ALL.iter().find(of).copied().ok_or_else(|| {
-                    $crate::Error::usage(format!(concat!($what, " '{}' is unknown"), text))
-                        .hint(format!("it is one of: {}", Self::NAMES.join(", ")))
+                    $crate::names::unknown_word($what, text, Self::NAMES)
                 })
             }
         }

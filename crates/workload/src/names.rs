@@ -24,7 +24,17 @@ pub fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// Known names that a slip of the keyboard could have turned into `name`, nearest first, at most three.
+/// The same for a word of a short list, all of which is shown: what sounds alike may mean something else (`fsync`, `osync`).
+pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Error {
+    let all = format!("it is one of: {}", known.join(", "));
+    let hint = match nearest(word, known).first() {
+        Some(near) => format!("did you mean {near}? {all}"),
+        None => all,
+    };
+    Error::usage(format!("{what} '{word}' is unknown")).hint(hint)
+}
+
+/// Known names that a slip of the keyboard or another tool's habit could have turned into `name`, nearest first, at most three.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     // A name from a stranger's file may be of any length; only short ones can be near.
     if name.is_empty() || name.len() > 64 {
@@ -35,11 +45,37 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
         .iter()
         .map(|candidate| (osa_distance(&lower, candidate), *candidate))
         .filter(|(far, candidate)| {
-            *far <= candidate.len().div_ceil(3) || (name.len() > 2 && candidate.contains(&lower))
+            *far <= candidate.len().div_ceil(3)
+                || (name.len() > 2 && candidate.contains(&lower))
+                || has_same_words(&lower, candidate)
+                || (candidate.len() > 3 && lower.starts_with(candidate))
         })
         .collect();
-    near.sort_by_key(|(far, _)| *far);
+    near.sort_by_key(|(far, candidate)| (!has_same_words(&lower, candidate), *far));
     near.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// Letters of a word that stand for it at least, where names are run together: `randread`.
+const WORD_MIN: usize = 3;
+
+/// Whether `name` is made of the words of `candidate`, or of their beginnings, in any order: `randread` of `read-random`.
+fn has_same_words(name: &str, candidate: &str) -> bool {
+    let is_separator = |c: char| matches!(c, '-' | '_' | '.');
+    let mut left = name.replace(is_separator, " ");
+    let mut words = 0;
+    for word in candidate
+        .split(is_separator)
+        .filter(|word| !word.is_empty())
+    {
+        let ends = word.char_indices().map(|(place, c)| place + c.len_utf8());
+        let mut begins = ends.rev().filter(|end| *end >= WORD_MIN.min(word.len()));
+        let Some(end) = begins.find(|end| left.contains(&word[..*end])) else {
+            return false;
+        };
+        left = left.replacen(&word[..end], " ", 1);
+        words += 1;
+    }
+    words > 1 && left.trim().is_empty()
 }
 
 /// Checks a name, which becomes a file name.
@@ -83,6 +119,11 @@ mod tests {
         // Two neighbours in the wrong order are one slip.
         assert_eq!(nearest("sb", &known)[0], "bs");
         assert!(nearest("zzzzzz", &known).is_empty());
+        let experiments = ["read-random", "read-size", "write-random", "read-stride"];
+        assert_eq!(nearest("randread", &experiments), ["read-random"]);
+        assert_eq!(nearest("random_write", &experiments)[0], "write-random");
+        assert_eq!(nearest("iouring", &["libaio", "io_uring"]), ["io_uring"]);
+        assert_eq!(nearest("heatmap", &["heat", "ranks"]), ["heat"]);
         assert!(nearest(&"x".repeat(1 << 20), &known).is_empty());
     }
 }

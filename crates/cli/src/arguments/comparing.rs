@@ -142,6 +142,8 @@ pub(crate) enum GateFormat {
     Csv,
     /// A Markdown table
     Markdown,
+    /// The conclusion in the text format of Prometheus
+    Prometheus,
 }
 
 #[derive(Debug, Args)]
@@ -156,10 +158,10 @@ pub(crate) struct History {
     /// Combine hosts with the same hardware in one line
     #[arg(long)]
     pub(crate) any_host: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = HistoryFormat::Text)]
-    pub(crate) format: HistoryFormat,
-    /// New file to write instead of stdout
+    /// Output format; default: by the extension of FILE, else text
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<HistoryFormat>,
+    /// New file to write instead of stdout: .txt, .html, .svg, .json or .csv
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -32,7 +32,7 @@ const SEED_MAX: u64 = (1 << 63) - 1_000;
 /// What changes an experiment. Each short form is the same as a --set.
 #[derive(Debug, Args)]
 pub(crate) struct Changes {
-    /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings' shows all)
+    /// Set or sweep a setting: bs=4k,64k,1M ('iolab list --settings' shows all); each once
     #[arg(long = "set", value_name = "NAME=VALUE[,VALUE]")]
     pub(crate) sets: Vec<String>,
     /// Bypass the page cache with O_DIRECT (sets cache=direct only)
@@ -41,13 +41,17 @@ pub(crate) struct Changes {
     /// Use the page cache, and drop it before each trial (cache=cold)
     #[arg(long)]
     pub(crate) buffered: bool,
-    /// Bytes of the target to use (region)
+    /// I/O size (bs): 4k or 4k,64k,1M
+    #[arg(long, value_name = "SIZE[,SIZE]")]
+    pub(crate) bs: Option<String>,
+    /// Bytes of the target to use (region), or a share of a file or block device: 10GiB, 100%
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// Workers (threads)
     #[arg(long, value_name = "N[,N]")]
     pub(crate) threads: Option<String>,
-    /// Requests in flight per worker (depth); above 1 needs --set backend=io_uring or libaio
+    /// Requests in flight per worker (depth); above 1, a built-in experiment without an asynchronous
+    /// backend runs on io_uring, or on libaio where io_uring is forbidden
     #[arg(long, value_name = "N[,N]")]
     pub(crate) depth: Option<String>,
     /// Issue this many requests per second in total (rate), whether or not earlier ones have
@@ -130,9 +134,9 @@ pub(crate) struct ConsentOption {
 
 #[derive(Debug, Args)]
 pub(crate) struct Study {
-    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file)
-    #[arg(default_value = ".")]
-    pub(crate) target: PathBuf,
+    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
+    /// the current directory
+    pub(crate) target: Option<PathBuf>,
     /// Name of a built-in suite (quick, glance, micro) or a TOML file
     #[arg(long, value_name = "NAME", default_value = "quick")]
     pub(crate) suite: String,
@@ -169,7 +173,7 @@ pub(crate) struct Run {
     /// one target in a row (default: one I/O)
     #[arg(long, conflicts_with = "together")]
     pub(crate) striped: bool,
-    /// Run file to write; default: a new name in iolab-results/
+    /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print every chart and every finding
@@ -232,7 +236,7 @@ pub(crate) struct Fit {
 pub(crate) struct Import {
     /// Output of fio --output-format=json (or json+), or of iozone
     pub(crate) file: PathBuf,
-    /// Run file to write; default: a new name in iolab-results/
+    /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -242,6 +246,9 @@ pub(crate) struct Resume {
     /// Run files, one after the other; those of one 'iolab fit' give one answer
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Print what would run (trials left, time, bytes written, free space) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
     #[command(flatten)]

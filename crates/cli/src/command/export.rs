@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::analysis::analyse;
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::latencies::{self, CellLatencies};
 use iolab_analysis::runs::RunName;
@@ -14,16 +14,20 @@ use iolab_record::SampleLatency;
 use iolab_report::export::{self, Exported, LatencyRow, SeriesRow};
 use iolab_report::fio::{self, CellFile};
 use iolab_report::formats::{ExportFormat, Writer};
+use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Export;
 use crate::exit::Outcome;
-use crate::output;
+use crate::harmless::harmless;
+use crate::output::{self, Replaceable};
+use crate::output_format::format_of;
 
 /// Writes the rows, or what another tool reads, to stdout or to a new file.
 pub(crate) fn export(options: &Export) -> Outcome {
-    check(options)?;
+    let format = format(options)?;
+    check(options, format)?;
     let records: Vec<RunRecord> = options
         .files
         .iter()
@@ -35,29 +39,75 @@ pub(crate) fn export(options: &Export) -> Outcome {
     if options.answers {
         export::check_answers(&records)?;
     }
-    if let Some(folder) = fio_folder(options) {
+    if let Some(folder) = fio_folder(options, format) {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
     }
-    let mut to = output::open(options.output.as_deref())?;
-    match options.format.writer() {
-        Writer::Rows(format) => rows(&records, options, format, &mut to)?,
-        Writer::Runs(write) => write(&records, &mut to)?,
-        Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, &mut to)?,
-        Writer::Analyses(write) => {
-            let analyses: Vec<Analysis> = records.iter().map(analyse).collect();
-            write(&analyses, &mut to)?;
-        }
+    let replaced = options.output.as_deref().filter(|_| options.force);
+    if let Some(path) = replaced {
+        let mut text = Vec::new();
+        write(records, options, format, &mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        return output::replace(path, harmless(&text).as_bytes(), Replaceable::Gauges);
     }
+    let mut to = output::open(options.output.as_deref())?;
+    write(records, options, format, &mut to)?;
     Ok(to.flush()?)
 }
 
+/// Writes the runs in a format.
+fn write(
+    records: Vec<RunRecord>,
+    options: &Export,
+    format: ExportFormat,
+    to: &mut dyn Write,
+) -> Outcome {
+    match format.writer() {
+        Writer::Rows(format) => rows(&records, options, format, to)?,
+        Writer::Runs(write) => write(&records, to)?,
+        Writer::RunsWithLatencies(write) => write(&with_latencies(records, options)?, to)?,
+        Writer::Gauges(write) => write(&gauges(records, options)?, options.timestamps, to)?,
+    }
+    Ok(())
+}
+
+/// Every run with what it answers.
+fn gauges(records: Vec<RunRecord>, options: &Export) -> Result<Vec<GaugeRun>> {
+    let runs = records.into_iter().zip(&options.files);
+    runs.map(|(record, path)| {
+        Ok(GaugeRun {
+            answer: answer(&record, path)?,
+            analysis: analyse(&record),
+            record,
+        })
+    })
+    .collect()
+}
+
+/// The format that is asked for, or that the name of the file has.
+fn format(options: &Export) -> Result<ExportFormat> {
+    format_of(
+        options.output.as_deref(),
+        options.format,
+        None,
+        &[
+            (ExportFormat::Csv, &["csv"]),
+            (ExportFormat::Json, &["json"]),
+            (ExportFormat::JsonLines, &["jsonl", "ndjson"]),
+            (ExportFormat::Prometheus, &["prom", "txt"]),
+            (ExportFormat::Benchstat, &["txt"]),
+            (ExportFormat::Gbench, &["json"]),
+            (ExportFormat::Fio, &["json"]),
+        ],
+    )
+}
+
 /// The folder for a report of each cell, where one is named and not a file.
-fn fio_folder(options: &Export) -> Option<&Path> {
+fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     let named = options.output.as_deref()?;
     let is_file = named
         .extension()
         .is_some_and(|extension| extension == "json");
-    (options.format == ExportFormat::Fio && !is_file).then_some(named)
+    (format == ExportFormat::Fio && !is_file).then_some(named)
 }
 
 /// Writes each report to its place in a new folder, or an empty one.
@@ -89,16 +139,30 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 }
 
 /// Refuses what does not go together, before anything is read or made.
-fn check(options: &Export) -> Result<()> {
+fn check(options: &Export, format: ExportFormat) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
     let of_rows = options.histogram || options.series || options.ranks || options.answers;
-    if of_rows && !is_of_rows(&options.format) {
+    if of_rows && !is_of_rows(&format) {
         let error = Error::usage(
             "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
         );
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
         return Err(error.hint(format!("choose --format {}", names.join(", "))));
+    }
+    if (options.force || options.timestamps) && format != ExportFormat::Prometheus {
+        return Err(
+            Error::usage("--force and --timestamps are for --format prometheus")
+                .hint("leave them out, and name a new file with -o"),
+        );
+    }
+    if options.force {
+        let Some(path) = options.output.as_deref() else {
+            return Err(
+                Error::usage("--force without -o").hint("name the file to replace: -o FILE.prom")
+            );
+        };
+        output::check_replaceable(path, Replaceable::Gauges)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
+use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
@@ -26,11 +27,13 @@ use crate::changes::new_seed;
 use crate::command::{answers, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
+use crate::output_format::check_folder;
 use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
     Builtin::Requirement.check(&options.requirement)?;
+    check_folder(&options.output)?;
     let mut requirement = Requirement::find(&options.requirement)?;
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
@@ -207,7 +210,7 @@ fn announced(requirement: &Requirement, plans: &[Plan]) -> Result<Vec<String>> {
             requirement.name,
             workload.name,
             rough_duration(requirement.hold),
-            forecast::written(&Forecast::of(plan)),
+            forecast::written(&Forecast::of(plan, &overhead)),
         ))
     };
     requirement.workloads.iter().zip(plans).map(of).collect()

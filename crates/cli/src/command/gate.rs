@@ -6,7 +6,8 @@ use iolab_analysis::compare::ALPHA;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria};
-use iolab_report::runs as report;
+use iolab_record::RunRecord;
+use iolab_report::{prometheus, runs as report};
 
 use crate::arguments::{self, GateFormat};
 use crate::command::compare::conclude;
@@ -40,13 +41,15 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
         run: &run,
     };
     let gate = Gate::of(new, &filed(&earlier), &terms)?;
-    conclude(write(&gate, options.format), gate.conclusion())
+    let written = write(&gate, run.record(), options.format);
+    conclude(written, gate.conclusion())
 }
 
-fn write(gate: &Gate, format: GateFormat) -> Outcome {
+fn write(gate: &Gate, record: &RunRecord, format: GateFormat) -> Outcome {
     let mut to = output::open(None)?;
     match format {
         GateFormat::Json => report::gate_json(gate, &mut to)?,
+        GateFormat::Prometheus => prometheus::gate(gate, record, &mut to)?,
         GateFormat::Csv => report::csv(gate.compared.as_ref(), &mut to)?,
         GateFormat::Markdown => write!(to, "{}", report::gate_markdown(gate))?,
         GateFormat::Text => {

@@ -13,9 +13,22 @@ use crate::arguments::{self, HistoryFormat};
 use crate::command::{filed, runs_of_folder};
 use crate::exit::Outcome;
 use crate::output;
+use crate::output_format::format_of;
 
 /// Writes the lines of a folder to stdout or to a new file.
 pub(crate) fn history(options: &arguments::History) -> Outcome {
+    let format = format_of(
+        options.output.as_deref(),
+        options.format,
+        Some(HistoryFormat::Text),
+        &[
+            (HistoryFormat::Text, &["txt"]),
+            (HistoryFormat::Html, &["html", "htm"]),
+            (HistoryFormat::Svg, &["svg"]),
+            (HistoryFormat::Json, &["json"]),
+            (HistoryFormat::Csv, &["csv"]),
+        ],
+    )?;
     let runs = runs_of_folder(&options.folder, options.metric.as_ref())?;
     let kinship = Comparability {
         any_host: options.any_host,
@@ -29,12 +42,12 @@ pub(crate) fn history(options: &arguments::History) -> Outcome {
         );
     }
     // What cannot be drawn leaves no empty file behind.
-    let figure = match options.format {
+    let figure = match format {
         HistoryFormat::Svg => Some(only_line(&history)?),
         _ => None,
     };
     let mut to = output::open(options.output.as_deref())?;
-    match options.format {
+    match format {
         HistoryFormat::Text => text(&history, &mut to)?,
         HistoryFormat::Html => to.write_all(report::html(&history)?.as_bytes())?,
         HistoryFormat::Svg => to.write_all(figure.unwrap_or_default().as_bytes())?,

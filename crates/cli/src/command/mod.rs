@@ -70,7 +70,8 @@ impl Command {
         match self {
             Command::Study(options) => !options.changes.dry_run,
             Command::Run(options) => !options.changes.dry_run,
-            Command::Fit(_) | Command::Resume(_) => true,
+            Command::Fit(options) => !options.dry_run,
+            Command::Resume(options) => !options.dry_run,
             _ => false,
         }
     }

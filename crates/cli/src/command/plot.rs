@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Plot;
 use crate::command::{read_run_by, slo};
 use crate::exit::Outcome;
-use crate::output;
+use crate::output::{self, Replaceable};
 
 /// Pixels per inch of a PNG: what journals ask for.
 const DPI: f64 = 300.0;
@@ -33,7 +33,7 @@ pub(crate) fn plot(options: &Plot) -> Outcome {
     // Before the work is done: a name that is taken would waste it.
     if !is_stdout(&options.output) {
         if options.force {
-            output::check_replaceable(&options.output)?;
+            output::check_replaceable(&options.output, Replaceable::Figure)?;
         } else if options.output.symlink_metadata().is_ok() {
             return Err(output::exists(&options.output).into());
         }
@@ -158,7 +158,7 @@ fn wanted(options: &Plot) -> Options {
 
 fn write(options: &Plot, bytes: &[u8]) -> Outcome {
     if options.force && !is_stdout(&options.output) {
-        return output::replace(&options.output, bytes);
+        return output::replace(&options.output, bytes, Replaceable::Figure);
     }
     let path = (!is_stdout(&options.output)).then_some(&*options.output);
     let mut to = output::open_raw(path)?;

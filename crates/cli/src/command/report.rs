@@ -13,6 +13,7 @@ use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::harmless::harmless;
 use crate::output;
+use crate::output_format::{format_of, is_folder};
 use crate::workspace::make_folder;
 
 /// More names than anybody's folder has of reports.
@@ -20,11 +21,21 @@ const NAMES_MAX: u32 = 10_000;
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {
+    let format = format_of(
+        options.output.as_deref(),
+        options.format,
+        Some(ReportFormat::Html),
+        &[
+            (ReportFormat::Html, &["html", "htm"]),
+            (ReportFormat::Markdown, &["md", "markdown"]),
+            (ReportFormat::Latex, &["tex"]),
+        ],
+    )?;
     let inputs = read(&options.files)?;
-    let path = place(options)?;
+    let path = place(options.output.as_deref(), format)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let report = StudyReport::new(&inputs);
-    let bundle = match options.format {
+    let bundle = match format {
         ReportFormat::Html => Bundle {
             text: report.html()?,
             figures: Vec::new(),
@@ -39,17 +50,17 @@ pub(crate) fn report(options: &Options) -> Outcome {
 }
 
 /// The file that was asked for: by its name, or by that of a folder.
-fn place(options: &Options) -> Result<PathBuf> {
-    let extension = match options.format {
+fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
+    let extension = match format {
         ReportFormat::Html => "html",
         ReportFormat::Markdown => "md",
         ReportFormat::Latex => "tex",
     };
     let name = format!("report.{extension}");
-    match options.output.as_deref() {
+    let has_figures = format != ReportFormat::Html;
+    match named {
         None => Ok(name.into()),
-        Some(folder) if folder.is_dir() => Ok(folder.join(name)),
-        Some(folder) if folder.extension().is_none() && options.format != ReportFormat::Html => {
+        Some(folder) if is_folder(folder) || (folder.extension().is_none() && has_figures) => {
             make_folder(folder)?;
             Ok(folder.join(name))
         }

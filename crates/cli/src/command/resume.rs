@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
+use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
@@ -64,6 +65,12 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         return Err(Error::usage("several runs, and several processes")
             .hint("resume one run after the other")
             .into());
+    }
+    if options.dry_run {
+        return options
+            .files
+            .iter()
+            .try_for_each(|file| foresee(file, options));
     }
     for file in &options.files {
         check(file, ranks.as_ref())?;
@@ -162,6 +169,25 @@ fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
     alike
 }
 
+/// Prints what is left to do of a run.
+fn foresee(file: &Path, options: &Resume) -> Outcome {
+    let record = iolab_runfile::read(file)?;
+    if record.run.status == RunStatus::Done {
+        note(format_args!(
+            "note: the run in {} is already complete",
+            file.display()
+        ));
+        return Ok(());
+    }
+    let (site, plan) = begun(&record, file, options, None)?;
+    let made = counted(record.samples.len() as u64, "trial");
+    let does = format!(
+        "{}: {made} made before; only the others are made",
+        file.display()
+    );
+    site.dry_run(&[plan], &[does])
+}
+
 /// Prepares the target as the run had it and finishes the plan; where the run file is then.
 fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<EndedRun> {
     let record = iolab_runfile::read(file)?;
@@ -173,23 +199,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
         ));
         return Ok((file.to_owned(), None));
     }
-    let source = file.display().to_string();
-    let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
-    let further = record.further_targets.iter().map(|target| target.bytes);
-    let site = Site {
-        model: None,
-        targets: iolab_runner::target_paths(&record),
-        consent: options.consent.consent(),
-        ranks,
-        region: Region::Had(
-            std::iter::once(record.run.target_bytes)
-                .chain(further)
-                .collect(),
-        ),
-        keeps_cache: true,
-        foresees_ranks: false,
-    };
-    let plan = site.plan_as_begun(experiment)?;
+    let (site, plan) = begun(&record, file, options, ranks)?;
     let (opened, plan) = site.open_one(plan)?;
     let workspace = opened.prepare(record.run.seed, std::slice::from_ref(&plan), None)?;
     let title = format!("iolab resume {}", file.display());
@@ -200,4 +210,31 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     let path = now.unwrap_or_else(|| file.to_owned());
     let measured = ended(finished.map(|_| path.clone()), Some(&path), &workspace);
     workspace.close_after(measured)
+}
+
+/// Where a run goes on, and its plan.
+fn begun(
+    record: &RunRecord,
+    file: &Path,
+    options: &Resume,
+    ranks: Option<Rc<Ranks>>,
+) -> Result<(Site, Plan)> {
+    let source = file.display().to_string();
+    let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
+    let further = record.further_targets.iter().map(|target| target.bytes);
+    let site = Site {
+        model: None,
+        targets: iolab_runner::target_paths(record),
+        consent: options.consent.consent(),
+        ranks,
+        region: Region::Had(
+            std::iter::once(record.run.target_bytes)
+                .chain(further)
+                .collect(),
+        ),
+        keeps_cache: true,
+        foresees_ranks: options.dry_run,
+    };
+    let plan = site.plan_as_begun(experiment)?;
+    Ok((site, plan))
 }

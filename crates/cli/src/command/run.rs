@@ -15,10 +15,12 @@ use iolab_runner::ranks::Ranks;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
-use crate::builtin::Builtin;
+use crate::builtin::{Builtin, check_no_target};
+use crate::changes::Definition;
 use crate::command::{answers, ended, read_run, slo};
 use crate::exit::{Outcome, answered};
 use crate::output::{self, Results, listed, note};
+use crate::output_format::{check_run_file, is_folder};
 use crate::workspace::{Region, Site, make_folder};
 
 /// Folder of run files by default.
@@ -41,7 +43,11 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     if options.striped {
         iolab_runner::stripe_targets(&mut experiment, &given)?;
     }
-    for text in changes.apply(&mut experiment, &given, model.as_ref())? {
+    let definition = match Experiment::is_builtin(&options.experiment) {
+        true => Definition::Builtin,
+        false => Definition::OfUser,
+    };
+    for text in changes.apply(&mut experiment, definition, &given, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
     // Those that are used at once are the groups' own, or stand in the factor.
@@ -138,6 +144,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
         (file.experiment, file.target)
     } else {
         Builtin::Experiment.check(&options.experiment)?;
+        check_no_target(&options.experiment)?;
         (Experiment::find(&options.experiment)?, None)
     };
     Ok(match options.targets.is_empty() {
@@ -147,7 +154,10 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
 }
 
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
-    let Some(path) = output else { return Ok(()) };
+    let Some(path) = output.filter(|path| !is_folder(path)) else {
+        return Ok(());
+    };
+    check_run_file(path)?;
     if path.symlink_metadata().is_ok() {
         return Err(output::exists(path));
     }
@@ -163,10 +173,10 @@ pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
 }
 
 pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<NewFile<'a>> {
-    match output {
+    match output.filter(|path| !is_folder(path)) {
         Some(path) => Ok(NewFile::At(path)),
         None => {
-            let folder = Path::new(FOLDER);
+            let folder = output.unwrap_or(Path::new(FOLDER));
             make_folder(folder)?;
             Ok(NewFile::In { folder, name })
         }

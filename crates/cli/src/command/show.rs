@@ -1,4 +1,4 @@
-//! `iolab show`: the definition of an experiment, suite or requirement, or its cells as a job file of fio.
+//! `iolab show`: the definition of an experiment, suite or requirement, that of a run, or its cells as a job file of fio.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,9 @@ use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
+use iolab_runfile::numbers::is_database;
 use iolab_workload::Result;
+use iolab_workload::escape_control::escape_control;
 
 use crate::arguments::{Show, ShowFormat};
 use crate::builtin::{Builtin, unknown_name};
@@ -27,8 +29,8 @@ pub(crate) fn show(options: &Show) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// The TOML: of what is built in with its comments, of a file with everything resolved, of a job file of fio with what each
-/// of its options means.
+/// The TOML: of what is built in with its comments, of a file or a run with everything resolved, of a job file of fio with what
+/// each of its options means.
 fn toml(options: &Show) -> Result<String> {
     let name = options.name.as_str();
     let builtin = BUILTIN.iter().chain(BUILTIN_SUITES);
@@ -39,6 +41,15 @@ fn toml(options: &Show) -> Result<String> {
     if JobFile::is_one(Path::new(name)) {
         return read(options)?.to_toml();
     }
+    if is_run_file(name)? {
+        let record = iolab_runfile::read(Path::new(name))?;
+        let seed = record.run.seed;
+        let file = escape_control(name);
+        return Ok(format!(
+            "# The experiment of {file}; --seed {seed} repeats its order, offsets and data.\n{}",
+            record.experiment.toml
+        ));
+    }
     let is_file = Path::new(name).exists() || name.ends_with(".toml");
     match is_file {
         true => Experiment::find(name)?.to_toml(),
@@ -48,12 +59,26 @@ fn toml(options: &Show) -> Result<String> {
 
 fn experiment(options: &Show) -> Result<Experiment> {
     let name = options.name.as_str();
-    match JobFile::is_one(Path::new(name)) {
-        true => Ok(read(options)?.experiment),
-        false => {
-            Builtin::Experiment.check(name)?;
-            Experiment::find(name)
-        }
+    if JobFile::is_one(Path::new(name)) {
+        return Ok(read(options)?.experiment);
+    }
+    if is_run_file(name)? {
+        let record = iolab_runfile::read(Path::new(name))?;
+        return Experiment::from_toml(&record.experiment.toml, name);
+    }
+    Builtin::Experiment.check(name)?;
+    Experiment::find(name)
+}
+
+/// Whether a name is that of a run file.
+fn is_run_file(name: &str) -> Result<bool> {
+    let path = Path::new(name);
+    let is_named_so = path
+        .extension()
+        .is_some_and(|extension| extension == "iolab");
+    match path.is_file() {
+        true => is_database(path),
+        false => Ok(is_named_so),
     }
 }
 

@@ -1,9 +1,10 @@
 //! `iolab study`: a suite on one target, within one budget, and what follows from all of it.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use iolab_host::device::Device;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::suite::{Suite, share};
 use iolab_report::findings::cross_findings;
@@ -13,28 +14,33 @@ use iolab_report::live;
 use iolab_report::overview::Overview;
 use iolab_runfile::NewFile;
 use iolab_runner::Disk;
-use iolab_storage::Consent;
+use iolab_storage::{Consent, device_under};
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
 use crate::builtin::Builtin;
-use crate::changes::Asked;
+use crate::changes::{Asked, Definition};
 use crate::command::{ended, read_run, report};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
+use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::workspace::{Region, Site, Workspace, make_folder};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    if let Some(target) = options.target.to_str() {
-        Builtin::Target.check(target)?;
+    let target = options.target.clone().unwrap_or_else(|| PathBuf::from("."));
+    match target.to_str() {
+        Some(name) if options.target.is_some() => Builtin::Target.check(name)?,
+        _ => {}
     }
     Builtin::Suite.check(&options.suite)?;
+    check_folder(&options.output)?;
     let site = Site {
-        model: Disk::of_target(&options.target)?,
-        targets: vec![options.target.clone()],
+        model: Disk::of_target(&target)?,
+        targets: vec![target],
         consent: options.changes.consent.consent(),
         ranks: None,
         region: Region::of(asked.has("region")),
@@ -44,7 +50,14 @@ pub(crate) fn study(options: &Study) -> Outcome {
     };
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
-    let (plans, budget) = plan(options, suite, &asked, &site)?;
+    if options.target.is_none() {
+        note(format_args!("note: no TARGET given; measuring {}", here()));
+    }
+    let definition = match Suite::is_builtin(&options.suite) {
+        true => Definition::Builtin,
+        false => Definition::OfUser,
+    };
+    let (plans, budget) = plan(suite, definition, &asked, &site)?;
     if options.changes.dry_run {
         return site.dry_run(&plans, &[]);
     }
@@ -60,11 +73,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let workspace = opened.prepare(seed, &plans, None)?;
     let mut to = Results::new();
     let each = options.full.then_some(&mut to);
-    let title = format!(
-        "iolab study {}   {}",
-        options.target.display(),
-        options.suite
-    );
+    let target = options.target.as_deref().unwrap_or(Path::new("."));
+    let title = format!("iolab study {}   {}", target.display(), options.suite);
     let measured = measure(
         plans,
         seed,
@@ -128,26 +138,43 @@ fn names(inputs: &[Input]) -> String {
     names.join(" ")
 }
 
+/// The current directory with the disk below it.
+fn here() -> String {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let device = device_under(&folder).and_then(|number| Device::read(Path::new("/sys"), number));
+    let folder = escape_control(&folder.display().to_string()).into_owned();
+    match device {
+        None => folder,
+        Some(device) => match &device.model {
+            Some(model) => format!("{folder} on {} ({})", device.chain(), model.trim()),
+            None => format!("{folder} on {}", device.chain()),
+        },
+    }
+}
+
 /// The suite's experiments with the user's changes, and the budget for all of them.
 fn plan(
-    options: &Study,
     suite: Suite,
+    definition: Definition,
     asked: &Asked,
     site: &Site,
 ) -> Result<(Vec<Plan>, Duration)> {
     let model = site.model.as_ref();
-    let read_only =
-        site.consent == Consent::No && options.target.metadata().is_ok_and(|m| !m.is_dir());
+    let budget = asked.budget().unwrap_or_else(|| match model {
+        Some(_) => iolab_runner::budget_on_model(suite.budget),
+        None => suite.budget,
+    });
+    let of_suite = budget.as_secs_f64() / suite.budget.as_secs_f64();
+    let target = site.targets[0].as_path();
+    let read_only = site.consent == Consent::No && target.metadata().is_ok_and(|m| !m.is_dir());
     let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
-    let mut plans = Vec::new();
+    let (mut plans, mut told) = (Vec::new(), Vec::new());
     for mut experiment in suite.experiments {
-        // A budget asked for is the suite's; this one only says how large the experiment's share is.
-        let share = experiment.design.budget;
-        let note_of_sizes = asked.apply(
-            &mut experiment,
-            std::slice::from_ref(&options.target),
-            model,
-        )?;
+        // A budget asked for is the suite's; the experiment has its share of that.
+        let share = experiment.design.budget.mul_f64(of_suite);
+        // Nobody reads more digits.
+        let share = Duration::from_millis((share.as_millis() as u64).max(1));
+        let changed = asked.apply(&mut experiment, definition, &site.targets, model)?;
         experiment.design.budget = share;
         let factors = experiment.factors.len();
         let (plan, text) = site.plan(experiment, &|name| asked.has(name))?;
@@ -167,8 +194,12 @@ fn plan(
                 continue;
             }
         }
-        for text in note_of_sizes {
-            note(format_args!("note: {text}"));
+        for text in changed {
+            // What holds for the whole study is said once.
+            if !told.contains(&text) {
+                note(format_args!("note: {text}"));
+                told.push(text);
+            }
         }
         plans.push(plan);
     }
@@ -182,21 +213,17 @@ fn plan(
         return Err(Error::refused(format!(
             "every experiment of suite {} writes, and {} exists already",
             suite.name,
-            options.target.display()
+            target.display()
         ))
         .hint("give a directory, or allow the loss of its data with --destroy-data"));
     }
     if !left_out.is_empty() {
         note(format_args!(
             "note: {} is opened for reading only; skipped: {} (--destroy-data allows iolab to overwrite a file or a block device)",
-            options.target.display(),
+            target.display(),
             left_out.join(", ")
         ));
     }
-    let budget = asked.budget().unwrap_or_else(|| match model {
-        Some(_) => iolab_runner::budget_on_model(suite.budget),
-        None => suite.budget,
-    });
     Ok((plans, budget))
 }
 

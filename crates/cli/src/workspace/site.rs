@@ -3,9 +3,13 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
+use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
+use iolab_report::forecast;
 use iolab_runner::ranks::{Foreseen, Ranks};
 use iolab_runner::{Disk, Fitted};
 use iolab_storage::{Consent, Need, Size};
@@ -173,6 +177,34 @@ fn runs_programs(plans: &[Plan]) -> bool {
     matches!(plans, [plan] if plan.experiment().runs_programs())
 }
 
+/// Least bytes that tell what rate storage writes at.
+const TELLING_FILL: u64 = 64 << 20;
+
+/// Says what the run will write, before its first trial: at the rate at which the scratch files were filled, else at the assumed one.
+fn tell_writes(plans: &[FittedPlan], filled: u64, took: Duration) {
+    let forecasts = plans.iter().map(|plan| Forecast::of(plan, &overhead));
+    let forecasts: Vec<Forecast> = forecasts.collect();
+    if !plans.iter().any(|plan| plan.writes()) {
+        return;
+    }
+    let seen = (filled >= TELLING_FILL).then(|| filled as f64 / took.as_secs_f64().max(1e-3));
+    let rate = seen.unwrap_or(ASSUMED_RATE);
+    let basis = match seen {
+        Some(_) => " (as the scratch file was filled)",
+        None => "",
+    };
+    let conditioning = forecasts.iter().filter_map(forecast::preconditioning);
+    let conditioning: Vec<String> = conditioning.collect();
+    let conditioning = match conditioning.as_slice() {
+        [] => String::new(),
+        all => format!(", preconditioning {}", all.join(", ")),
+    };
+    note(format_args!(
+        "note: the trials write {}{basis}{conditioning}",
+        forecast::written_by_all(&forecasts, rate)
+    ));
+}
+
 /// What was opened, and still is as it was found.
 pub(crate) struct Opened(Workspace);
 
@@ -188,7 +220,11 @@ impl Opened {
         peak: Option<&str>,
     ) -> Result<Workspace> {
         let Self(mut workspace) = self;
-        workspace.fill(seed)?;
+        let began = Instant::now();
+        let filled = workspace.fill(seed)?;
+        if !workspace.is_virtual() {
+            tell_writes(plans, filled, began.elapsed());
+        }
         if let Some(peak) = peak {
             let writes = plans.iter().any(|plan| plan.writes());
             workspace.determine_peaks(peak, writes)?;

@@ -108,7 +108,10 @@ fn tried(place: &Path, supplies: &Supplies, line: &Line) -> Result<(), String> {
         let agrees = done.stderr.contains(end);
         return agrees.then_some(()).ok_or(said);
     }
-    if promised.is_empty() && done.stdout.trim().is_empty() && !line.text.contains(" resume ") {
+    let is_quiet = [" resume ", " >> "]
+        .iter()
+        .any(|word| line.text.contains(word));
+    if promised.is_empty() && done.stdout.trim().is_empty() && !is_quiet {
         return Err(format!("it prints nothing\n{}", done.stderr));
     }
     for file in &promised {

@@ -65,11 +65,7 @@ fn what_was_never_written_is_a_hole_however_it_is_read() {
             needs::skip(Need::Fallocate, "it fails");
             continue;
         }
-        for mode in [
-            &["--direct"][..],
-            &["--buffered"],
-            &["--buffered", "--set", "cache=hot"],
-        ] {
+        for mode in [&["--direct"][..], &["--buffered"], &["--set", "cache=hot"]] {
             let Some(rows) = reads(folder.path(), mode) else {
                 continue;
             };
@@ -122,7 +118,7 @@ fn pages_are_seen_where_they_are_and_where_they_are_not() {
     let folder = folder();
     for (cache, resident) in [("hot", SIZE), ("cold", 0)] {
         let (set, name) = (format!("cache={cache}"), format!("{cache}.iolab"));
-        let arguments = ["--buffered", "--set", &set, "-o", &name];
+        let arguments = ["--set", &set, "-o", &name];
         run_tiny(folder.path(), "read-size", &arguments).expect(0);
         for row in exported(folder.path(), &name) {
             let Some(before) = row["cache_before_bytes"].as_u64() else {

@@ -12,7 +12,7 @@ use crate::support::{Done, entries, exported, folder, iolab, run, wait_for_sampl
 
 const FILE: &str = "r.iolab";
 /// Many short trials of the smallest kind, on a scratch file in `data`.
-const LONG: [&str; 20] = [
+const LONG: [&str; 22] = [
     "run",
     "read-size",
     "data",
@@ -28,6 +28,8 @@ const LONG: [&str; 20] = [
     "precision=0.0001",
     "--set",
     "region=1MiB",
+    "--set",
+    "threads=1",
     "--time",
     "5ms",
     "--budget",
@@ -35,14 +37,14 @@ const LONG: [&str; 20] = [
     "--buffered",
 ];
 
-/// The same with few trials.
-fn short() -> Vec<&'static str> {
-    LONG.map(|word| match word {
-        "trials_min=2000" => "trials_min=2",
-        "trials_max=2000" => "trials_max=2",
-        other => other,
-    })
-    .to_vec()
+/// The same with few trials, and with other values of these settings.
+fn short(others: &[&'static str]) -> Vec<&'static str> {
+    let few = ["trials_min=2", "trials_max=2"];
+    let others = [&few[..], others].concat();
+    let name = |word: &'static str| word.split_once('=').map(|(name, _)| name);
+    let other = |word| others.iter().find(|other| name(other) == name(word));
+    LONG.map(|word| *name(word).and_then(|_| other(word)).unwrap_or(&word))
+        .to_vec()
 }
 
 /// Runs the binary below a limit that the shell sets (`ulimit` with this option and value).
@@ -77,13 +79,12 @@ fn ended_properly(folder: &Path, done: &Done, what: &str) {
 }
 
 /// Tries a short run below each of these limits; how many came to their end.
-fn below_each(option: &str, values: &[u64], more: &[&str]) -> usize {
+fn below_each(option: &str, values: &[u64], others: &[&'static str]) -> usize {
     let mut whole = 0;
     for value in values {
         let folder = folder();
         fs::create_dir(folder.path().join("data")).expect("made");
-        let arguments = [&short()[..], more].concat();
-        let done = limited(folder.path(), option, *value, &arguments);
+        let done = limited(folder.path(), option, *value, &short(others));
         let what = format!("ulimit {option} {value}");
         ended_properly(folder.path(), &done, &what);
         whole += usize::from(done.code == Some(0));
@@ -126,7 +127,7 @@ fn a_hidden_dev() {
     for make in ["true", null] {
         let folder = folder();
         fs::create_dir(folder.path().join("data")).expect("made");
-        let done = match without_dev(folder.path(), make, &short()) {
+        let done = match without_dev(folder.path(), make, &short(&[])) {
             Ok(done) => done,
             Err(why) => return needs::skip(Need::Mount, why),
         };
@@ -180,11 +181,11 @@ fn little_memory() {
     let limits = [0, 1_000, 5_000, 20_000, 40_000, 1_000_000].map(|more| start + more);
     let whole = below_each("-v", &limits, &[]);
     assert!(whole >= 1, "1 GB is enough");
-    let many = ["--threads", "64", "--set", "region=8MiB"];
+    let many = ["threads=64", "region=8MiB"];
     let limits = [30_000, 120_000, 300_000, 4_000_000].map(|more| start + more);
     let whole = below_each("-v", &limits, &many);
     assert!(whole >= 1, "4 GB are enough");
-    let large = ["--set", "bs=256MiB", "--set", "region=256MiB"];
+    let large = ["bs=256MiB", "region=256MiB"];
     assert_eq!(below_each("-v", &[start + 170_000], &large), 0);
 }
 

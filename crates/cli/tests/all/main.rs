@@ -39,4 +39,5 @@ mod show;
 mod skips;
 mod targets;
 mod terminal;
+mod typed;
 mod verify;

@@ -181,7 +181,8 @@ fn a_dry_run_touches_nothing() {
         "14 to 18",
         "Scratch file: 4MiB",
         "free for it: ",
-        "All trials together write: at most 18 GiB",
+        "Filling writes: 4 MiB",
+        "All trials together write: about 2.79 GiB at 3.00 GB/s",
     ] {
         assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
     }

@@ -126,7 +126,7 @@ fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
     let folder = folder();
     let mut run = vec!["run", "read-size", ".", "-o", "r.iolab"];
     run.extend(TINY);
-    run.extend(["--set", "bs=4k,64k", "--set", "threads=1,2"]);
+    run.extend(["--set", "threads=1,2"]);
     Done::from(iolab(folder.path(), &run).output().unwrap()).expect(0);
     let export = ["export", "r.iolab", "--format", "fio", "-o", "plots"];
     Done::from(iolab(folder.path(), &export).output().unwrap()).expect(0);

@@ -60,12 +60,7 @@ fn nothing_is_overwritten(folder: &std::path::Path) {
 #[test]
 fn only_a_figure_is_replaced() {
     let folder = folder();
-    run_tiny(
-        folder.path(),
-        "read-random",
-        &["--set", "bs=4k", "-o", "r.iolab"],
-    )
-    .expect(0);
+    run_tiny(folder.path(), "read-random", &["-o", "r.iolab"]).expect(0);
     let at = |name: &str| folder.path().join(name);
     let run_file = std::fs::read(at("r.iolab")).unwrap();
     std::fs::write(at("mine.svg"), "mine").unwrap();

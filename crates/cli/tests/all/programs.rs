@@ -296,6 +296,6 @@ fn a_suite_cannot_hold_it() {
     let text =
         "name = \"mine\"\nabout = \"x\"\nbudget = \"1s\"\n[[experiments]]\nuse = \"linkage\"\n";
     std::fs::write(folder.path().join("s.toml"), text).unwrap();
-    let told = refusals(folder.path(), &[&["study", "--suite", "s.toml"]]);
+    let told = refusals(folder.path(), &[&["study", ".", "--suite", "s.toml"]]);
     insta::assert_snapshot!(told);
 }

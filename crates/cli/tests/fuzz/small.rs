@@ -15,6 +15,7 @@ use iolab_report::document;
 use iolab_report::export;
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::input::Input;
+use iolab_report::prometheus::GaugeRun;
 use iolab_report::report::StudyReport;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
@@ -293,9 +294,13 @@ fn exports_of_hardly_anything() {
                     let with = small.records.iter().cloned().zip(small.latencies());
                     write(&with.collect::<Vec<_>>(), to)
                 }
-                Writer::Analyses(write) => {
-                    let all = analysed.iter().map(|run| run.analysis().clone());
-                    write(&all.collect::<Vec<_>>(), to)
+                Writer::Gauges(write) => {
+                    let all = analysed.iter().map(|run| GaugeRun {
+                        record: run.record().clone(),
+                        analysis: run.analysis().clone(),
+                        answer: run.answer().cloned(),
+                    });
+                    write(&all.collect::<Vec<_>>(), true, to)
                 }
             }
             .expect("written");

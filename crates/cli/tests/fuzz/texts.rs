@@ -80,8 +80,8 @@ fn words() -> Vec<&'static str> {
 /// What a dry run shows of an experiment.
 fn foreseen(experiment: &Experiment) {
     if let Ok(plan) = Plan::of_new_run(experiment.clone(), &OneProcess) {
-        let _ = Forecast::of(&plan);
-        let _ = plan.shortfall();
+        let _ = Forecast::of(&plan, &iolab_peers::overhead);
+        let _ = plan.shortfall(&iolab_peers::overhead);
     }
 }
 

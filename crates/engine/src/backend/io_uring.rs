@@ -378,6 +378,11 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
     }))
 }
 
+/// Whether the system lets this process have a ring.
+pub(super) fn is_allowed() -> bool {
+    IoUring::new(1).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::File;

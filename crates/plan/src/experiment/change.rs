@@ -1,5 +1,6 @@
 //! What a user changes in an experiment: read once, from `--set` or from an option that stands for one.
 
+use std::mem::discriminant;
 use std::time::Duration;
 
 use iolab_workload::{Error, Result};
@@ -75,6 +76,27 @@ impl Change {
         match What::read(name, values) {
             Ok(what) => Ok(Self { what, said }),
             Err(error) => Err(error.within(said)),
+        }
+    }
+
+    /// Whether both change the same: a setting under whichever of its names, or an entry of the design.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        match (&self.what, &other.what) {
+            (What::Setting(own, _), What::Setting(other, _)) => own == other,
+            (own, other) => discriminant(own) == discriminant(other),
+        }
+    }
+
+    /// As the user said it: `--set bs=4k`, `--depth 32`.
+    pub fn as_said(&self) -> &str {
+        &self.said
+    }
+
+    /// The levels of a setting, where it changes one.
+    pub fn levels(&self) -> &[String] {
+        match &self.what {
+            What::Setting(_, levels) => levels,
+            _ => &[],
         }
     }
 

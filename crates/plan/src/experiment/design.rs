@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
 use crate::precondition::Precondition;
@@ -52,10 +53,23 @@ impl Default for Design {
 }
 
 impl Design {
-    /// What to tell whoever has planned more than the budget pays for; `block` is the most that one trial of each of so many
-    /// cells takes.
-    pub fn shortfall(&self, cells: usize, block: Duration) -> Option<String> {
+    /// What to tell whoever has planned more than the budget pays for: `least` is what one trial of each of so many cells takes
+    /// on fast storage, and `block` the most that it takes.
+    pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
         let budget = format_duration(self.budget);
+        let fewest = least.saturating_mul(self.trials_min + 1);
+        if fewest > self.budget {
+            let blocks = self.budget.as_secs_f64() / least.as_secs_f64();
+            // A warm-up and one measured trial are granted to every cell.
+            let each = ((blocks as u32).saturating_sub(1)).max(1);
+            return Some(format!(
+                "{} in {budget} {} n = {each}, and an interval needs {} trials of each: take fewer levels (--set NAME=VALUE,...) or --budget {} for this experiment",
+                counted(cells as u64, "cell"),
+                if cells == 1 { "gives" } else { "give" },
+                self.trials_min,
+                as_budget(fewest)
+            ));
+        }
         // A warm-up and one measured trial are granted to every cell.
         let granted = block.saturating_mul(2);
         if granted > self.budget {
@@ -73,8 +87,7 @@ impl Design {
         (fewest > self.budget.saturating_mul(2)).then(|| {
             let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - 1;
             format!(
-                "{cells} cells in {budget} give about {each} measured trial{} each, too few for the precision goal; {} each take up to {}: raise --budget, lower --time or choose fewer levels",
-                if each == 1 { "" } else { "s" },
+                "{cells} cells in {budget} may give only n = {each}, and an interval needs {} trials of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
                 self.trials_min,
                 rough_duration(fewest)
             )
@@ -111,6 +124,15 @@ impl Design {
             );
         }
         Ok(())
+    }
+}
+
+/// A time as a budget to type, rounded up: `45s`, `12min`.
+fn as_budget(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil();
+    match seconds {
+        ..=120.0 => format!("{seconds}s"),
+        _ => format!("{}min", (seconds / 60.0).ceil()),
     }
 }
 

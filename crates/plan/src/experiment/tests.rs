@@ -405,15 +405,30 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     };
     let told = |cells: usize, ms: u64| {
         let block = Duration::from_millis(ms).saturating_mul(cells as u32);
-        design.shortfall(cells, block)
+        design.shortfall(cells, Duration::ZERO, block)
     };
     let far = told(9900, 500).expect("far too much");
-    insta::assert_snapshot!(far, @"9900 cells take up to 2.8 h, more than the budget (3s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time");
-    let one = design.shortfall(1, Duration::from_secs(3600));
+    insta::assert_snapshot!(far);
+    let one = design.shortfall(1, Duration::ZERO, Duration::from_secs(3600));
     assert!(one.is_some_and(|note| note.starts_with("1 cell takes up to 2.0 h")));
     let fewer = told(2, 500).expect("too much");
-    insta::assert_snapshot!(fewer, @"2 cells in 3s give about 2 measured trials each, too few for the precision goal; 6 each take up to 7 s: raise --budget, lower --time or choose fewer levels");
+    assert!(
+        fewer.contains("2 cells in 3s may give only n = 2"),
+        "{fewer}"
+    );
+    assert!(
+        fewer.contains("needs 6 trials of each, which take up to 7 s"),
+        "{fewer}"
+    );
     assert_eq!(told(2, 400), None);
+    let least = Duration::from_secs(1);
+    let sure = design.shortfall(112, least * 112, least * 112);
+    let sure = sure.expect("far too little");
+    assert!(
+        sure.starts_with("112 cells in 3s give n = 1, and an interval needs 6")
+            && sure.ends_with("--budget 14min for this experiment"),
+        "{sure}"
+    );
 }
 
 /// What stands behind each `--set` of a text.

@@ -11,7 +11,11 @@ use iolab_workload::settings::cell_label;
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
 /// `None` where nothing was measured.
 pub fn conclusion(analysis: &Analysis) -> Option<String> {
-    let measured = || analysis.cells.iter().filter(|cell| cell.response.is_some());
+    let all = || analysis.cells.iter().filter(|cell| cell.response.is_some());
+    let is_own = |cell: &&CellAnalysis| !cell.cell.spec.tool.is_peer();
+    // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
+    let has_own = all().any(|cell| is_own(&cell));
+    let measured = || all().filter(|cell| is_own(cell) || !has_own);
     let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
     let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)))?;
     let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)))?;

@@ -8,10 +8,11 @@ use iolab_analysis::runs::RunName;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
+use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
-use iolab_report::{compare, export, table};
+use iolab_report::{agreement, compare, export, table};
 
 use iolab_synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
 
@@ -133,6 +134,30 @@ fn a_page_holds_other_tools_against_iolab() {
     ] {
         assert!(page.contains(part), "{part} is missing");
     }
+}
+
+#[test]
+fn agreement_of_tools_is_told_per_cell_and_never_of_one_trial() {
+    let table = |trials: usize, width: u16| {
+        let mut beside = record("read-random", &["bs", "tool"]);
+        for (bs, tool, mb_s) in [
+            ("4KiB", "iolab", 100.0),
+            ("4KiB", "fio", 101.0),
+            ("4KiB", "iozone", 150.0),
+            ("1MiB", "iolab", 900.0),
+            ("1MiB", "fio", 890.0),
+            ("1MiB", "iozone", 900.0),
+        ] {
+            let levels = [format!("bs={bs}"), format!("tool={tool}")];
+            let levels = levels.each_ref().map(String::as_str);
+            let cell = add_cell(&mut beside, &levels, &around(mb_s)[..trials]);
+            beside.cells[cell].spec.tool = tool.parse().expect("a tool");
+        }
+        let run = AnalysedRun::by(beside, None);
+        agreement::text(&Interpretation::of(&run).peers, width)
+    };
+    let texts = [(8, 100), (1, 100), (8, 50)].map(|(trials, width)| table(trials, width));
+    insta::assert_snapshot!(texts.join("\n"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Tables, charts and exports of made-up runs, looked at before they were accepted.
 
+use std::collections::BTreeSet;
+
 use hdrhistogram::Histogram;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
@@ -9,6 +11,7 @@ use iolab_record::{FurtherTarget, RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
 use iolab_report::document;
 use iolab_report::export::{self, LatencyRow};
+use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
 use iolab_workload::group::GroupSpec;
@@ -290,6 +293,63 @@ fn two_cells() -> RunRecord {
     record
 }
 
+fn gauges_of(record: RunRecord) -> GaugeRun {
+    GaugeRun {
+        analysis: analyse(&record),
+        record,
+        answer: None,
+    }
+}
+
+#[test]
+fn prometheus_tells_the_cells_of_several_files_apart_and_keeps_the_newest_of_each() {
+    let of = |day: u32, bs: u64, mb: f64| {
+        let mut record = two_cells();
+        record.run.started_utc = format!("2026-01-{day:02}T00:00:00Z");
+        for cell in &mut record.cells {
+            cell.spec.trial.region = bs;
+        }
+        for sample in &mut record.samples {
+            sample.elapsed_ns = (sample.elapsed_ns as f64 / mb) as u64;
+        }
+        gauges_of(record)
+    };
+    let written = |runs: &[GaugeRun], is_stamped| {
+        let mut text = Vec::new();
+        prometheus::cells(runs, is_stamped, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    let series = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines
+            .map(|line| line.rsplit_once("} ").unwrap().0.to_owned())
+            .collect()
+    };
+    let one = series(&written(&[of(1, 1 << 30, 1.0)], false));
+    // The same cells on two days: the newer ones, whatever the order of the files.
+    let newer = written(&[of(2, 1 << 30, 2.0)], false);
+    assert_eq!(
+        written(&[of(1, 1 << 30, 1.0), of(2, 1 << 30, 2.0)], false),
+        newer
+    );
+    assert_eq!(
+        written(&[of(2, 1 << 30, 2.0), of(1, 1 << 30, 1.0)], false),
+        newer
+    );
+    assert_eq!(series(&newer), one);
+    // Other settings are other series.
+    let both = series(&written(&[of(1, 1 << 30, 1.0), of(2, 1 << 20, 1.0)], false));
+    assert_eq!(both.len(), 2 * one.len());
+    let distinct: BTreeSet<&String> = both.iter().collect();
+    assert_eq!(distinct.len(), both.len());
+    assert!(both[0].contains("region=\"1GiB\""), "{}", both[0]);
+    let stamped = written(&[of(1, 1 << 30, 1.0)], true);
+    assert!(
+        stamped.lines().any(|line| line.ends_with(" 1767225600000")),
+        "{stamped}"
+    );
+}
+
 #[test]
 fn other_tools_get_their_own_formats() {
     let records = [two_cells()];
@@ -298,7 +358,7 @@ fn other_tools_get_their_own_formats() {
     let mut lines = Vec::new();
     benchstat::runs(&records, &mut lines).unwrap();
     let mut gauges = Vec::new();
-    prometheus::cells(&[analyse(&records[0])], &mut gauges).unwrap();
+    prometheus::cells(&[gauges_of(records[0].clone())], false, &mut gauges).unwrap();
     for (name, text) in [
         ("gbench", json),
         ("benchstat_runs", lines),

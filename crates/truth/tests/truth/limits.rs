@@ -49,7 +49,7 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
     let Some(scene) = unless_missing(little_memory()) else {
         return;
     };
-    let measured = |file: &str, more: &[&str]| {
+    let measured = |file: &str, size: &str, more: &[&str]| {
         let fixed = [
             "run",
             "read-random",
@@ -57,7 +57,7 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
             "-o",
             file,
             "--size",
-            "64MiB",
+            size,
             "--time",
             "20ms",
             "--budget",
@@ -65,30 +65,26 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
         ];
         iolab(&scene, &[&fixed, more].concat())
     };
-    let small = measured("small.iolab", &["--set", "bs=4k,64k"]);
+    let small = measured("small.iolab", "64MiB", &["--set", "bs=4k,64k"]);
     assert_eq!((small.code, small.left), (Some(0), 0), "{}", small.stderr);
-    for more in [
-        &[
-            "--set",
-            "bs=1MiB",
-            "--threads",
-            "8",
-            "--depth",
-            "32",
-            "--set",
-            "backend=io_uring",
-        ][..],
-        &["--set", "bs=4k", "--threads", "120"],
-        &[
-            "--set",
-            "bs=64MiB",
-            "--threads",
-            "2",
-            "--set",
-            "region=256MiB",
-        ],
+    for (size, more) in [
+        (
+            "64MiB",
+            &[
+                "--set",
+                "bs=1MiB",
+                "--threads",
+                "8",
+                "--depth",
+                "32",
+                "--set",
+                "backend=io_uring",
+            ][..],
+        ),
+        ("64MiB", &["--set", "bs=4k", "--threads", "120"]),
+        ("256MiB", &["--set", "bs=64MiB", "--threads", "2"]),
     ] {
-        let done = measured("large.iolab", more);
+        let done = measured("large.iolab", size, more);
         assert_eq!((done.code, done.left), (Some(2), 0), "{}", done.stderr);
         assert!(done.stderr.contains("control group"), "{}", done.stderr);
         assert!(!scene.folder().join("large.iolab").exists());

@@ -27,6 +27,7 @@ const WORDS: &[(&str, &str)] = &[
     ("[DIRECTORY]", "disk"),
     ("FILE", "read-size.iolab"),
     ("FILE.svg", "figure.svg"),
+    ("FILE.iolab", "read-size.iolab"),
     ("FILE...", "read-size.iolab"),
     ("NEW", "new.iolab"),
     ("NEW.iolab", "new.iolab"),

@@ -83,9 +83,12 @@ fn commands(place: &Path) -> Vec<Vec<String>> {
 }
 
 fn subcommands(help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| line.starts_with("  "));
-    let names = lines
+    let after = |heading: &'static str| {
+        let lines = help.lines().skip_while(move |line| *line != heading);
+        lines.skip(1).take_while(|line| line.starts_with("  "))
+    };
+    let names = after("Commands:")
+        .chain(after("More:"))
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next());
     names

@@ -87,6 +87,7 @@ const FILES: &[(&str, &str)] = &[
     ("requirement.toml", "show etcd > requirement.toml"),
     ("suite.toml", "show quick > suite.toml"),
     ("mine.toml", "show read-stride > mine.toml"),
+    ("again.toml", "show read-size > again.toml"),
 ];
 
 /// What makes a run short: on a model, whose time is virtual.
@@ -322,6 +323,7 @@ pub(super) fn shell(folder: &Path, line: &str) -> Done {
     ]);
     command
         .envs([("new", "script.iolab"), ("history", "runs")])
+        .env("GITHUB_STEP_SUMMARY", "summary.md")
         .env("HOME", folder);
     command.output().expect("bash starts").into()
 }

@@ -1,0 +1,140 @@
+//! The format of a file that `-o` names: by its extension, and never another one than that says.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use iolab_workload::{Error, Result};
+
+/// Extensions that say what a file holds, of all commands.
+const TELLING: [&str; 16] = [
+    "csv", "htm", "html", "iolab", "json", "jsonl", "md", "markdown", "ndjson", "pdf", "png",
+    "prom", "svg", "tex", "toml", "txt",
+];
+
+/// Formats, each with the extensions of its files; the first that has an extension is the one that this asks for.
+pub(crate) type Extensions<F> = [(F, &'static [&'static str])];
+
+/// Whether a name can only be that of a folder, or is that of one.
+pub(crate) fn is_folder(named: &Path) -> bool {
+    named.is_dir() || named.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// The format of an output: what `asked` says, else what its extension does, else `default`.
+///
+/// # Errors
+/// Of kind usage: the extension is that of another format.
+pub(crate) fn format_of<F: Copy + PartialEq>(
+    named: Option<&Path>,
+    asked: Option<F>,
+    default: Option<F>,
+    known: &Extensions<F>,
+) -> Result<F> {
+    let named = named.filter(|named| !is_folder(named));
+    let extension = named.and_then(told_by);
+    let extension = extension.as_deref();
+    let has = |extensions: &[&str]| extension.is_some_and(|own| extensions.contains(&own));
+    // Any text may be in a .txt: it says which format it is only where one format alone is text.
+    let mut named_by = known.iter().filter(|(_, extensions)| has(extensions));
+    let by_name = match extension {
+        Some("txt") if named_by.clone().count() > 1 => None,
+        _ => named_by.next(),
+    };
+    let Some(format) = asked.or(by_name.map(|(format, _)| *format)).or(default) else {
+        return Err(Error::usage("no format is given")
+            .hint("choose one with --format, or by the name of the file: -o FILE.csv"));
+    };
+    let own = known.iter().find(|(of, _)| *of == format);
+    let own = own.map_or(&[][..], |(_, extensions)| extensions);
+    match (named, extension) {
+        (Some(named), Some(extension)) if !has(own) => {
+            let fit: Vec<String> = match asked {
+                Some(_) => own.iter().map(|own| format!(".{own}")).collect(),
+                None => {
+                    let all = known.iter().flat_map(|(_, extensions)| extensions.first());
+                    all.map(|own| format!(".{own}")).collect()
+                }
+            };
+            let what = match asked {
+                Some(_) => "the format that --format names",
+                None => "a format of this command",
+            };
+            Err(Error::usage(format!(
+                "cannot write {}: .{extension} is not {what}",
+                named.display()
+            ))
+            .hint(format!("end the name in {}", fit.join(", "))))
+        }
+        _ => Ok(format),
+    }
+}
+
+/// Refuses the name of a run file that is that of another format.
+///
+/// # Errors
+/// Of kind usage.
+pub(crate) fn check_run_file(named: &Path) -> Result<()> {
+    format_of(Some(named), None, Some(()), &[((), &["iolab"])])
+}
+
+/// Refuses the name of a folder that is that of a file.
+///
+/// # Errors
+/// Of kind usage.
+pub(crate) fn check_folder(named: &Path) -> Result<()> {
+    match told_by(named).filter(|_| !is_folder(named)) {
+        Some(extension) => Err(Error::usage(format!(
+            "-o names a folder here, and {} ends in .{extension}",
+            named.display()
+        ))
+        .hint("name a folder; the report of a study is report.html in it")),
+        None => Ok(()),
+    }
+}
+
+/// The extension in small letters, where it says what a file holds: in `run-1.5` it does not.
+fn told_by(named: &Path) -> Option<String> {
+    let extension = named.extension().and_then(OsStr::to_str)?;
+    let extension = extension.to_ascii_lowercase();
+    TELLING.contains(&extension.as_str()).then_some(extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &Extensions<u8> = &[(1, &["html", "htm"]), (2, &["json"]), (3, &["json"])];
+
+    #[test]
+    fn a_text_may_have_several_formats() {
+        let known: &Extensions<u8> = &[(1, &["prom", "txt"]), (2, &["txt"])];
+        let found = |asked| format_of(Some(Path::new("t.txt")), asked, None, known).ok();
+        assert_eq!((found(None), found(Some(2))), (None, Some(2)));
+    }
+
+    #[test]
+    fn the_extension_decides_where_nothing_is_asked() {
+        for (named, asked, format) in [
+            (Some("t.html"), None, Some(1)),
+            (Some("t.HTM"), None, Some(1)),
+            (Some("t.json"), None, Some(2)),
+            (Some("t.json"), Some(3), Some(3)),
+            (Some("t.json"), Some(1), None),
+            (Some("t.pdf"), None, None),
+            (Some("t.pdf"), Some(1), None),
+            // No extension, or none that says anything.
+            (Some("run-1.5"), None, Some(1)),
+            (Some("run-1.5"), Some(2), Some(2)),
+            (Some("new/"), Some(2), Some(2)),
+            (Some("/tmp"), None, Some(1)),
+            (None, None, Some(1)),
+        ] {
+            let found = format_of(named.map(Path::new), asked, Some(1), KNOWN);
+            assert_eq!(found.ok(), format, "{named:?} {asked:?}");
+        }
+        assert!(format_of(None, None, None, KNOWN).is_err());
+        assert!(check_run_file(Path::new("r.iolab")).is_ok());
+        assert!(check_run_file(Path::new("r.csv")).is_err());
+        assert!(check_folder(Path::new("results.html")).is_err());
+        assert!(check_folder(Path::new("results")).is_ok());
+    }
+}

@@ -1,0 +1,368 @@
+//! What people type, coming from other tools or in a hurry: it does what they mean, or names what does.
+
+use crate::support::{entries, exported, folder, refusals, run, with_runs};
+
+#[test]
+fn a_name_of_another_tool_is_answered_with_the_one_here() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "randread"],
+            &["run", "read-size", "--set", "sync=fdatasnc"],
+            &["run", "read-size", "--set", "fdatasync=1"],
+            &["run", "read-size", "--set", "backend=iouring"],
+            &["run", "read-size", "--set", "zzzzzz=1"],
+            &["plot", "r.iolab", "-o", "f.svg", "--kind", "heatmap"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_target_without_a_command_names_study() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["/tmp"],
+            &["run", "."],
+            &["run", "model:sata-ssd"],
+            &["/no/such/place"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+    // A folder may have the name of an experiment.
+    std::fs::create_dir(folder.path().join("read-size")).unwrap();
+    run(folder.path(), &["run", "read-size", "--dry-run"]).expect(0);
+}
+
+#[test]
+fn what_is_given_twice_is_refused() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-size", "--set", "bs=4k", "--set", "bs=8k"],
+            &["run", "read-size", "--threads", "4", "--set", "numjobs=2"],
+            &["run", "read-size", "--size", "50%", "--set", "region=1M"],
+            &["study", "--budget", "1s", "--set", "budget=2s"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+    // Settings of two groups are two settings.
+    let groups = [
+        "--set",
+        "reader.bs=4k",
+        "--set",
+        "writer.bs=64k",
+        "--dry-run",
+    ];
+    let arguments = [&["run", "interference", "model:sata-ssd"][..], &groups].concat();
+    run(folder.path(), &arguments).expect(0);
+}
+
+#[test]
+fn a_depth_takes_one_asynchronous_backend_for_all_levels() {
+    let folder = folder();
+    let fast = ["--size=4MiB", "--time=10ms", "--budget=1s"];
+    let line = ["run", "read-random", "--bs=4k", "--depth=1,4", "-o=r.iolab"];
+    let done = run(folder.path(), &[&line[..], &fast].concat()).expect(0);
+    let backends = exported(folder.path(), "r.iolab").into_iter();
+    let mut backends: Vec<String> = backends.map(|row| row["backend"].to_string()).collect();
+    backends.sort();
+    backends.dedup();
+    let backend = backends[0].trim_matches('"').to_owned();
+    assert_eq!(backends.len(), 1, "{backends:?}");
+    assert!(["io_uring", "libaio"].contains(&&*backend), "{backend}");
+    let note = format!("note: --depth 1,4 sets backend={backend} for all levels");
+    assert!(done.stderr.contains(&note), "{}", done.stderr);
+    // One request in flight needs no other backend.
+    let plain = ["run", "read-random", "--depth=1", "--dry-run"];
+    let done = run(folder.path(), &plain).expect(0);
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn a_backend_that_the_user_chose_stays() {
+    let folder = folder();
+    let shown = run(folder.path(), &["show", "read-random"]).expect(0);
+    std::fs::write(folder.path().join("mine.toml"), shown.stdout).unwrap();
+    std::fs::write(
+        folder.path().join("mine.fio"),
+        "[one]\nrw=randread\nbs=4k\nsize=4m\nioengine=psync\n",
+    )
+    .unwrap();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-random", "--depth=8", "--set", "backend=psync"],
+            &["run", "mine.toml", "--depth=8"],
+            &["run", "mine.fio", ".", "--depth=8"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_size_may_be_a_share_of_a_file() {
+    let folder = folder();
+    std::fs::write(folder.path().join("mine"), vec![7u8; 4 << 20]).unwrap();
+    for (share, bytes) in [("100%", 4 << 20), ("25%", 1 << 20)] {
+        let line = ["run", "read-random", "mine", "--bs=4k", "--size", share];
+        let rest = ["--time=10ms", "--budget=1s", "-o=r.iolab"];
+        run(folder.path(), &[&line[..], &rest].concat()).expect(0);
+        let rows = exported(folder.path(), "r.iolab");
+        assert!(
+            rows.iter().all(|row| row["region_bytes"] == bytes),
+            "{share}"
+        );
+        std::fs::remove_file(folder.path().join("r.iolab")).unwrap();
+    }
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-random", ".", "--size", "100%"],
+            &["run", "read-random", "mine", "--size", "101%"],
+            &["run", "read-random", "none", "--size", "50%"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn bytes_that_end_trials_before_the_time_that_was_given_are_told_before_the_run() {
+    let folder = folder();
+    let told = |more: &[&str]| {
+        let line = [&["run", "read-random", "--dry-run"][..], more].concat();
+        run(folder.path(), &line).expect(0).stderr
+    };
+    let note = told(&["--time", "300s"]);
+    assert!(
+        note.contains("bytes=1GiB ends a trial before its time of 5min"),
+        "{note}"
+    );
+    assert_eq!(told(&["--time", "300s", "--set", "bytes=none"]), "");
+    assert_eq!(told(&[]), "");
+    // Nothing is as fast as 1 GiB in 10 ms.
+    assert_eq!(told(&["--time", "10ms"]), "");
+}
+
+#[test]
+fn a_study_without_a_target_names_what_it_measures() {
+    let folder = folder();
+    let done = run(folder.path(), &["study", "--dry-run"]).expect(0);
+    let here = folder.path().canonicalize().unwrap();
+    let note = format!("note: no TARGET given; measuring {}", here.display());
+    assert!(done.stderr.starts_with(&note), "{}", done.stderr);
+    let named = run(folder.path(), &["study", ".", "--dry-run"]).expect(0);
+    assert_eq!(named.stderr, "");
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+#[test]
+fn the_extension_of_an_output_is_its_format() {
+    let folder = folder();
+    let path = folder.path();
+    with_runs(path, &["a.iolab"]);
+    std::fs::create_dir(path.join("runs")).unwrap();
+    with_runs(&path.join("runs"), &["a.iolab"]);
+    for (line, begins) in [
+        (&["report", "a.iolab", "-o", "t.md"][..], "# "),
+        (&["report", "a.iolab", "-o", "t.tex"], "\\pdfminorversion"),
+        (&["report", "a.iolab", "-o", "t.html"], "<!DOCTYPE html>"),
+        (&["history", "runs", "-o", "h.html"], "<!DOCTYPE html>"),
+        (&["history", "runs", "-o", "h.csv"], "run,file,"),
+        (&["export", "a.iolab", "-o", "e.csv"], "run,"),
+        (&["export", "a.iolab", "-o", "e.json"], "["),
+        (&["export", "a.iolab", "-o", "e.prom"], "# HELP"),
+        (
+            &["export", "a.iolab", "--format", "gbench", "-o", "g.json"],
+            "{",
+        ),
+    ] {
+        run(path, line).expect(0);
+        let text = std::fs::read_to_string(path.join(line[line.len() - 1])).unwrap();
+        let start: String = text.chars().take(20).collect();
+        assert!(text.starts_with(begins), "{line:?}: {start}");
+    }
+    // A folder that is there, or a slash at the end.
+    run(path, &["report", "a.iolab", "-o", "runs"]).expect(0);
+    run(path, &["report", "a.iolab", "-o", "new/"]).expect(0);
+    assert_eq!(entries(&path.join("new")), ["report.html"]);
+    assert_eq!(entries(&path.join("runs")), ["a.iolab", "report.html"]);
+    let told = refusals(
+        path,
+        &[
+            &["report", "a.iolab", "-o", "u.pdf"],
+            &["report", "a.iolab", "-o", "u.html", "--format", "latex"],
+            &["history", "runs", "-o", "u.pdf"],
+            &["export", "a.iolab", "-o", "u.json", "--format", "csv"],
+            &["export", "a.iolab", "-o", "u.txt"],
+            &["export", "a.iolab"],
+            &["run", "read-size", "-o", "u.csv"],
+            &["study", "-o", "u.html"],
+            &["fit", "etcd", "-o", "u.pdf"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_run_file_may_be_put_into_a_folder() {
+    let folder = folder();
+    let line = ["run", "read-random", "--bs=4k", "--size=4MiB"];
+    let rest = ["--time=10ms", "--budget=1s", "-o", "runs/"];
+    run(folder.path(), &[&line[..], &rest].concat()).expect(0);
+    assert_eq!(entries(&folder.path().join("runs")), ["read-random.iolab"]);
+}
+
+#[test]
+fn the_experiment_of_a_run_file_repeats_the_run() {
+    let folder = folder();
+    let path = folder.path();
+    let model = [
+        "model:sata-ssd",
+        "--bs=4k,64k",
+        "--size=4MiB",
+        "--threads=1,2",
+    ];
+    let rest = ["--time=10ms", "--budget=1s", "--seed=11", "-o=a.iolab"];
+    run(path, &[&["run", "read-random"][..], &model, &rest].concat()).expect(0);
+    let shown = run(path, &["show", "a.iolab"]).expect(0).stdout;
+    assert!(
+        shown.starts_with("# The experiment of a.iolab; --seed 11 "),
+        "{shown}"
+    );
+    std::fs::write(path.join("again.toml"), shown).unwrap();
+    let again = [
+        "run",
+        "again.toml",
+        "model:sata-ssd",
+        "--seed=11",
+        "-o=b.iolab",
+    ];
+    run(path, &again).expect(0);
+    let trials = |file| {
+        let rows = exported(path, file).into_iter();
+        let trial = |row: serde_json::Value| {
+            ["cell", "block", "position", "elapsed_ns", "seed"].map(|name| row[name].to_string())
+        };
+        rows.map(trial).collect::<Vec<_>>()
+    };
+    assert_eq!(trials("a.iolab"), trials("b.iolab"));
+    let job = run(path, &["show", "a.iolab", "--format", "fio"]).expect(0);
+    assert!(job.stdout.contains("[global]"), "{}", job.stdout);
+    run(path, &["show", "none.iolab"]).expect(2);
+}
+
+#[test]
+fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
+    let folder = folder();
+    let line = ["run", "disk-grid", "--budget", "2min", "--size", "64MiB"];
+    let done = run(folder.path(), &[&line[..], &["--dry-run"]].concat()).expect(0);
+    let text = done.stdout.replace('\n', " ");
+    assert!(
+        text.contains("96 cells in 2min give n = 3, and an interval needs 6"),
+        "{text}"
+    );
+    assert!(text.contains("--budget "), "{text}");
+    let plan = ["run", "write-size", "--bs=4k", "--size=4MiB", "--dry-run"];
+    let more = ["--precondition", "seq:1+rand:2"];
+    let done = run(folder.path(), &[&plan[..], &more].concat()).expect(0);
+    let text = "Preconditioning of write-size writes: 12 MiB (seq:1+rand:2), beside the budget";
+    assert!(done.stdout.contains(text), "{}", done.stdout);
+    let fit = run(folder.path(), &["fit", "etcd", "--dry-run"]).expect(0);
+    assert!(
+        fit.stdout.contains("All trials together write: at most "),
+        "{}",
+        fit.stdout
+    );
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+#[test]
+fn gauges_are_replaced_at_once_and_nothing_else_is() {
+    let folder = folder();
+    let path = folder.path();
+    with_runs(path, &["a.iolab", "b.iolab"]);
+    let export = ["export", "a.iolab", "b.iolab", "-o"];
+    run(path, &[&export[..], &["io.prom"]].concat()).expect(0);
+    let text = std::fs::read_to_string(path.join("io.prom")).unwrap();
+    let mut series: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    let count = series.len();
+    series.sort_unstable();
+    series.dedup();
+    assert_eq!(series.len(), count, "no series is there twice");
+    run(path, &[&export[..], &["io.prom"]].concat()).expect(3);
+    std::fs::write(path.join("io.prom"), "# HELP iolab_trials old\n").unwrap();
+    run(path, &[&export[..], &["io.prom", "--force"]].concat()).expect(0);
+    assert_eq!(std::fs::read_to_string(path.join("io.prom")).unwrap(), text);
+    std::fs::write(path.join("mine.prom"), "mine 1\n").unwrap();
+    let told = refusals(
+        path,
+        &[
+            &["export", "a.iolab", "-o", "mine.prom", "--force"],
+            &["export", "a.iolab", "-o", "x.csv", "--force"],
+            &["export", "a.iolab", "--format", "prometheus", "--force"],
+        ],
+    );
+    insta::assert_snapshot!(told);
+    assert_eq!(
+        entries(path),
+        ["a.iolab", "b.iolab", "io.prom", "mine.prom"]
+    );
+}
+
+#[test]
+fn answers_are_gauges() {
+    let folder = folder();
+    let path = folder.path();
+    let line = [
+        "run",
+        "read-random",
+        "model:sata-ssd",
+        "--bs=4k",
+        "--rate=100",
+    ];
+    let asked = ["--slo", "p99<100ms", "--budget=20s", "-o=a.iolab"];
+    run(path, &[&line[..], &asked].concat()).expect(0);
+    let gauges = [
+        "export",
+        "a.iolab",
+        "--format",
+        "prometheus",
+        "--timestamps",
+    ];
+    let text = run(path, &gauges).expect(0).stdout;
+    let answers: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("iolab_answer{"))
+        .collect();
+    assert_eq!(answers.len(), 3, "{text}");
+    let yes = answers.iter().find(|line| line.contains("answer=\"yes\""));
+    let yes = yes.expect("an answer");
+    assert!(yes.contains("question=\"p99<100ms\""), "{yes}");
+    let values: Vec<&str> = yes.rsplit_once("} ").unwrap().1.split(' ').collect();
+    assert!(
+        matches!(values[..], ["1", stamp] if stamp.len() == 13),
+        "{yes}"
+    );
+    // Too few earlier runs: the gate cannot tell.
+    std::fs::create_dir(path.join("runs")).unwrap();
+    let gate = [
+        "gate",
+        "--history",
+        "runs",
+        "a.iolab",
+        "--format",
+        "prometheus",
+    ];
+    let told = run(path, &gate).expect(5).stdout;
+    assert!(told.contains("conclusion=\"cannot tell\"} 1"), "{told}");
+    assert!(told.contains("conclusion=\"alarm\"} 0"), "{told}");
+}
