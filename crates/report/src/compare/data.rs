@@ -191,8 +191,8 @@ impl Against {
         Self {
             doubt: found.reason.name(),
             side: found.side.map(|side| match side {
-                doubt::Compared::Base => "base",
-                doubt::Compared::New => "new",
+                doubt::ComparedSide::Base => "base",
+                doubt::ComparedSide::New => "new",
             }),
             text: of_side(&found.reason),
             remedy: remedy(&found.reason),
