@@ -20,7 +20,7 @@ use iolab_workload::trial::{CacheState, SyncPolicy};
 use crate::analysis::{CellDisturbance, usable_cpus};
 use crate::imbalance::{Disturber, Imbalance};
 
-pub use sides::{Compared, SideDoubt, SideDoubts};
+pub use sides::{ComparedSide, SideDoubt, SideDoubts};
 
 /// Share of what control groups allow from which on their limit is what holds a trial back. They count in steps of time, and
 /// not every request at the edges of the timed span is one of it.

@@ -11,7 +11,7 @@ use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, POWER, ReplicationUnit, Side,
 };
-use iolab_analysis::doubt::{Compared, Reason, SideDoubt};
+use iolab_analysis::doubt::{ComparedSide, Reason, SideDoubt};
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
@@ -285,8 +285,8 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
         let side = match (&doubt.reason, doubt.side) {
             // Its words name both sides.
             (Reason::Imbalance(_), _) | (_, None) => "",
-            (_, Some(Compared::Base)) => " on the base's side",
-            (_, Some(Compared::New)) => " on the new side",
+            (_, Some(ComparedSide::Base)) => " on the base's side",
+            (_, Some(ComparedSide::New)) => " on the new side",
         };
         let first = if n == 1 { "" } else { " (values of the first)" };
         let follows = match doubt.reason {

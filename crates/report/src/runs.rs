@@ -439,7 +439,8 @@ fn verdict(gate: &Gate) -> String {
 /// The change that a gate would have found, in a clause.
 fn sight(gate: &Gate) -> String {
     if let Some(missing) = gate.missing() {
-        return format!("{} earlier runs, {missing} more are needed", gate.history);
+        let earlier = counted(gate.history as u64, "earlier run");
+        return format!("{earlier}, {missing} more are needed");
     }
     let change = |factor: f64| match factor < 2.0 {
         true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),

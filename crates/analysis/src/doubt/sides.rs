@@ -11,7 +11,7 @@ const SLICE_S: f64 = 3e-3;
 
 /// A side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compared {
+pub enum ComparedSide {
     /// What is compared with.
     Base,
     /// What is compared.
@@ -22,7 +22,7 @@ pub enum Compared {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideDoubt {
     /// The side; `None` where it is both together.
-    pub side: Option<Compared>,
+    pub side: Option<ComparedSide>,
     /// The reason.
     pub reason: Reason,
 }
@@ -35,7 +35,7 @@ impl SideDoubts {
     /// Of two cells that were measured in the same run: blocks have the same neighbours, so that a disturbance explains no more than the share
     /// that it took.
     pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis) -> Self {
-        let sides = [(Compared::Base, base), (Compared::New, new)];
+        let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
         let disturbed = sides.into_iter().flat_map(|(side, cell)| {
             disturbances(cell)
                 .into_iter()
@@ -50,8 +50,8 @@ impl SideDoubts {
         let found = between(base, new).into_iter();
         let imbalances = found.filter(|_| !is_computed).map(|found| {
             let side = match found.new.0 > found.base.1 {
-                true => Compared::New,
-                false => Compared::Base,
+                true => ComparedSide::New,
+                false => ComparedSide::Base,
             };
             SideDoubt::of(side, Reason::Imbalance(found))
         });
@@ -97,8 +97,8 @@ impl SideDoubts {
         let turned = |doubt: &SideDoubt| match doubt.side {
             // Memory can be slower than a fast device, too: what two sources serve is not compared, in either direction.
             _ if matches!(doubt.reason, Reason::ServedBy { .. }) => true,
-            Some(Compared::Base) => doubt.reason.turns(base),
-            Some(Compared::New) => doubt.reason.turns(new),
+            Some(ComparedSide::Base) => doubt.reason.turns(base),
+            Some(ComparedSide::New) => doubt.reason.turns(new),
             None => doubt.reason.turns(base) || doubt.reason.turns(new),
         };
         let all = self.0.iter();
@@ -119,7 +119,7 @@ impl Direction {
 }
 
 impl SideDoubt {
-    fn of(side: Compared, reason: Reason) -> Self {
+    fn of(side: ComparedSide, reason: Reason) -> Self {
         Self {
             side: Some(side),
             reason,
@@ -158,7 +158,7 @@ fn foreign(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> impl Iterator<Item 
             .chain(behind.then_some(Reason::RateNotHeld))
             .collect::<Vec<_>>()
     };
-    let sides = [(Compared::Base, base), (Compared::New, new)];
+    let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
     let all = sides.map(|(side, cells)| {
         let own = reasons(cells).into_iter();
         own.map(move |reason| SideDoubt::of(side, reason))

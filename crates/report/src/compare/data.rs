@@ -302,8 +302,8 @@ impl Against {
         Self {
             doubt: found.reason.name(),
             side: found.side.map(|side| match side {
-                doubt::Compared::Base => "base",
-                doubt::Compared::New => "new",
+                doubt::ComparedSide::Base => "base",
+                doubt::ComparedSide::New => "new",
             }),
             value: match &found.reason {
                 Reason::Disturbed { worst, .. } => Some(*worst),
