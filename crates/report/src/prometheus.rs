@@ -82,8 +82,8 @@ pub fn gate(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io::Result<(
     )?;
     let conclusion = gate.conclusion();
     for (value, name) in [
-        (Conclusion::Settled, "no alarm"),
-        (Conclusion::Regression, "alarm"),
+        (Conclusion::Settled, "settled"),
+        (Conclusion::Regression, "slower"),
         (Conclusion::CannotTell, "cannot tell"),
     ] {
         let labels = [

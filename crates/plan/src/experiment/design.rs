@@ -10,6 +10,8 @@ use iolab_workload::units::{format_duration, parse_duration, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
+/// The fewest trials that have an exact 95 % interval of the median.
+const INTERVAL_TRIALS: u32 = 6;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest pause between blocks.
@@ -39,8 +41,7 @@ pub struct Design {
 impl Default for Design {
     fn default() -> Self {
         Self {
-            // The fewest that have an exact 95 % interval of the median.
-            trials_min: 6,
+            trials_min: INTERVAL_TRIALS,
             trials_max: 30,
             precision: 0.05,
             budget: Duration::from_secs(60),
@@ -63,10 +64,10 @@ impl Design {
             // A warm-up and one measured trial are granted to every cell.
             let each = ((blocks as u32).saturating_sub(1)).max(1);
             return Some(format!(
-                "{} in {budget} {} n = {each}, and an interval needs {} trials of each: take fewer levels (--set NAME=VALUE,...) or --budget {} for this experiment",
+                "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...) or --budget {} for this experiment",
                 counted(cells as u64, "cell"),
                 if cells == 1 { "gives" } else { "give" },
-                self.trials_min,
+                self.needed(),
                 as_budget(fewest)
             ));
         }
@@ -87,11 +88,19 @@ impl Design {
         (fewest > self.budget.saturating_mul(2)).then(|| {
             let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - 1;
             format!(
-                "{cells} cells in {budget} may give only n = {each}, and an interval needs {} trials of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
-                self.trials_min,
+                "{cells} cells in {budget} may give only n = {each}, and {} of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
+                self.needed(),
                 rough_duration(fewest)
             )
         })
+    }
+
+    /// What asks for the fewest trials.
+    fn needed(&self) -> String {
+        match self.trials_min {
+            INTERVAL_TRIALS => format!("an interval needs {INTERVAL_TRIALS} trials"),
+            other => format!("trials_min asks for {}", counted(u64::from(other), "trial")),
+        }
     }
 
     /// Refuses what is absurd.

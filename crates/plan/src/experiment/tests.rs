@@ -421,6 +421,16 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         "{fewer}"
     );
     assert_eq!(told(2, 400), None);
+    let asked = Design {
+        trials_min: 200,
+        ..design
+    };
+    let asked = asked.shortfall(1, Duration::from_millis(100), Duration::ZERO);
+    let asked = asked.expect("far too little");
+    assert!(
+        asked.contains("gives n = 29, and trials_min asks for 200 trials of each"),
+        "{asked}"
+    );
     let least = Duration::from_secs(1);
     let sure = design.shortfall(112, least * 112, least * 112);
     let sure = sure.expect("far too little");
