@@ -166,13 +166,18 @@ impl Plan {
         self.left_out.as_deref()
     }
 
-    /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own time bounds.
-    pub fn shortfall(&self) -> Option<String> {
+    /// The most that a trial of each cell takes, from the trials' own time bounds, where they have one.
+    pub fn block_at_most(&self) -> Duration {
         // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
         let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
-        let block = bounds
+        bounds
             .filter_map(|cell| cell.spec.trial.time_foreseen())
-            .fold(Duration::ZERO, Duration::saturating_add);
+            .fold(Duration::ZERO, Duration::saturating_add)
+    }
+
+    /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own time bounds.
+    pub fn shortfall(&self) -> Option<String> {
+        let block = self.block_at_most();
         self.experiment.design.shortfall(self.cells.len(), block)
     }
 
