@@ -199,11 +199,16 @@ impl Observer for Display {
             "response": start.response.name(),
             "unit": unit(start.response),
             "left_s": start.progress.left.as_secs_f64(),
+            "left_from": basis(start.progress.basis),
         });
         let cells = counted(start.cells as u64, "cell");
         let left = rough_duration(start.progress.left);
+        let bound = match start.progress.basis {
+            Basis::Budget | Basis::AtMost => "at most",
+            Basis::Trials => "about",
+        };
         self.log("start", fields, || {
-            Some(format!("started, {cells}, at most {left}"))
+            Some(format!("started, {cells}, {bound} {left}"))
         });
     }
 

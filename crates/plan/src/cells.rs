@@ -167,17 +167,22 @@ impl Plan {
         self.left_out.as_deref()
     }
 
+    /// The most that a trial of each cell takes, from the trials' own time bounds, where they have one.
+    pub fn block_at_most(&self) -> Duration {
+        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
+        let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
+        bounds
+            .filter_map(|cell| cell.spec.trial.time_foreseen())
+            .fold(Duration::ZERO, Duration::saturating_add)
+    }
+
     /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own bounds and what `overhead` says that a
     /// trial takes beside its I/O.
     pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
         let least = least_block_time(&self.cells, overhead);
-        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
-        let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
-        let block = bounds
-            .filter_map(|cell| cell.spec.trial.time_foreseen())
-            .fold(Duration::ZERO, Duration::saturating_add);
+        let block = self.block_at_most().max(least);
         let design = self.experiment.design;
-        design.shortfall(self.cells.len(), least, block.max(least))
+        design.shortfall(self.cells.len(), least, block)
     }
 
     /// Whether any cell writes.

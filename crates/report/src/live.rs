@@ -353,16 +353,17 @@ impl Axis {
         Self { scale, width, ends }
     }
 
-    /// `95 % interval: 174 to 940, log scale`, as far as there is room for it.
+    /// `95 % interval: 174 to 940, log`, as far as there is room for it.
     fn heading(&self, response: Response) -> String {
         const NAME: &str = "95 % interval";
         let text = |(low, high)| format!("{} to {}", bare(response, low), bare(response, high));
         let ends = self.ends.map(text);
-        let with_ends = ends.map(|ends| match self.scale {
-            Scale::Linear { .. } => format!("{NAME}: {ends}"),
-            Scale::Log { .. } => format!("{NAME}: {ends}, log"),
-        });
-        let texts = [with_ends, Some(NAME.to_owned())];
+        let log = match self.scale {
+            Scale::Linear { .. } => "",
+            Scale::Log { .. } => ", log",
+        };
+        let with_ends = ends.map(|ends| format!("{NAME}: {ends}{log}"));
+        let texts = [with_ends, Some(format!("{NAME}{log}"))];
         let fitting = texts.into_iter().flatten();
         let mut fitting = fitting.filter(|text| text.width() <= self.width);
         fitting.next().unwrap_or_else(|| "95 %".to_owned())

@@ -82,7 +82,7 @@ pub struct Progress {
 /// What the time left rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// What the budget leaves: no block shows yet what trials take.
+    /// What the budget leaves, or what the first two blocks may take where that is more: no block shows yet what trials take.
     Budget,
     /// The trials so far; the run may end earlier, because too few show yet how many the precision goal takes. From here on
     /// the time left never grows.

@@ -112,7 +112,9 @@ fn ended(
         Err(error) => with_kept(error.into(), kept),
     };
     match kept.filter(|_| workspace.tells(&failure)) {
-        Some(path) if has_results(&read_run(path)?) => Ok((path.to_owned(), Some(failure))),
+        Some(path) if read_run(path).is_ok_and(|run| has_results(&run)) => {
+            Ok((path.to_owned(), Some(failure)))
+        }
         _ => Err(failure),
     }
 }

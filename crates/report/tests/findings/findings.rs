@@ -1,8 +1,10 @@
 //! Every rule, once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::{Flag, analyse};
-use iolab_record::{RunRecord, RunStatus, ServedBy};
-use iolab_report::findings::{below_precision, failed_trials, not_the_device, unfinished};
+use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
+use iolab_report::findings::{
+    below_precision, conclusion, failed_trials, not_the_device, unfinished,
+};
 use iolab_workload::response::Response;
 
 use crate::{all_findings, named, text};
@@ -112,6 +114,18 @@ fn failed_trials_are_told() {
     add_trial(&mut record, 2, 1.0, false).ok = false;
     assert!(text(&failed_trials(&analyse(&record))).starts_with("1 of 5 cells"));
     assert_eq!(failed_trials(&analyse(&bent())), []);
+}
+
+#[test]
+fn that_the_user_ended_a_run_is_a_doubt() {
+    let mut record = bent();
+    record.run.status = RunStatus::Interrupted;
+    record.cells[0].ended_by = Some(EndedBy::User);
+    let analysis = analyse(&record);
+    let told = text(&unfinished(&analysis));
+    let line = conclusion(&analysis);
+    let told = format!("{told}\n{}", line.expect("trials"));
+    insta::assert_snapshot!("ended_by_the_user", told);
 }
 
 #[test]

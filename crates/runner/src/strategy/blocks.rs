@@ -201,8 +201,11 @@ impl Strategy for Blocks {
         }
         // A part of the first block shows little.
         if is_warmup && in_block > 0 {
+            // A warm-up and a measured block are granted, whatever they take.
+            let granted = record.plan.block_at_most().saturating_mul(2);
+            let granted = granted.saturating_sub(self.repetition.spent());
             return Outlook {
-                time: self.repetition.left().max(now.rest),
+                time: self.repetition.left().max(granted).max(now.rest),
                 basis: Basis::Budget,
             };
         }

@@ -112,3 +112,22 @@ fn the_most_trials_are_foreseen_from_the_first_block_on() {
     let most = worst(&["trials_max=20", "precision=0.001", "budget=10h"], &uneven);
     assert!(most <= 0.2, "{most}");
 }
+
+#[test]
+fn what_is_granted_beyond_the_budget_is_foreseen_at_once() {
+    #[derive(Default)]
+    struct Start(Option<Progress>);
+    impl Observer for Start {
+        fn run_starts(&mut self, start: &RunStart<'_>) {
+            self.0 = Some(start.progress);
+        }
+    }
+    for (budget, left) in [("budget=1h", 3600), ("budget=20s", 30)] {
+        let mut watch = Start::default();
+        let bench = bench(&["time=5s", budget]);
+        bench.watched(&mut mock(&steady), &mut watch).expect("done");
+        let seen = watch.0.expect("it starts");
+        assert_eq!(seen.basis, Basis::Budget);
+        assert_eq!(seen.left, Duration::from_secs(left), "{budget}");
+    }
+}
