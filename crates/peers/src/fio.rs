@@ -6,6 +6,7 @@ pub mod job;
 mod options;
 mod passes;
 pub mod report;
+mod unsupported;
 pub mod write_job;
 
 use std::path::PathBuf;

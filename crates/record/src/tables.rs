@@ -1,22 +1,12 @@
 //! The tables of a run file.
 
-mod sample;
-
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use super::column::{Column, Null, Table};
-use super::question::{Fit, QuestionKind};
-use super::{
-    ClockDomain, EndedBy, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind,
-};
-use crate::{Cell, Interval, Operation, PartId, RequestTime};
+use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
+use crate::{Interval, Operation, PartId, RequestTime};
 use iolab_workload::Error;
 use iolab_workload::response::Response;
-use iolab_workload::service_level::ServiceLevel;
-use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::trial::Rate;
-pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE};
 
 /// Text that is always there, or with `?` may be missing.
 macro_rules! text {
@@ -58,8 +48,6 @@ macro_rules! word {
     };
 }
 
-use {text, word};
-
 /// A whole number of any integer type; the column's range keeps it within that type.
 macro_rules! whole {
     ($name:literal, $type:ty, $($field:ident).+ as $as:ty) => {
@@ -84,21 +72,13 @@ macro_rules! measured {
     };
 }
 
-/// The rate of a cell in bytes per second, which the column of its setting does not hold.
-macro_rules! byte_rate {
-    ($type:ty, $($spec:ident).+) => {
-        Column::number(
-            "rate_bytes_per_s",
-            |row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
-            |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes)),
-        )
-        .between(1, i64::MAX as u64)
-        .null(Null::Free)
-        .since(6)
-        .hidden()
-        .doc("the rate in bytes per second where it is given so; `rate` is NULL then")
-    };
-}
+mod cell;
+mod question;
+mod sample;
+
+pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
+pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
+pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE};
 
 /// Table `run`.
 pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
@@ -269,250 +249,6 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
                 .doc(TRIALS),
         ],
         constraints: &["CHECK (id = 1)", "CHECK (trials_max >= trials_min)"],
-    }
-});
-
-/// A question as its row has it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct QuestionRow {
-    /// What is asked.
-    pub kind: QuestionKind,
-    /// The requirement, where one asks.
-    pub fit: Option<Fit>,
-}
-
-/// What a run can have answered.
-pub const ANSWERS: &[&str] = &["yes", "no", "cannot tell"];
-
-/// Text of a requirement.
-macro_rules! of_fit {
-    ($name:literal, $field:ident) => {
-        Column::text(
-            $name,
-            |row: &QuestionRow| row.fit.as_ref().map(|fit| fit.$field.as_str().into()),
-            |row, text| {
-                row.fit.get_or_insert_default().$field = text.to_owned();
-                true
-            },
-        )
-        .null(Null::Account)
-    };
-}
-
-/// Several texts of a requirement, as a JSON array.
-macro_rules! list_of_fit {
-    ($name:literal, $field:ident) => {
-        Column::text(
-            $name,
-            |row: &QuestionRow| {
-                let texts = row.fit.as_ref().map(|fit| &fit.$field)?;
-                Some(serde_json::json!(texts).to_string().into())
-            },
-            |row, text| {
-                let texts = serde_json::from_str(text);
-                let fit = row.fit.get_or_insert_default();
-                texts.map(|texts| fit.$field = texts).is_ok()
-            },
-        )
-        .null(Null::Account)
-    };
-}
-
-/// Table `question`.
-pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
-    Table {
-    name: "question",
-    doc: "one row where service levels are asked about (`fit`, `--slo`)",
-    exported: false,
-    columns: vec![
-        Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1"),
-        word!("kind", QuestionRow, kind, QuestionKind).doc(
-            "`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)",
-        ),
-        Column::text("answer", |_: &QuestionRow| None, |_, _| true)
-            .null(Null::Free)
-            .one_of(ANSWERS)
-            .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time"),
-        of_fit!("fit_id", id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones"),
-        of_fit!("requirement", requirement).doc("name of the requirement"),
-        of_fit!("workload", workload).doc("the workload that the run is of"),
-        list_of_fit!("workloads", workloads).doc("names of all workloads, a JSON array"),
-        Column::number(
-            "hold_ns",
-            |row: &QuestionRow| {
-                let hold = row.fit.as_ref()?.hold;
-                Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
-            },
-            |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns),
-        )
-        .null(Null::Account)
-        .doc("how long each workload loads the storage"),
-        of_fit!("not_covered", not).doc("what the answer does not cover"),
-        list_of_fit!("limits", limits)
-            .doc("what else it does not cover on this target, a JSON array"),
-    ]
-    .into_iter()
-    .map(|column| column.since(6))
-    .collect(),
-    constraints: &["CHECK (id = 1)"],
-}
-});
-
-/// A level of a question as its row has it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LevelRow {
-    /// From 0, in the order in which they were asked.
-    pub id: u32,
-    /// As [`iolab_workload::service_level::ServiceLevel`] is written.
-    pub level: String,
-    /// Who says so.
-    pub source: String,
-    /// The wording there.
-    pub wording: String,
-    /// What would make a no a yes.
-    pub remedy: String,
-}
-
-/// Table `question_level`.
-pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
-    Table {
-    name: "question_level",
-    doc: "one row per level of the question",
-    exported: false,
-    columns: vec![
-        whole!("id", LevelRow, id as u32).key().doc("from 0, in the order in which they were asked"),
-        Column::text(
-            "level",
-            |row: &LevelRow| Some(row.level.as_str().into()),
-            |row, text| {
-                text.clone_into(&mut row.level);
-                text.parse::<ServiceLevel>().is_ok()
-            },
-        )
-        .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`"),
-        text!("source", LevelRow, source).doc("where the level is documented, or that it is not; empty for a level of `--slo`, like the next two"),
-        text!("wording", LevelRow, wording).doc("the wording there; empty where it gives none"),
-        text!("remedy", LevelRow, remedy).doc("what would make a no a yes"),
-    ]
-    .into_iter()
-    .map(|column| column.since(6))
-    .collect(),
-    constraints: &[],
-}
-});
-
-/// A cell as its row has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellRow {
-    /// The cell; its levels are those of the row.
-    pub cell: Cell,
-    /// A JSON object, factor to level.
-    pub levels: String,
-}
-
-/// Table `cell`.
-pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
-    let settings = SETTINGS.iter().map(|setting| {
-        Column::setting(
-            setting,
-            |row: &CellRow| &row.cell.spec,
-            |row| &mut row.cell.spec,
-        )
-    });
-    let mut columns = vec![
-        whole!("id", CellRow, cell.id as i64).key().hidden().doc(
-            "from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid",
-        ),
-        text!("levels", CellRow, levels)
-            .hidden()
-            .doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`"),
-    ];
-    columns.extend(settings);
-    columns.push(byte_rate!(CellRow, cell.spec));
-    columns.push(
-        Column::text(
-            "ended_by",
-            |row: &CellRow| row.cell.ended_by.map(|end| end.name().into()),
-            |row, text| {
-                row.cell.ended_by = text.parse().ok();
-                row.cell.ended_by.is_some()
-            },
-        )
-        .null(Null::Free)
-        .one_of(EndedBy::NAMES)
-        .doc("what ended the repetition; NULL while it is open"),
-    );
-    columns.push(
-        Column::number(
-            "block_visits",
-            |row: &CellRow| row.cell.pilot.map(|pilot| pilot.visits.into()),
-            |row, n| row.cell.pilot.get_or_insert_default().visits = n as u32,
-        )
-        .between(1, u32::MAX.into())
-        .null(Null::Free)
-        .since(6)
-        .hidden()
-        .doc("visits of each block after the pilot to the cell; NULL without a pilot"),
-    );
-    columns.push(
-        Column::number(
-            "short_time_ns",
-            |row: &CellRow| row.cell.pilot.and_then(|pilot| pilot.time_ns),
-            |row, n| row.cell.pilot.get_or_insert_default().time_ns = Some(n),
-        )
-        .between(1, super::column::COUNT_MAX)
-        .null(Null::Free)
-        .since(6)
-        .hidden()
-        .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`"),
-    );
-    Table {
-        name: "cell",
-        doc: "one row per combination of levels",
-        exported: true,
-        columns,
-        constraints: &[],
-    }
-});
-
-/// A group of a cell: workers that do the same, beside other groups.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct GroupRow {
-    /// The cell.
-    pub cell: i64,
-    /// From 1, in the order of the definition.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// The target that it works on; 0 is that of table `run`.
-    pub target: u32,
-    /// What it asks for.
-    pub spec: CellSpec,
-}
-
-/// Table `cell_group`.
-pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
-    let settings = SETTINGS
-        .iter()
-        .map(|setting| Column::setting(setting, |row: &GroupRow| &row.spec, |row| &mut row.spec));
-    let mut columns = vec![
-        whole!("cell_id", GroupRow, cell as i64).doc("the cell"),
-        whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition"),
-        text!("name", GroupRow, name).doc("its name"),
-        whole!("target_id", GroupRow, target as u32)
-            .doc("the target that it works on; 0 is that of table `run`"),
-    ];
-    columns.extend(settings);
-    columns.push(byte_rate!(GroupRow, spec));
-    Table {
-        name: "cell_group",
-        doc: "one row per group of workers, where a trial has several",
-        exported: false,
-        columns,
-        constraints: &[
-            "PRIMARY KEY (cell_id, group_id)",
-            "FOREIGN KEY (cell_id) REFERENCES cell (id)",
-        ],
     }
 });
 

@@ -294,7 +294,6 @@ fn only_one_process_writes() {
     let (first, _) = RunFile::open_resume(&path).unwrap();
     let error = RunFile::open_resume(&path).unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
-    assert!(error.message().contains("another iolab"), "{error}");
     drop(first);
     RunFile::open_resume(&path).unwrap();
 }

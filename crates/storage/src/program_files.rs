@@ -345,7 +345,6 @@ mod tests {
         for path in [file.as_path(), Path::new("/dev/null")] {
             let error = ProgramFiles::open(path, &[1]).expect_err("not a directory");
             assert_eq!(error.kind(), Kind::Usage);
-            assert!(error.message().contains("is not a directory"), "{error}");
         }
         assert_eq!(fs::read(&file).expect("read"), b"mine");
     }

@@ -31,7 +31,7 @@ fn the_built_in_experiment_measures_response_time() {
     let done = run_load(folder.path(), &more).expect(0);
     for part in [
         "load",
-        "response time at the rate of the cell",
+        "time from the scheduled start",
         "achieved/s",
         "500",
         "5000",

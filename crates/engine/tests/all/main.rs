@@ -9,6 +9,7 @@ mod open_loop;
 mod requests;
 mod striped;
 mod trial;
+mod untimed;
 mod verify;
 
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};

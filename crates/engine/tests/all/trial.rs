@@ -18,10 +18,10 @@ use iolab_workload::{Kind, Result};
 
 use crate::files::{self, clock, folder, requests, scratch};
 
-const SIZE: u64 = 4 << 20;
-const BLOCK: u64 = 4096;
+pub(crate) const SIZE: u64 = 4 << 20;
+pub(crate) const BLOCK: u64 = 4096;
 
-fn spec() -> TrialSpec {
+pub(crate) fn spec() -> TrialSpec {
     TrialSpec {
         region: SIZE,
         cache: CacheState::Cold,
@@ -29,7 +29,7 @@ fn spec() -> TrialSpec {
     }
 }
 
-fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
+pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     let outcome = files::run(spec, target)?;
     // Whatever a trial met with: its intervals hold what it did, no more and no less.
     let mut done = outcome.operations.moved();
@@ -47,7 +47,7 @@ fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
 }
 
 /// Every backend that works here with each cache state it can have; the others are skips.
-fn variants(target: &Target) -> Vec<TrialSpec> {
+pub(crate) fn variants(target: &Target) -> Vec<TrialSpec> {
     let mut found = Vec::new();
     for name in Backend::NAMES.iter().filter(|name| **name != "null") {
         for cache in [CacheState::Direct, CacheState::Cold, CacheState::Hot] {
@@ -491,96 +491,6 @@ fn an_unaligned_write_leaves_its_neighbours_alone() {
     assert_eq!(after[..5000], before[..5000]);
     assert_eq!(after[8000..], before[8000..]);
     assert_ne!(after[5000..6000], before[5000..6000]);
-}
-
-#[test]
-fn untimed_trials_do_the_same_and_record_no_latency() {
-    let (_directory, target) = scratch(SIZE);
-    for spec in variants(&target) {
-        for read_percent in [100, 0, 50] {
-            let spec = TrialSpec {
-                read_percent,
-                latency: false,
-                pattern: Pattern::Rand,
-                threads: 2,
-                sync: SyncPolicy::End,
-                ..spec.clone()
-            };
-            let outcome = run(&spec, &target).expect("runs");
-            let what = format!("{} {} {read_percent}", spec.backend, spec.cache);
-            assert_eq!((outcome.bytes(), outcome.errors), (SIZE, 0), "{what}");
-            assert_eq!(outcome.requests(), SIZE / BLOCK, "{what}");
-            assert!(
-                outcome.operations.read.latency.is_empty()
-                    && outcome.operations.write.latency.is_empty()
-            );
-            assert_eq!(
-                outcome.operations.sync.requests > 0,
-                read_percent < 100,
-                "{what}"
-            );
-            assert!(
-                outcome.elapsed_ns > 0 && outcome.all_active_ns <= outcome.elapsed_ns,
-                "{what}"
-            );
-        }
-    }
-}
-
-#[test]
-fn untimed_writes_are_followed_by_their_sync() {
-    let (_directory, target) = scratch(SIZE);
-    for spec in variants(&target) {
-        let spec = TrialSpec {
-            read_percent: 0,
-            latency: false,
-            sync: SyncPolicy::Each,
-            limit: requests(20),
-            ..spec
-        };
-        let outcome = run(&spec, &target).expect("runs");
-        assert_eq!(
-            (
-                outcome.operations.sync.requests,
-                outcome.operations.write.requests
-            ),
-            (20, 20)
-        );
-        assert_eq!(outcome.operations.write.bytes, 20 * BLOCK);
-    }
-}
-
-#[test]
-fn untimed_trials_keep_their_bounds() {
-    let (_directory, target) = scratch(SIZE);
-    let untimed = |limit| TrialSpec {
-        latency: false,
-        backend: Backend::Sync,
-        cache: CacheState::Hot,
-        bs: 8,
-        limit,
-        ..spec()
-    };
-    let time = TrialLimit {
-        time: Some(Duration::from_millis(50)),
-        ..TrialLimit::default()
-    };
-    let timed = run(&untimed(time), &target).expect("runs");
-    assert_eq!(timed.ended, Ended::Time);
-    assert!(timed.elapsed_ns >= 50_000_000);
-    assert_eq!(
-        timed.operations.read.bytes,
-        timed.operations.read.requests * 8
-    );
-    let counted = run(&untimed(requests(12_345)), &target).expect("runs");
-    assert_eq!((counted.requests(), counted.ended), (12_345, Ended::Done));
-    let raised = AtomicBool::new(true);
-    let endless = TrialSpec {
-        cache: CacheState::Cold,
-        ..untimed(requests(u64::MAX / 16))
-    };
-    let stopped = trial::run(&endless, &target, clock(), &raised).expect("runs");
-    assert_eq!(stopped.ended, Ended::Interrupted);
 }
 
 /// Machines differ in what they count, and in whom they let count.

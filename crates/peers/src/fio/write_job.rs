@@ -7,6 +7,7 @@ use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, Tri
 
 use super::command;
 use super::passes::drops_at_each_pass;
+use super::unsupported::check;
 
 /// Options of a command line for one trial that a job file does not need, or that are fio's default.
 const OF_A_TRIAL: [&str; 6] = [
@@ -151,7 +152,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
         rate: None,
         ..spec.clone()
     };
-    command::check(&closed)?;
+    check(&closed)?;
     if spec.layout == FileLayout::Interleaved {
         return Err("fio cannot interleave the blocks of its threads".to_owned());
     }

@@ -4,18 +4,14 @@ use std::sync::LazyLock;
 
 use iolab_workload::verify::Faults;
 
-use super::{text, word};
 use crate::column::{Column, Null, Table};
-use crate::{
-    Cpus, Ended, Hardware, LatencySummary, NoHardware, Operation, RateReport, RequestSizes, Sample,
-    ServedBy,
-};
+use crate::{Cpus, Ended, Hardware, NoHardware, RateReport, RequestSizes, Sample, ServedBy};
 
 type Columns = Vec<Column<Sample>>;
 
 /// A number that every sample has: its name, its field, what it means.
 macro_rules! plain {
-    ($name:literal, $($field:ident).+, $doc:expr) => {
+    ($name:expr, $($field:ident).+, $doc:expr) => {
         Column::number(
             $name,
             |s: &Sample| Some(s.$($field).+),
@@ -49,7 +45,7 @@ macro_rules! of {
 
 /// The six numbers of a latency.
 macro_rules! latency {
-    ($prefix:literal, $($place:ident).+, $doc:expr) => {
+    ($prefix:expr, $($place:ident).+, $doc:expr) => {
         [
             Column::real(
                 concat!($prefix, "_mean_ns"),
@@ -69,8 +65,10 @@ macro_rules! latency {
 }
 
 mod evidence;
+mod operations;
 
 use evidence::{bottom, cache_after, cache_before, device, extents, hardware, machine, process};
+use operations::operations;
 
 /// Table `sample`.
 pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
@@ -217,16 +215,6 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     }
 });
 
-const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
-const RESPONSE: &str =
-    "response time (completion minus intended start), in the same parts; NULL in the closed loop";
-const LATENESS: &str =
-    "lateness (submission minus intended start), in the same parts; NULL in the closed loop";
-const SYNC: &str = "service time of the syncs that follow writes (sync `each` and `fdatasync`), in the same parts; NULL without any";
-const REQUESTS: &str = "requests completed";
-const BYTES: &str = "bytes transferred by them";
-const SHORT: &str = "transfers that the kernel cut short and iolab continued";
-
 fn place() -> Columns {
     vec![
         Column::number("id", |s: &Sample| Some(s.id as u64), |s, n| s.id = n as i64)
@@ -354,82 +342,6 @@ fn rank_activity() -> Columns {
         of!("all_active_most_bytes", together => all_active_most_bytes, ALL),
     ];
     columns.map(|column| column.since(6).hidden()).into()
-}
-
-/// What was done, by operation.
-fn operations() -> Columns {
-    let of = |operation: &Operation| match operation {
-        Operation::Read => reads(),
-        Operation::Write => writes(),
-        Operation::Sync => syncs(),
-        Operation::Trim => trims(),
-    };
-    Operation::ALL.iter().flat_map(of).collect()
-}
-
-fn reads() -> Columns {
-    let mut columns = vec![
-        plain!("read_requests", operations.read.requests, REQUESTS),
-        plain!("read_bytes", operations.read.bytes, BYTES),
-        plain!(
-            "read_short_transfers",
-            operations.read.short_transfers,
-            SHORT
-        ),
-    ];
-    columns.extend(latency!("read_latency", operations.read.latency, SERVICE));
-    columns.extend(latency!(
-        "read_response",
-        operations.read.response,
-        RESPONSE
-    ));
-    columns.extend(latency!(
-        "read_lateness",
-        operations.read.lateness,
-        LATENESS
-    ));
-    columns
-}
-
-fn writes() -> Columns {
-    let mut columns = vec![
-        plain!("write_requests", operations.write.requests, REQUESTS),
-        plain!("write_bytes", operations.write.bytes, BYTES),
-        plain!(
-            "write_short_transfers",
-            operations.write.short_transfers,
-            SHORT
-        ),
-    ];
-    columns.extend(latency!("write_latency", operations.write.latency, SERVICE));
-    columns.extend(latency!(
-        "write_response",
-        operations.write.response,
-        RESPONSE
-    ));
-    columns.extend(latency!(
-        "write_lateness",
-        operations.write.lateness,
-        LATENESS
-    ));
-    columns
-}
-
-/// How often there were any stands in the column `syncs`.
-fn syncs() -> Columns {
-    latency!("sync_latency", operations.sync.latency, SYNC)
-        .map(|c| c.since(6))
-        .into()
-}
-
-fn trims() -> Columns {
-    const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput and IOPS";
-    let mut columns = vec![
-        plain!("trim_requests", operations.trim.requests, TRIMS).null(Null::Free),
-        plain!("trim_bytes", operations.trim.bytes, TRIMS).null(Null::Free),
-    ];
-    columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
-    columns.into_iter().map(|c| c.since(6)).collect()
 }
 
 fn sizes() -> Columns {

@@ -111,7 +111,6 @@ fn values_that_cannot_be_are_told() {
         alter(&path, sql);
         let error = read(&path).expect_err(sql);
         assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
-        assert!(error.message().contains("damaged"), "{sql}: {error}");
     }
     for (number, sql) in [
         "UPDATE latency SET histogram = x'1c84930300'",
@@ -124,7 +123,7 @@ fn values_that_cannot_be_are_told() {
         let path = bench.finished(&format!("latency {number}"));
         alter(&path, sql);
         let all: Result<Vec<_>> = read_latency(&path).and_then(Iterator::collect);
-        assert!(all.unwrap_err().message().contains("damaged"), "{sql}");
+        assert_eq!(all.unwrap_err().kind(), Kind::Usage, "{sql}");
     }
 }
 

@@ -246,7 +246,7 @@ fn only_tables_of_our_own_making_are_written() {
         alter(&path, sql);
         read(&path).expect(sql);
         let error = RunFile::open_resume(&path).expect_err(sql);
-        assert!(error.message().contains("not the ones"), "{sql}: {error}");
+        assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
     }
 }
 
@@ -265,12 +265,11 @@ fn values_too_long_are_refused() {
         alter(&path, sql);
         let error = read(&path).expect_err(sql);
         assert_eq!(error.kind(), Kind::Refused, "{sql}: {error}");
-        assert!(error.message().contains("too l"), "{sql}: {error}");
     }
     let path = bench.finished("latency");
     alter(&path, "UPDATE latency SET histogram = zeroblob(5000000)");
     let all: Result<Vec<_>> = read_latency(&path).and_then(Iterator::collect);
-    assert!(all.unwrap_err().message().contains("too l"));
+    assert_eq!(all.unwrap_err().kind(), Kind::Refused);
 }
 
 #[test]
@@ -292,5 +291,4 @@ fn a_small_file_with_much_text_is_refused() {
     assert!(std::fs::metadata(&path).unwrap().len() < 4 << 20);
     let error = read(&path).unwrap_err();
     assert_eq!(error.kind(), Kind::Refused);
-    assert!(error.message().contains("256 MiB of text"), "{error}");
 }

@@ -44,22 +44,31 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     let ratio = times(&first.ratio?);
     let (a, b) = first.medians_ns?;
     let medians = format!("({} against {})", format_ns(b), format_ns(a));
-    let mut text = match is_shown(first) {
-        true => format!(
+    let mut text = match shown(first) {
+        Some(true) => format!(
             "{new} takes {ratio} as long as {base} {} {medians}",
             at(first)
         ),
-        false => format!(
+        Some(false) => format!(
             "No difference was found {}: {new} takes {ratio} as long as {base} {medians}",
             at(first)
         ),
+        None => {
+            return Some(format!(
+                "Too few trials to compare {new} with {base} {} {medians}.",
+                at(first)
+            ));
+        }
     };
     if first.size != last.size
         && let Some(ratio) = &last.ratio
     {
         let ratio = times(ratio);
-        text.push_str(&match (is_shown(first), is_shown(last)) {
-            (true, false) => format!("; no difference was found {}: {ratio}", at(last)),
+        text.push_str(&match (shown(first), shown(last)) {
+            (Some(true), Some(false)) => {
+                format!("; no difference was found {}: {ratio}", at(last))
+            }
+            (_, None) => format!("; too few trials {}", at(last)),
             _ => format!("; {} {ratio}", at(last)),
         });
     }
@@ -67,10 +76,10 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     Some(text)
 }
 
-/// Whether one of the two is shown to take longer.
-fn is_shown(point: &SizePoint) -> bool {
-    let interval = point.ratio.and_then(|ratio| ratio.interval);
-    interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+/// Whether one of the two is shown to take longer; `None` with too few trials.
+fn shown(point: &SizePoint) -> Option<bool> {
+    let (low, high) = point.ratio?.interval?;
+    Some(low > 1.0 || high < 1.0)
 }
 
 /// At how many sizes Welch's test finds a difference, for each number of trials.

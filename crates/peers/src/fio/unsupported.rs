@@ -1,0 +1,167 @@
+//! Settings that fio does not have, or gives another meaning.
+
+use iolab_workload::trial::{
+    Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
+};
+
+/// The backends that are engines of fio, by the same names.
+const ENGINES: [Backend; 7] = [
+    Backend::Sync,
+    Backend::Psync,
+    Backend::Pvsync2,
+    Backend::Mmap,
+    Backend::Libaio,
+    Backend::IoUring,
+    Backend::Null,
+];
+
+/// Refuses what fio cannot do, or would do otherwise.
+pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
+    // Every setting stands here, so that a new one is passed on or refused, and not forgotten.
+    let TrialSpec {
+        // Options of the same meaning say these.
+        bs: _,
+        skip: _,
+        skip_every: _,
+        offset: _,
+        region: _,
+        threads: _,
+        cpus: _,
+        placement: _,
+        memory_node: _,
+        depth: _,
+        batch: _,
+        read_percent: _,
+        layout: _,
+        sync_every: _,
+        cache: _,
+        buffer_memory: _,
+        content: _,
+        compressible: _,
+        dedup: _,
+        limit: _,
+        thinktime: _,
+        thinktime_every: _,
+        bursts: _,
+        latency: _,
+        seed: _,
+        registered: _,
+        sqpoll: _,
+        iopoll: _,
+        ioprio: _,
+        // iolab does these itself, around the program: the file with its space, what is counted, when others start.
+        fresh: _,
+        allocate: _,
+        hardware_counters: _,
+        // They say how a rate, trims, ranks, groups and stripes go, which are refused, here or where a run is planned.
+        arrivals: _,
+        trim_by: _,
+        others: _,
+        ranks: _,
+        hosts: _,
+        shift: _,
+        stripe: _,
+        start_delay: _,
+        flow: _,
+        ends_trial: _,
+        // It keeps a descriptor for each job, and no series that iolab reads.
+        descriptors: _,
+        series_ns: _,
+        // Judged below.
+        backend,
+        pattern,
+        bs_mix,
+        trim_percent,
+        sync,
+        first_offset,
+        buffer_init,
+        verify,
+        rate,
+        noatime,
+        dontcache,
+        atomic,
+        nowait,
+        fadvise,
+        nice,
+    } = spec;
+    let refused = [
+        (
+            rate.is_some(),
+            "its latencies at a given rate do not count from the intended start",
+        ),
+        (
+            *pattern == Pattern::Reverse,
+            "its backward reads wrap at the end of the file, not of the region",
+        ),
+        (
+            *pattern == Pattern::Strided && !ends_within_first_phase(spec),
+            "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
+        ),
+        (
+            *pattern == Pattern::Rand && bs_mix.is_some(),
+            "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
+        ),
+        (
+            *pattern == Pattern::Zipf(1.0),
+            "its Zipf distribution has no exponent of 1",
+        ),
+        (
+            *first_offset != FirstOffset::Zero,
+            "it begins an ordered pass at the start of the region: set first_offset=zero",
+        ),
+        (
+            *dontcache || *atomic || *nowait,
+            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
+        ),
+        (
+            *noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (
+            matches!(fadvise, Some(Advice::Normal | Advice::NoReuse)),
+            "its only advice is sequential or random",
+        ),
+        (
+            nice.is_some(),
+            "its nice value is added to that of the process",
+        ),
+        (*trim_percent > 0, "iolab has not tried how it trims"),
+        (*verify, "iolab cannot verify what it writes"),
+        (
+            *buffer_init != BufferInit::Random,
+            "the preparation of its buffers cannot be chosen",
+        ),
+        (
+            spec.reads() && spec.writes() && sync.follows_writes(),
+            "in a mix it syncs after reads too",
+        ),
+        (!ENGINES.contains(backend), "it has no such engine"),
+        (
+            *sync == SyncPolicy::RwfDsync,
+            "it has no option for RWF_DSYNC",
+        ),
+        (
+            *backend == Backend::Mmap && sync.follows_writes(),
+            "its mmap engine makes single pages durable, not the file",
+        ),
+    ];
+    match refused.into_iter().find(|(applies, _)| *applies) {
+        Some((_, why)) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Whether no worker comes to the end of its first pass of strides.
+fn ends_within_first_phase(spec: &TrialSpec) -> bool {
+    let Some(bound) = spec.requests_bound() else {
+        return false;
+    };
+    let blocks = spec.region / spec.bs;
+    (0..spec.threads).all(|worker| {
+        let bytes = share(blocks, worker, spec.threads).1 * spec.bs;
+        let run = spec.skip_every.unwrap_or(spec.bs).max(1);
+        let stride = run.saturating_add(spec.skip);
+        let room = bytes / stride * run + (bytes % stride).min(run);
+        share(bound, worker, spec.threads).1 <= room / spec.bs
+    })
+}

@@ -1,0 +1,140 @@
+//! Tables of what is measured: `cell` and `cell_group`.
+
+use std::sync::LazyLock;
+
+use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::Rate;
+
+use crate::column::{COUNT_MAX, Column, Null, Table};
+use crate::{Cell, EndedBy};
+
+/// The rate of a cell in bytes per second, which the column of its setting does not hold.
+macro_rules! byte_rate {
+    ($type:ty, $($spec:ident).+) => {
+        Column::number(
+            "rate_bytes_per_s",
+            |row: &$type| row.$($spec).+.trial.rate.and_then(Rate::bytes),
+            |row, bytes| row.$($spec).+.trial.rate = Some(Rate::Bytes(bytes)),
+        )
+        .between(1, i64::MAX as u64)
+        .null(Null::Free)
+        .since(6)
+        .hidden()
+        .doc("the rate in bytes per second where it is given so; `rate` is NULL then")
+    };
+}
+
+/// A cell as its row has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellRow {
+    /// The cell; its levels are those of the row.
+    pub cell: Cell,
+    /// A JSON object, factor to level.
+    pub levels: String,
+}
+
+/// Table `cell`.
+pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
+    let settings = SETTINGS.iter().map(|setting| {
+        Column::setting(
+            setting,
+            |row: &CellRow| &row.cell.spec,
+            |row| &mut row.cell.spec,
+        )
+    });
+    let mut columns = vec![
+        whole!("id", CellRow, cell.id as i64).key().hidden().doc(
+            "from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid",
+        ),
+        text!("levels", CellRow, levels)
+            .hidden()
+            .doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`"),
+    ];
+    columns.extend(settings);
+    columns.push(byte_rate!(CellRow, cell.spec));
+    columns.push(
+        Column::text(
+            "ended_by",
+            |row: &CellRow| row.cell.ended_by.map(|end| end.name().into()),
+            |row, text| {
+                row.cell.ended_by = text.parse().ok();
+                row.cell.ended_by.is_some()
+            },
+        )
+        .null(Null::Free)
+        .one_of(EndedBy::NAMES)
+        .doc("what ended the repetition; NULL while it is open"),
+    );
+    columns.push(
+        Column::number(
+            "block_visits",
+            |row: &CellRow| row.cell.pilot.map(|pilot| pilot.visits.into()),
+            |row, n| row.cell.pilot.get_or_insert_default().visits = n as u32,
+        )
+        .between(1, u32::MAX.into())
+        .null(Null::Free)
+        .since(6)
+        .hidden()
+        .doc("visits of each block after the pilot to the cell; NULL without a pilot"),
+    );
+    columns.push(
+        Column::number(
+            "short_time_ns",
+            |row: &CellRow| row.cell.pilot.and_then(|pilot| pilot.time_ns),
+            |row, n| row.cell.pilot.get_or_insert_default().time_ns = Some(n),
+        )
+        .between(1, COUNT_MAX)
+        .null(Null::Free)
+        .since(6)
+        .hidden()
+        .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`"),
+    );
+    Table {
+        name: "cell",
+        doc: "one row per combination of levels",
+        exported: true,
+        columns,
+        constraints: &[],
+    }
+});
+
+/// A group of a cell: workers that do the same, beside other groups.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GroupRow {
+    /// The cell.
+    pub cell: i64,
+    /// From 1, in the order of the definition.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The target that it works on; 0 is that of table `run`.
+    pub target: u32,
+    /// What it asks for.
+    pub spec: CellSpec,
+}
+
+/// Table `cell_group`.
+pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
+    let settings = SETTINGS
+        .iter()
+        .map(|setting| Column::setting(setting, |row: &GroupRow| &row.spec, |row| &mut row.spec));
+    let mut columns = vec![
+        whole!("cell_id", GroupRow, cell as i64).doc("the cell"),
+        whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition"),
+        text!("name", GroupRow, name).doc("its name"),
+        whole!("target_id", GroupRow, target as u32)
+            .doc("the target that it works on; 0 is that of table `run`"),
+    ];
+    columns.extend(settings);
+    columns.push(byte_rate!(GroupRow, spec));
+    Table {
+        name: "cell_group",
+        doc: "one row per group of workers, where a trial has several",
+        exported: false,
+        columns,
+        constraints: &[
+            "PRIMARY KEY (cell_id, group_id)",
+            "FOREIGN KEY (cell_id) REFERENCES cell (id)",
+        ],
+    }
+});

@@ -1,0 +1,138 @@
+//! Tables of what a run is asked: `question` and `question_level`.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use iolab_workload::service_level::ServiceLevel;
+
+use crate::column::{Column, Null, Table};
+use crate::question::{Fit, QuestionKind};
+
+/// A question as its row has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QuestionRow {
+    /// What is asked.
+    pub kind: QuestionKind,
+    /// The requirement, where one asks.
+    pub fit: Option<Fit>,
+}
+
+/// What a run can have answered.
+pub const ANSWERS: &[&str] = &["yes", "no", "cannot tell"];
+
+/// Text of a requirement.
+macro_rules! of_fit {
+    ($name:literal, $field:ident) => {
+        Column::text(
+            $name,
+            |row: &QuestionRow| row.fit.as_ref().map(|fit| fit.$field.as_str().into()),
+            |row, text| {
+                row.fit.get_or_insert_default().$field = text.to_owned();
+                true
+            },
+        )
+        .null(Null::Account)
+    };
+}
+
+/// Several texts of a requirement, as a JSON array.
+macro_rules! list_of_fit {
+    ($name:literal, $field:ident) => {
+        Column::text(
+            $name,
+            |row: &QuestionRow| {
+                let texts = row.fit.as_ref().map(|fit| &fit.$field)?;
+                Some(serde_json::json!(texts).to_string().into())
+            },
+            |row, text| {
+                let texts = serde_json::from_str(text);
+                let fit = row.fit.get_or_insert_default();
+                texts.map(|texts| fit.$field = texts).is_ok()
+            },
+        )
+        .null(Null::Account)
+    };
+}
+
+/// Table `question`.
+pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
+    Table {
+    name: "question",
+    doc: "one row where service levels are asked about (`fit`, `--slo`)",
+    exported: false,
+    columns: vec![
+        Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1"),
+        word!("kind", QuestionRow, kind, QuestionKind).doc(
+            "`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)",
+        ),
+        Column::text("answer", |_: &QuestionRow| None, |_, _| true)
+            .null(Null::Free)
+            .one_of(ANSWERS)
+            .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time"),
+        of_fit!("fit_id", id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones"),
+        of_fit!("requirement", requirement).doc("name of the requirement"),
+        of_fit!("workload", workload).doc("the workload that the run is of"),
+        list_of_fit!("workloads", workloads).doc("names of all workloads, a JSON array"),
+        Column::number(
+            "hold_ns",
+            |row: &QuestionRow| {
+                let hold = row.fit.as_ref()?.hold;
+                Some(u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX))
+            },
+            |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns),
+        )
+        .null(Null::Account)
+        .doc("how long each workload loads the storage"),
+        of_fit!("not_covered", not).doc("what the answer does not cover"),
+        list_of_fit!("limits", limits)
+            .doc("what else it does not cover on this target, a JSON array"),
+    ]
+    .into_iter()
+    .map(|column| column.since(6))
+    .collect(),
+    constraints: &["CHECK (id = 1)"],
+}
+});
+
+/// A level of a question as its row has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LevelRow {
+    /// From 0, in the order in which they were asked.
+    pub id: u32,
+    /// As [`iolab_workload::service_level::ServiceLevel`] is written.
+    pub level: String,
+    /// Who says so.
+    pub source: String,
+    /// The wording there.
+    pub wording: String,
+    /// What would make a no a yes.
+    pub remedy: String,
+}
+
+/// Table `question_level`.
+pub static QUESTION_LEVEL: LazyLock<Table<LevelRow>> = LazyLock::new(|| {
+    Table {
+    name: "question_level",
+    doc: "one row per level of the question",
+    exported: false,
+    columns: vec![
+        whole!("id", LevelRow, id as u32).key().doc("from 0, in the order in which they were asked"),
+        Column::text(
+            "level",
+            |row: &LevelRow| Some(row.level.as_str().into()),
+            |row, text| {
+                text.clone_into(&mut row.level);
+                text.parse::<ServiceLevel>().is_ok()
+            },
+        )
+        .doc("as `--slo` takes it: `p99<2ms`, `syncs.p99<10ms`, `iops>500`"),
+        text!("source", LevelRow, source).doc("where the level is documented, or that it is not; empty for a level of `--slo`, like the next two"),
+        text!("wording", LevelRow, wording).doc("the wording there; empty where it gives none"),
+        text!("remedy", LevelRow, remedy).doc("what would make a no a yes"),
+    ]
+    .into_iter()
+    .map(|column| column.since(6))
+    .collect(),
+    constraints: &[],
+}
+});

@@ -1,0 +1,78 @@
+//! Columns of what was done, by operation.
+
+use super::Columns;
+use crate::column::{Column, Null};
+use crate::{LatencySummary, Operation, Sample};
+
+const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
+const RESPONSE: &str =
+    "response time (completion minus intended start), in the same parts; NULL in the closed loop";
+const LATENESS: &str =
+    "lateness (submission minus intended start), in the same parts; NULL in the closed loop";
+const SYNC: &str = "service time of the syncs that follow writes (sync `each` and `fdatasync`), in the same parts; NULL without any";
+const REQUESTS: &str = "requests completed";
+const BYTES: &str = "bytes transferred by them";
+const SHORT: &str = "transfers that the kernel cut short and iolab continued";
+
+/// Columns of an operation that moves data: the beginning of their names, and its field.
+macro_rules! moved {
+    ($name:literal, $operation:ident) => {{
+        let mut columns = vec![
+            plain!(
+                concat!($name, "_requests"),
+                operations.$operation.requests,
+                REQUESTS
+            ),
+            plain!(concat!($name, "_bytes"), operations.$operation.bytes, BYTES),
+            plain!(
+                concat!($name, "_short_transfers"),
+                operations.$operation.short_transfers,
+                SHORT
+            ),
+        ];
+        columns.extend(latency!(
+            concat!($name, "_latency"),
+            operations.$operation.latency,
+            SERVICE
+        ));
+        columns.extend(latency!(
+            concat!($name, "_response"),
+            operations.$operation.response,
+            RESPONSE
+        ));
+        columns.extend(latency!(
+            concat!($name, "_lateness"),
+            operations.$operation.lateness,
+            LATENESS
+        ));
+        columns
+    }};
+}
+
+/// What was done, by operation.
+pub(super) fn operations() -> Columns {
+    let of = |operation: &Operation| match operation {
+        Operation::Read => moved!("read", read),
+        Operation::Write => moved!("write", write),
+        Operation::Sync => syncs(),
+        Operation::Trim => trims(),
+    };
+    Operation::ALL.iter().flat_map(of).collect()
+}
+
+/// How often there were any stands in the column `syncs`.
+fn syncs() -> Columns {
+    latency!("sync_latency", operations.sync.latency, SYNC)
+        .map(|c| c.since(6))
+        .into()
+}
+
+fn trims() -> Columns {
+    const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput and IOPS";
+    let mut columns = vec![
+        plain!("trim_requests", operations.trim.requests, TRIMS).null(Null::Free),
+        plain!("trim_bytes", operations.trim.bytes, TRIMS).null(Null::Free),
+    ];
+    columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
+    columns.into_iter().map(|c| c.since(6)).collect()
+}

@@ -1,0 +1,167 @@
+//! Devices that the kernel exports to other machines.
+
+use super::*;
+
+/// A made-up configfs, mounted.
+struct Configfs<'a>(&'a Fake);
+
+impl Configfs<'_> {
+    fn new(fake: &Fake) -> Configfs<'_> {
+        let root = fake.0.path().join("config");
+        fs::create_dir_all(&root).unwrap();
+        let root = root.display().to_string().replace(' ', "\\040");
+        fake.mounts(&format!("9 1 0:9 / {root} rw - configfs configfs rw\n"));
+        Configfs(fake)
+    }
+
+    fn object(&self, folder: &str, attributes: &[(&str, &str)]) {
+        let folder = self.0.0.path().join("config").join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in attributes {
+            fs::write(folder.join(name), format!("{text}\n")).unwrap();
+        }
+    }
+}
+
+fn module(fake: &Fake, name: &str, users: Option<u64>, holders: &[&str]) {
+    let folder = fake.sys().join("module").join(name);
+    fs::create_dir_all(folder.join("holders")).unwrap();
+    for holder in holders {
+        fs::create_dir_all(folder.join("holders").join(holder)).unwrap();
+    }
+    if let Some(users) = users {
+        fs::write(folder.join("refcnt"), format!("{users}\n")).unwrap();
+    }
+}
+
+/// Names of the objects as Linux 6.1 has them; what they lead to is a file, and a device that any machine has.
+#[test]
+fn what_the_kernel_exports_is_in_use() {
+    let fake = Fake::new();
+    let config = Configfs::new(&fake);
+    let image = fake.0.path().join("an image");
+    fs::write(&image, "x").unwrap();
+    let path = image.display().to_string();
+    let node = Node::File(FileId::of(&rustix::fs::stat(&image).unwrap()));
+    let by = || {
+        fake.users(|_| 0)
+            .inventory
+            .exports
+            .by(node)
+            .map(str::to_owned)
+    };
+    assert_eq!(by(), None);
+    let space = "nvmet/subsystems/nqn.x/namespaces/3";
+    config.object(space, &[("enable", "0"), ("device_path", &path)]);
+    assert_eq!(by(), None);
+    config.object(space, &[("enable", "1")]);
+    assert_eq!(
+        by().as_deref(),
+        Some("nvmet (subsystem nqn.x, namespace 3)")
+    );
+    config.object(space, &[("enable", "0")]);
+    let info = format!(
+        "Status: ACTIVATED  Max Queue Depth: 0\n        TCM FILEIO ID: 0        File: {path}  Size: 1  Mode: O_DSYNC Async: 0"
+    );
+    let store = "target/core/fileio_0/im";
+    config.object("target/core/alua", &[]);
+    config.object(
+        store,
+        &[("enable", "1"), ("udev_path", ""), ("info", &info)],
+    );
+    assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
+    config.object(
+        store,
+        &[("info", "Status: ACTIVATED"), ("udev_path", &path)],
+    );
+    assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
+    config.object(store, &[("enable", "0")]);
+    assert_eq!(by(), None);
+}
+
+#[test]
+fn an_exported_device_is_found_by_its_number_up_and_down_and_by_other_paths() {
+    let fake = Fake::new();
+    fake.second_path();
+    let config = Configfs::new(&fake);
+    let info = "iBlock device: sdq1  UDEV PATH: /dev/no such device  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK";
+    config.object(
+        "target/core/iblock_0/d",
+        &[
+            ("enable", "1"),
+            ("udev_path", "/dev/no such device"),
+            ("info", info),
+        ],
+    );
+    let by = "exported by LIO (backstore iblock_0/d)";
+    assert_eq!(fake.refusal(SDQ1), format!("it is {by}"));
+    assert_eq!(fake.refusal(SDQ), format!("/dev/sdq <- /dev/sdq1, {by}"));
+    assert!(fake.refusal(SDR1).ends_with(&format!("<- /dev/sdq1, {by}")));
+}
+
+#[test]
+fn an_export_that_leads_nowhere_may_be_of_any_target() {
+    let fake = Fake::new();
+    let config = Configfs::new(&fake);
+    config.object(
+        "nvmet/subsystems/nqn.x/namespaces/1",
+        &[("enable", "1"), ("device_path", "/dev/no such device")],
+    );
+    let mut users = fake.users(|_| 0);
+    let refusal = users.check_exports().unwrap_err();
+    insta::assert_snapshot!(refusal.why, @"cannot tell whether it is in use: /dev/no such device is exported by nvmet (subsystem nqn.x, namespace 1), and leads nowhere from here");
+    users.is_root = false;
+    assert!(users.check_exports().is_ok());
+    assert_eq!(users.into_notes().count(), 1);
+}
+
+#[test]
+fn exports_that_cannot_be_seen_are_a_reason_to_refuse() {
+    let is_refused = |fake: &Fake| fake.users(|_| 0).check_exports().is_err();
+    let fake = Fake::new();
+    assert!(!is_refused(&fake));
+    // Only other modules use it.
+    module(&fake, "nvmet", Some(1), &["nvmet_tcp"]);
+    assert!(!is_refused(&fake));
+    module(&fake, "nvmet", Some(2), &[]);
+    assert!(is_refused(&fake));
+    // configfs is mounted, and shows that it exports nothing.
+    Configfs::new(&fake).object("nvmet/subsystems", &[]);
+    assert!(!is_refused(&fake));
+    // One that is built in does not say who uses it.
+    module(&fake, "target_core_mod", None, &[]);
+    assert!(is_refused(&fake));
+}
+
+/// The controller is exported as it is, which takes its character device.
+#[test]
+fn all_disks_of_an_exported_controller_are_in_use() {
+    for is_in_subsystem in [false, true] {
+        let fake = Fake::new();
+        let config = Configfs::new(&fake);
+        config.object("nvmet/subsystems/nqn.x/namespaces", &[]);
+        config.object(
+            "nvmet/subsystems/nqn.x/passthru",
+            &[("enable", "1"), ("device_path", "/dev/null")],
+        );
+        let controller = fake.sys().join("devices/nvme9");
+        fs::create_dir_all(&controller).unwrap();
+        for folder in ["dev/char", "block", "devices/subsystem"] {
+            fs::create_dir_all(fake.sys().join(folder)).unwrap();
+        }
+        symlink(&controller, fake.sys().join("dev/char/1:3")).unwrap();
+        symlink(fake.folder("sdq"), fake.sys().join("block/sdq")).unwrap();
+        let subsystem = fake.sys().join("devices/subsystem");
+        symlink(&controller, subsystem.join("nvme9")).unwrap();
+        let device = if is_in_subsystem {
+            &subsystem
+        } else {
+            &controller
+        };
+        symlink(device, fake.folder("sdq/device")).unwrap();
+        assert_eq!(
+            fake.refusal(SDQ),
+            "it is exported by nvmet (subsystem nqn.x)"
+        );
+    }
+}
