@@ -125,39 +125,74 @@ pub fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Claim> {
     answers::bent(analysis, found, run).map(Claim::Bent)
 }
 
-/// All that runs show but for bends, run by run, and last what several of them show together. The same runs give the same claims, always; where two
-/// of them contradict each other, both say that it cannot be told.
-pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
-    let mut all = Vec::new();
-    let mut of_accesses = Vec::new();
-    for (place, run) in runs.iter().enumerate() {
-        all.extend(answers::verified(run, place).map(Claim::Verified));
-        let programs = answers::programs(run, place).into_iter().map(Box::new);
-        all.extend(programs.map(Claim::Programs));
-        all.extend(answers::load(run, place).map(Claim::Load));
-        let too_few = concurrency::too_few(run, place).into_iter();
-        all.extend(too_few.map(Claim::TooFew));
-        all.extend(answers::untouched(run, place).map(Claim::Preparation));
-        let mut curves = best_of_curves(run, place);
-        match curves.len() {
-            0 => {}
-            1 => of_accesses.append(&mut curves),
-            _ => all.push(Claim::Best(curves)),
-        }
-        all.extend(comparisons(run, place).into_iter().map(Claim::Comparison));
-        all.extend(change::changes(run, place).into_iter().map(Claim::Change));
-        all.extend(long_tail(run, place).map(Claim::LongTail));
-        all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
-        all.extend(concurrency::queued(run, place).map(Claim::Queued));
-        all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
-        let together = answers::together(run, place).into_iter();
-        all.extend(together.map(Claim::Together));
-        all.extend(series::courses(run, place).into_iter().map(Claim::Course));
-    }
-    if !of_accesses.is_empty() {
-        all.push(Claim::Best(of_accesses));
-    }
+/// What runs show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfRuns {
+    /// Each by itself, in the order of the runs.
+    pub each: Vec<Vec<Claim>>,
+    /// Several of them together.
+    pub across: Vec<Claim>,
+}
+
+/// All that runs show but for bends. The same runs give the same claims, always; where two of them contradict each other, both say
+/// that it cannot be told.
+pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
+    let each = runs
+        .iter()
+        .enumerate()
+        .map(|(place, run)| of_run(run, place));
+    let mut each: Vec<Vec<Claim>> = each.collect();
+    let lengths: Vec<usize> = each.iter().map(Vec::len).collect();
+    let mut all: Vec<Claim> = each.drain(..).flatten().collect();
     all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
     agree::reconcile(&mut all, runs);
+    let mut all = all.into_iter();
+    OfRuns {
+        each: lengths
+            .into_iter()
+            .map(|length| all.by_ref().take(length).collect())
+            .collect(),
+        across: all.collect(),
+    }
+}
+
+/// The same as one list, with the best sizes of runs that have one curve each together.
+pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
+    let OfRuns { each, across } = of_runs(runs);
+    let mut curves = Vec::new();
+    let mut all = Vec::new();
+    for claim in each.into_iter().flatten() {
+        match claim {
+            Claim::Best(mut own) if own.len() == 1 => curves.append(&mut own),
+            other => all.push(other),
+        }
+    }
+    if !curves.is_empty() {
+        all.push(Claim::Best(curves));
+    }
+    all.extend(across);
+    all
+}
+
+fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
+    let mut all = Vec::new();
+    all.extend(answers::verified(run, place).map(Claim::Verified));
+    let programs = answers::programs(run, place).into_iter().map(Box::new);
+    all.extend(programs.map(Claim::Programs));
+    all.extend(answers::load(run, place).map(Claim::Load));
+    let too_few = concurrency::too_few(run, place).into_iter();
+    all.extend(too_few.map(Claim::TooFew));
+    all.extend(answers::untouched(run, place).map(Claim::Preparation));
+    all.extend(comparisons(run, place).into_iter().map(Claim::Comparison));
+    let curves = best_of_curves(run, place);
+    all.extend((!curves.is_empty()).then_some(Claim::Best(curves)));
+    all.extend(change::changes(run, place).into_iter().map(Claim::Change));
+    all.extend(long_tail(run, place).map(Claim::LongTail));
+    all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
+    all.extend(concurrency::queued(run, place).map(Claim::Queued));
+    all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
+    let together = answers::together(run, place).into_iter();
+    all.extend(together.map(Claim::Together));
+    all.extend(series::courses(run, place).into_iter().map(Claim::Course));
     all
 }

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{
-    self, Best, Candidate, CellId, Claim, Comparison, Contrast, Difference, Effect, Estimate, Role,
-    Standing,
+    self, Best, Candidate, CellId, Claim, Comparison, Contrast, Difference, Effect, Estimate,
+    OfRuns, Role, Standing,
 };
 use iolab_workload::escape_control::escape_control;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::Against;
-use crate::findings::FindingKind;
 use crate::findings::words::{self, WrittenClaims};
+use crate::findings::{self, Finding, FindingKind};
 
 mod evidence;
 
@@ -302,17 +302,67 @@ pub(crate) struct IdentifiedRun<'a> {
 
 /// All claims of some runs in the order in which they are shown: those of each run, and then what several show together.
 pub(crate) fn of_runs(runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData> {
+    let OfRuns { each, across } = claim::of_runs(&analyses(runs));
     let mut all = Vec::new();
-    for run in runs {
-        let own = std::slice::from_ref(run);
-        let mut claims = claim::claims(&analyses(own));
-        claims.extend(claim::bent(run.analysis, &run.bends, 0));
-        all.extend(in_order(&claims, own));
+    for (place, (mut claims, run)) in each.into_iter().zip(runs).enumerate() {
+        claims.extend(claim::bent(run.analysis, &run.bends, place));
+        all.extend(in_order(&claims, runs));
     }
-    let together = claim::random_across_runs(&analyses(runs)).into_iter();
-    let together: Vec<Claim> = together.map(Claim::Comparison).collect();
-    all.extend(in_order(&together, runs));
+    all.extend(in_order(&across, runs));
     all
+}
+
+/// What limits the numbers of each run, and which settings to choose.
+pub(crate) fn remarks(runs: &[IdentifiedRun<'_>]) -> Vec<RemarkData> {
+    let of_run = |run: &IdentifiedRun<'_>| {
+        let all = findings::of_rules(run.analysis).into_iter();
+        let remark = |finding| RemarkData::of(&finding, vec![run.id.clone()]);
+        all.map(remark).collect::<Vec<_>>()
+    };
+    let mut all: Vec<RemarkData> = runs.iter().flat_map(of_run).collect();
+    let every: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
+    let choices = match runs.len() {
+        0 | 1 => Vec::new(),
+        _ => findings::choices(&analyses(runs)),
+    };
+    all.extend(choices.iter().map(|one| RemarkData::of(one, every.clone())));
+    all
+}
+
+/// A statement about runs that rests on no comparison of cells.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Remark")]
+pub(crate) struct RemarkData {
+    /// The rule that makes it: `other-traffic`, `below-precision`, `choice`.
+    rule: String,
+    /// What it is for.
+    purpose: Purpose,
+    /// Runs that it is about, as `run` of the cells names them.
+    runs: Vec<String>,
+    /// What iolab prints.
+    sentence: String,
+    /// What it rests on, in words.
+    basis: String,
+}
+
+impl RemarkData {
+    fn of(finding: &Finding, runs: Vec<String>) -> Self {
+        Self {
+            rule: finding.rule.name.to_owned(),
+            purpose: purpose(finding.rule.kind),
+            runs,
+            sentence: clean(&finding.text),
+            basis: finding.rule.basis.to_owned(),
+        }
+    }
+}
+
+fn purpose(kind: FindingKind) -> Purpose {
+    match kind {
+        FindingKind::Result => Purpose::Result,
+        FindingKind::Doubt => Purpose::Doubt,
+        FindingKind::Limit => Purpose::Limit,
+    }
 }
 
 fn analyses<'a>(runs: &[IdentifiedRun<'a>]) -> Vec<&'a Analysis> {
@@ -338,11 +388,7 @@ impl Runs<'_> {
         let ids = claim.runs();
         ClaimData {
             kind: claim.kind().0.to_owned(),
-            purpose: match written.finding.rule.kind {
-                FindingKind::Result => Purpose::Result,
-                FindingKind::Doubt => Purpose::Doubt,
-                FindingKind::Limit => Purpose::Limit,
-            },
+            purpose: purpose(written.finding.rule.kind),
             role: role(claim.role()),
             headline,
             runs: ids.into_iter().map(|run| self.run(run)).collect(),

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use serde_json::ser::Formatter;
 
-use crate::claims::{self, ClaimData, IdentifiedRun};
+use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::export::cells;
 use crate::rows::{Field, columns_of, in_columns};
 
@@ -36,6 +36,8 @@ pub(crate) struct TableDocument {
     cells: CellRows,
     /// What each run shows, and then what several of them show together, in the order in which it is printed.
     claims: Vec<ClaimData>,
+    /// What limits the numbers of each run, in the order in which it is printed; of several runs, last, which settings to choose.
+    remarks: Vec<RemarkData>,
 }
 
 /// Rows of cells, all with the same columns.
@@ -124,6 +126,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             iolab_version: IOLAB_VERSION,
             cells: CellRows(cells::rows(runs)),
             claims: claims::of_runs(&identified),
+            remarks: claims::remarks(&identified),
         },
         to,
     )

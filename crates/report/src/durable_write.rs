@@ -108,7 +108,7 @@ fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
     };
     let caption = format!(
         "{}Columns: {}. {precision}: half of the 95 % interval. Hidden: p99, sync p50 (--full).",
-        table::caption(analysis),
+        table::heading(analysis),
         escape_control(&analysis.factors[across]),
     );
     Some(wrapped(&caption, style.width) + &layout::text(columns, style.width))

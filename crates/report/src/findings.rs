@@ -42,7 +42,7 @@ use words::WrittenClaims;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
-use iolab_analysis::claim::{self, Claim, Estimate};
+use iolab_analysis::claim::{self, Estimate};
 use iolab_record::ServedBy;
 
 /// One sentence or two, and the rule that wrote them.
@@ -68,36 +68,61 @@ const TOPICS: &[&[Says]] = &[
     run::FAILURES,
 ];
 
-/// All that can be said of one run, whose curves bend as was found: what it shows, in the order of [`claim::Role`]; what limits it;
-/// and last what it does not show.
+/// A run, and where its curves bend.
+pub type Bending<'a> = (&'a Analysis, &'a Bends);
+
+/// All that can be said of one run: what it shows, in the order of [`claim::Role`]; what limits it; and last what it does not show.
 pub fn findings(analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
-    let mut claims = claim::claims(&[analysis]);
-    claims.extend(claim::bent(analysis, bends, 0));
-    let (shown, not) = words::written(&claims, &[analysis]);
-    let said = |written: Vec<WrittenClaims<'_>>| {
-        let findings = written.into_iter().map(|one| one.finding);
-        findings.collect::<Vec<Finding>>()
-    };
-    let rules = TOPICS.iter().copied().flatten();
-    let limits: Vec<Finding> = rules.flat_map(|says| says(analysis)).collect();
-    [said(shown), limits, said(not)].concat()
+    let OfRuns { mut each, .. } = of_runs(&[(analysis, bends)]);
+    each.pop().unwrap_or_default()
 }
 
-/// What several runs show together.
+/// What can be said of runs that are shown together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfRuns {
+    /// Of each by itself, in their order: what none of the others contradicts.
+    pub each: Vec<Vec<Finding>>,
+    /// What random costs against sequential, where each was measured by a run of its own.
+    pub across: Vec<Finding>,
+}
+
+/// All that can be said of runs that are shown together.
+pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
+    let analyses: Vec<&Analysis> = runs.iter().map(|(analysis, _)| *analysis).collect();
+    let claims = claim::of_runs(&analyses);
+    let own = claims.each.into_iter().zip(runs).enumerate();
+    let each = own.map(|(place, (mut claims, (analysis, bends)))| {
+        claims.extend(claim::bent(analysis, bends, place));
+        let (shown, not) = words::written(&claims, &analyses);
+        let said = |written: Vec<WrittenClaims<'_>>| {
+            let findings = written.into_iter().map(|one| one.finding);
+            findings.collect::<Vec<Finding>>()
+        };
+        [said(shown), of_rules(analysis), said(not)].concat()
+    });
+    let across = claims.across.iter();
+    OfRuns {
+        each: each.collect(),
+        across: across.map(|one| words::finding(one, &analyses)).collect(),
+    }
+}
+
+/// What limits the numbers of one run.
+pub(crate) fn of_rules(analysis: &Analysis) -> Vec<Finding> {
+    let rules = TOPICS.iter().copied().flatten();
+    rules.flat_map(|says| says(analysis)).collect()
+}
+
+/// What several runs show together: comparisons across them, and which settings to choose.
 pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
-    let mut findings = random_across_runs(&analyses);
+    let across = claim::of_runs(&analyses).across;
+    let across = across.iter().map(|one| words::finding(one, &analyses));
+    let mut findings: Vec<Finding> = across.collect();
     if analyses.len() > 1 {
         findings.extend(choices(&analyses));
     }
     findings
-}
-
-/// What random costs against sequential, where each was measured by a run of its own.
-pub fn random_across_runs(analyses: &[&Analysis]) -> Vec<Finding> {
-    let all = claim::random_across_runs(analyses).into_iter();
-    let claims = all.map(Claim::Comparison);
-    claims.map(|one| words::finding(&one, analyses)).collect()
 }
 
 /// Which settings to choose.

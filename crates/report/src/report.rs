@@ -18,7 +18,7 @@ mod sparkline;
 mod statement;
 mod summary;
 
-use crate::findings::{Finding, FindingKind, agreement, choices, limits, random_across_runs};
+use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
 use iolab_analysis::analysis::Analysis;
 use iolab_workload::Result;
 
@@ -70,22 +70,26 @@ impl<'a> StudyReport<'a> {
     pub fn new(inputs: &'a [Input]) -> Self {
         let sequences = RunSequence::all(inputs);
         let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
-        let analyses = latest.iter().filter_map(|place| inputs.get(*place));
-        let analyses: Vec<&Analysis> = analyses.map(|input| input.run.analysis()).collect();
+        let shown: Vec<&Input> = latest
+            .iter()
+            .filter_map(|place| inputs.get(*place))
+            .collect();
+        let analyses: Vec<&Analysis> = shown.iter().map(|input| input.run.analysis()).collect();
         let sections = section::all(inputs);
         let choices = choices(&analyses);
-        let mut together = random_across_runs(&analyses);
+        let bends = shown.iter().map(|input| &input.interpretation.bends);
+        let runs: Vec<_> = analyses.iter().copied().zip(bends).collect();
+        let said = findings::of_runs(&runs);
+        let mut together = said.across;
         together.extend(limits(&analyses));
         // Earlier runs of an experiment are points of its series.
-        let of_run = |(place, input): (usize, &Input)| {
-            if !latest.contains(&place) {
-                return Vec::new();
+        let mut each: Vec<Vec<Finding>> = vec![Vec::new(); inputs.len()];
+        for ((place, input), own) in latest.iter().zip(&shown).zip(said.each) {
+            if let Some(all) = each.get_mut(*place) {
+                all.extend(agreement(&input.interpretation.peers));
+                all.extend(own);
             }
-            let mut all = agreement(&input.interpretation.peers);
-            all.extend_from_slice(&input.interpretation.findings);
-            all
-        };
-        let each: Vec<Vec<Finding>> = inputs.iter().enumerate().map(of_run).collect();
+        }
         let of = |kind| statement::groups(kind, &together, &each, &sections);
         Self {
             inputs,

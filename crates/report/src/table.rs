@@ -9,7 +9,9 @@ use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
 use iolab_stats::Interval;
+use iolab_workload::access;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::settings::SETTINGS;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Rate;
 
@@ -28,11 +30,41 @@ pub fn text(analysis: &Analysis, width: u16) -> String {
     wrapped(&caption(analysis), width) + &layout::text(columns(analysis), width)
 }
 
+/// Settings that are named beside a table where they do not vary.
+const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
+/// Settings that say what the accesses are.
+const OF_ACCESS: [&str; 4] = ["workload", "pattern", "read_percent", "sync"];
+
+/// What all cells have in common: `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None` of
+/// programs and of groups, whose settings differ in other ways, and without cells.
+fn constants(analysis: &Analysis) -> Option<String> {
+    let cells = || analysis.cells.iter().map(|cell| &cell.cell.spec);
+    let first = cells().next()?;
+    if cells().any(|spec| spec.runs_program() || spec.has_groups()) {
+        return None;
+    }
+    let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
+    let access = access::in_words(&first.trial);
+    let is_one = cells().all(|spec| access::in_words(&spec.trial) == access);
+    let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
+    let named = SETTINGS
+        .iter()
+        .filter(|setting| NAMED.contains(&setting.name));
+    let alike = named.filter(|setting| {
+        let value = setting.get(first);
+        !varies(setting.name) && cells().all(|spec| setting.get(spec) == value)
+    });
+    let levels = alike.map(|setting| format!("{}={}", setting.name, setting.get(first)));
+    let parts: Vec<String> = access.into_iter().chain(levels).collect();
+    let text = format!("settings: {}", parts.join(", "));
+    (!parts.is_empty()).then(|| escape_control(&text).into_owned())
+}
+
 /// The table without the flags, for an answer whose caveats name them.
 pub(crate) fn brief(analysis: &Analysis, width: u16) -> String {
     let mut columns = columns(analysis);
     columns.retain(|column| !column.is(FLAGS));
-    wrapped(&caption(analysis), width) + &layout::text(columns, width)
+    wrapped(&heading(analysis), width) + &layout::text(columns, width)
 }
 
 /// The table in Markdown, with every column.
@@ -54,7 +86,13 @@ pub fn latex(analysis: &Analysis) -> String {
     caption + &layout::latex(columns(analysis))
 }
 
+/// What stands above the table: what it shows, and what all its cells have in common.
 pub(crate) fn caption(analysis: &Analysis) -> String {
+    let constants = constants(analysis).map_or_else(String::new, |line| line + "\n");
+    heading(analysis) + &constants
+}
+
+pub(crate) fn heading(analysis: &Analysis) -> String {
     let unfinished = match analysis.status {
         RunStatus::Done => "",
         RunStatus::Running => "; unfinished",

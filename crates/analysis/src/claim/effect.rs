@@ -12,7 +12,7 @@ pub const MARGIN: f64 = 0.05;
 /// The same as a share of the lower side, by which the other is higher.
 pub(super) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
 /// Share of runs in which a kind of claim may be false.
-pub(super) const ALPHA: f64 = 0.05;
+const ALPHA: f64 = 0.05;
 /// How far beyond the least and the greatest of a few values their interval reaches, as a share of their range.
 const BEYOND_FEW: f64 = 0.2;
 

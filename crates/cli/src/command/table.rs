@@ -47,8 +47,9 @@ pub(crate) fn table(options: &Table) -> Outcome {
             if answers.answer().is_some() {
                 writeln!(to, "{}", answers.text(output::style().width))?;
             }
-            for (_, run) in &runs {
-                output::report(run, &Interpretation::of(run), &mut to)?;
+            let together = Interpretation::of_each(runs.iter().map(|(_, run)| run));
+            for ((_, run), interpretation) in runs.iter().zip(&together) {
+                output::report(run, interpretation, &mut to)?;
                 writeln!(to)?;
             }
             output::sentences(&cross_findings(analyses), output::style(), &mut to)?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Input;
 use super::section::file_name;
-use crate::claims::{self, ClaimData, IdentifiedRun};
+use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::data_column::{DataColumn, list_schema};
 use crate::document::{IOLAB_VERSION, SCHEMA};
 use iolab_workload::escape_control::escape_control;
@@ -27,6 +27,8 @@ pub(crate) struct ReportDocument {
     runs: Vec<RunData>,
     /// What the latest run of each experiment shows, and then what several of them show together, in the order of the page.
     claims: Vec<ClaimData>,
+    /// What limits the numbers of each run, in the order in which it is printed; of several runs, last, which settings to choose.
+    remarks: Vec<RemarkData>,
 }
 
 /// A run with its samples.
@@ -146,6 +148,7 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
             .collect(),
         runs: runs.collect(),
         claims: claims::of_runs(&shown),
+        remarks: claims::remarks(&shown),
     };
     escaped(&serde_json::json!(document).to_string())
 }
