@@ -68,12 +68,13 @@ pub struct Queued {
 
 /// The cells with fewer requests in flight than asked for, and those whose requests waited for each other before the device.
 pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
-    let of: [(Shortfall, fn(Concurrency) -> Option<f64>); 2] = [
-        (Shortfall::Issued, |c| c.in_flight),
-        (Shortfall::ReachedDevice, |c| c.at_device.or(c.served)),
-    ];
-    of.into_iter()
-        .filter_map(|(shortfall, seen)| {
+    [Shortfall::Issued, Shortfall::ReachedDevice]
+        .into_iter()
+        .filter_map(|shortfall| {
+            let seen = |concurrency: Concurrency| match shortfall {
+                Shortfall::Issued => concurrency.in_flight,
+                Shortfall::ReachedDevice => concurrency.at_device.or(concurrency.served),
+            };
             let short = analysis.cells.iter().filter_map(|cell| {
                 let concurrency = cell.concurrency?;
                 let seen = seen(concurrency)?;
