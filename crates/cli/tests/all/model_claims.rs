@@ -8,6 +8,7 @@ use iolab_analysis::claim::{
     Claim, Comparison, Contrast, Difference, Effect, Place, Role, State, choices, claims, headlines,
 };
 
+use crate::support::words::words;
 use crate::support::{folder, run};
 
 /// The run of a command in a folder, analysed.
@@ -40,14 +41,7 @@ fn at(effect: &Effect) -> String {
 #[test]
 fn reads_of_a_grid_are_not_reported_as_writes() {
     let folder = folder();
-    let sets = [
-        "disk-grid",
-        "model:sata-ssd",
-        "--set",
-        "bs=4k,64k",
-        "--threads",
-        "1,2",
-    ];
+    let sets = words!("disk-grid model:sata-ssd --set bs=4k,64k --threads 1,2");
     let grid = measured(folder.path(), &sets);
     let all = claims(&[grid.analysis()]);
     let random = |reads: u8| {
@@ -87,7 +81,7 @@ fn reads_of_a_grid_are_not_reported_as_writes() {
 #[test]
 fn skips_that_gain_are_claimed_as_skips_that_cost() {
     let folder = folder();
-    let sets = ["write-stride", "model:sata-7200", "--set", "bs=128k,256k"];
+    let sets = words!("write-stride model:sata-7200 --set bs=128k,256k");
     let skips = measured(folder.path(), &sets);
     let all = claims(&[skips.analysis()]);
     let skip = comparisons(&all).next().expect("skips are compared");
@@ -99,20 +93,9 @@ fn skips_that_gain_are_claimed_as_skips_that_cost() {
 #[test]
 fn a_saturated_device_has_as_many_requests_in_flight_as_asked() {
     let folder = folder();
-    let sets = [
-        "write-random",
-        "model:nvme-970pro",
-        "--set",
-        "bs=4k",
-        "--set",
-        "sync=none",
-        "--set",
-        "backend=io_uring",
-        "--depth",
-        "1,32,128",
-        "--budget",
-        "20",
-    ];
+    let sets = words!(
+        "write-random model:nvme-970pro --set bs=4k --set sync=none --set backend=io_uring --depth 1,32,128 --budget 20"
+    );
     let deep = measured(folder.path(), &sets);
     let all = claims(&[deep.analysis()]);
     assert!(
@@ -131,27 +114,18 @@ fn a_saturated_device_has_as_many_requests_in_flight_as_asked() {
     );
 }
 
+/// A drive whose fast flash takes 118 GiB.
+const QLC: [&str; 12] = words!(
+    "write-size model:qlc-slc-cached --size 400G --set bs=128k --set sync=none --set backend=io_uring --depth 32"
+);
+
 /// 1800 MB/s as long as 118 GiB of fast flash last, and 101 MB/s afterwards.
 #[test]
 fn a_drive_whose_cache_is_not_full_yet_is_not_steady() {
     let folder = folder();
-    let drive = [
-        "write-size",
-        "model:qlc-slc-cached",
-        "--size",
-        "400G",
-        "--set",
-        "bs=128k",
-        "--set",
-        "sync=none",
-        "--set",
-        "backend=io_uring",
-        "--depth",
-        "32",
-    ];
     let short = measured(
         folder.path(),
-        &[&drive[..], &["--time", "300s", "--budget", "3000s"]].concat(),
+        &[&QLC[..], &words!("--time 300s --budget 3000s")].concat(),
     );
     let states = claims(&[short.analysis()]);
     let reached =
@@ -167,25 +141,10 @@ fn a_drive_whose_cache_is_not_full_yet_is_not_steady() {
 fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
     let folder = folder();
     let sets = [
-        "write-size",
-        "model:qlc-slc-cached",
-        "--size",
-        "400G",
-        "--set",
-        "bs=128k",
-        "--set",
-        "sync=none",
-        "--set",
-        "backend=io_uring",
-        "--depth",
-        "32",
-        "--set",
-        "bytes=none",
-        "--time",
-        "200s",
-        "--budget",
-        "3000s",
-    ];
+        &QLC[..],
+        &words!("--set bytes=none --time 200s --budget 3000s"),
+    ]
+    .concat();
     let long = measured(folder.path(), &sets);
     let all = claims(&[long.analysis()]);
     let first = headlines(&all);
@@ -204,7 +163,7 @@ fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
 #[test]
 fn a_study_says_nothing_twice_and_only_what_it_found() {
     let folder = folder();
-    let study = ["study", "model:sata-ssd", "--seed", "5", "-o", "ssd"];
+    let study = words!("study model:sata-ssd --seed 5 -o ssd");
     let printed = run(folder.path(), &study).expect(0).stdout;
     assert!(printed.lines().count() <= 40, "{printed}");
     let names = [
@@ -267,14 +226,7 @@ fn a_study_says_nothing_twice_and_only_what_it_found() {
 #[test]
 fn one_trial_ranks_no_size() {
     let folder = folder();
-    let sets = [
-        "read-size",
-        "model:sata-ssd",
-        "--set",
-        "trials_max=1",
-        "--set",
-        "trials_min=1",
-    ];
+    let sets = words!("read-size model:sata-ssd --set trials_max=1 --set trials_min=1");
     let once = measured(folder.path(), &sets);
     let all = claims(&[once.analysis()]);
     assert!(once.analysis().cells.iter().all(|cell| cell.n == 1));
