@@ -3,7 +3,7 @@
 mod over_run;
 mod within;
 
-pub use over_run::{RunShift, over_run};
+pub use over_run::{Access, RunShift, over_run};
 pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const ALPHA: f64 = 0.01;
 /// Where throughput changes its level.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// Over the run, of the cells that write.
+    /// Over the run: of the cells that write, then of those that only read.
     pub over_run: Vec<RunShift>,
     /// Within the trials, at most one shift of a cell.
     pub within: Vec<TrialShift>,
@@ -56,6 +56,8 @@ pub struct Moment {
     pub length_ns: u64,
     /// Bytes that the trials had written at its start.
     pub written_bytes: u64,
+    /// Bytes that the trials had read at its start.
+    pub read_bytes: u64,
     /// What was done in it.
     pub done: PerOperation<Moved>,
 }
@@ -82,7 +84,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
         .iter()
         .map(|one| (one.sample, &one.series))
         .collect();
-    let (mut start_ns, mut written_bytes) = (0_u64, 0_u64);
+    let (mut start_ns, mut written_bytes, mut read_bytes) = (0_u64, 0_u64, 0_u64);
     let mut all = Vec::new();
     for sample in &record.samples {
         let whole = [Interval {
@@ -99,9 +101,11 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
                 start_ns: start_ns.saturating_add(interval.start_ns),
                 length_ns: interval.length_ns,
                 written_bytes,
+                read_bytes,
                 done: interval.done,
             });
             written_bytes = written_bytes.saturating_add(interval.done.write.bytes);
+            read_bytes = read_bytes.saturating_add(interval.done.read.bytes);
         }
         start_ns = start_ns.saturating_add(sample.elapsed_ns);
     }

@@ -2,7 +2,7 @@
 
 use super::effect::CellId;
 use crate::analysis::Analysis;
-use crate::timeline::{RunShift, TrialShift};
+use crate::timeline::{Access, RunShift, TrialShift};
 
 /// Most changes over a run that are claimed: the greatest.
 const OVER_RUN_MAX: usize = 3;
@@ -20,7 +20,7 @@ pub struct Change {
     pub factor: f64,
     /// The timed time until then, of the run or of a trial, ns.
     pub after_ns: u64,
-    /// Bytes until then: written by the run, moved by a trial.
+    /// Bytes until then: written by the run, or read where only reads changed; moved by a trial.
     pub after_bytes: f64,
     /// Where it lies.
     pub place: Place,
@@ -31,6 +31,8 @@ pub struct Change {
 pub enum Place {
     /// Between trials of the run.
     OverRun {
+        /// The cells that changed together, whose bytes are counted.
+        of: Access,
         /// Trials of the level before it.
         trials_before: usize,
         /// Trials of the level after it.
@@ -63,8 +65,9 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         after_mb_s: shift.after_mb_s,
         factor: shift.factor,
         after_ns: shift.after_ns,
-        after_bytes: shift.written_bytes as f64,
+        after_bytes: shift.moved_bytes as f64,
         place: Place::OverRun {
+            of: shift.of,
             trials_before: shift.trials_before,
             trials_after: shift.trials_after,
         },

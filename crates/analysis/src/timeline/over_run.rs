@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iolab_stats::{lasting_shifts, mean, median};
 
 use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
-use iolab_record::RunRecord;
+use iolab_record::{Cell, RunRecord};
 
 /// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
 const VALUES_MAX: usize = 1000;
@@ -13,8 +13,10 @@ const VALUES_MAX: usize = 1000;
 /// From one level of throughput to another, in the course of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunShift {
-    /// What the trials had written until then, bytes.
-    pub written_bytes: u64,
+    /// The cells that it is of.
+    pub of: Access,
+    /// What the trials had written until then, or read, of cells that only read, bytes.
+    pub moved_bytes: u64,
     /// The timed spans of the trials until then, ns.
     pub after_ns: u64,
     /// Throughput after it over throughput before it: the median over the cells that have trials of both.
@@ -31,7 +33,16 @@ pub struct RunShift {
     pub after_mb_s: f64,
 }
 
-/// A trial of a cell that writes.
+/// Which cells change their level together. What is written changes a device for good; both can use up a credit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Cells that write.
+    Writes,
+    /// Cells that only read.
+    Reads,
+}
+
+/// A trial of a cell.
 struct Trial {
     sample: i64,
     cell: i64,
@@ -41,12 +52,17 @@ struct Trial {
     value: f64,
 }
 
-/// The lasting changes of the throughput of cells that write, in the order of time.
+/// The lasting changes of the throughput: of cells that write, then of those that only read, each in the order of time.
 ///
 /// The value of a trial is the logarithm of its throughput over the median of its cell, so that the cells can be
 /// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written.
 pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
-    let trials = trials(record);
+    let both = [Access::Writes, Access::Reads].into_iter();
+    both.flat_map(|access| shifts(record, access)).collect()
+}
+
+fn shifts(record: &RunRecord, access: Access) -> Vec<RunShift> {
+    let trials = trials(record, access);
     if trials.len() < VALUES_MIN {
         return Vec::new();
     }
@@ -69,21 +85,22 @@ pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
     ends.windows(3)
         .filter_map(|at| {
             let (before, after) = (&trials[at[0]..at[1]], &trials[at[1]..at[2]]);
-            shift(before, after, &moments)
+            shift(access, (before, after), &moments)
         })
         .collect()
 }
 
-fn trials(record: &RunRecord) -> Vec<Trial> {
-    let writing: BTreeSet<i64> = record
+fn trials(record: &RunRecord, access: Access) -> Vec<Trial> {
+    let is_of = |cell: &Cell| (cell.trial().read_percent < 100) == (access == Access::Writes);
+    let own: BTreeSet<i64> = record
         .cells
         .iter()
-        .filter(|cell| is_free(cell) && cell.trial().read_percent < 100)
+        .filter(|cell| is_free(cell) && is_of(cell))
         .map(|cell| cell.id)
         .collect();
     let measured = record.samples.iter().filter(|s| s.is_measured());
     let mut trials: Vec<Trial> = measured
-        .filter(|s| writing.contains(&s.cell) && s.bytes() > 0)
+        .filter(|s| own.contains(&s.cell) && s.bytes() > 0)
         .map(|s| Trial {
             sample: s.id,
             cell: s.cell,
@@ -124,7 +141,11 @@ fn three_blocks(trials: &[Trial]) -> usize {
     }
 }
 
-fn shift(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<RunShift> {
+fn shift(
+    of: Access,
+    (before, after): (&[Trial], &[Trial]),
+    moments: &[Moment],
+) -> Option<RunShift> {
     let (low, high) = (
         medians(before, |t| t.throughput),
         medians(after, |t| t.throughput),
@@ -140,10 +161,14 @@ fn shift(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<RunShi
     let fastest = both
         .iter()
         .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
-    let (written_bytes, after_ns) = place(before, after, moments)?;
+    let at = place(before, after, moments)?;
     Some(RunShift {
-        written_bytes,
-        after_ns,
+        of,
+        moved_bytes: match of {
+            Access::Writes => at.written_bytes,
+            Access::Reads => at.read_bytes,
+        },
+        after_ns: at.start_ns,
         factor: median(&ratios)?,
         trials_before: before.len(),
         trials_after: after.len(),
@@ -153,9 +178,9 @@ fn shift(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<RunShi
     })
 }
 
-/// Bytes written and time until the change: of all places in the last trial before it and the first one after it the one
+/// Where the change lies: of all places in the last trial before it and the first one after it the one
 /// that leaves the least squares about the two levels.
-fn place(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<(u64, u64)> {
+fn place<'a>(before: &[Trial], after: &[Trial], moments: &'a [Moment]) -> Option<&'a Moment> {
     let level = |trials: &[Trial]| median(&trials.iter().map(|t| t.value).collect::<Vec<_>>());
     let (from, to) = (level(before)?, level(after)?);
     let around = [before.last()?, after.first()?];
@@ -179,5 +204,5 @@ fn place(before: &[Trial], after: &[Trial], moments: &[Moment]) -> Option<(u64, 
             best = (squares, next);
         }
     }
-    Some((best.1.written_bytes, best.1.start_ns))
+    Some(best.1)
 }

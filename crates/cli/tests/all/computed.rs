@@ -7,7 +7,7 @@ use crate::support::words::words;
 use crate::support::{entries, folder, run};
 
 /// A disk with bursts: 300 requests a second, 3,000 while it has credits, which last 20 s.
-const CREDITS: &str = "title = \"Bursts of 20 s\"\nsource = [\"made up\"]\n[model.limit]\n\
+pub(crate) const CREDITS: &str = "title = \"Bursts of 20 s\"\nsource = [\"made up\"]\n[model.limit]\n\
     requests = { sustained = 300, burst = 3000, credits = 54_000 }\n\
     [model.limit.inner.latency]\nread_us = 700\nwrite_us = 900\ninner.memory = 107_374_182_400\n";
 

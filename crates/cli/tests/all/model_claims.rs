@@ -1,6 +1,7 @@
 //! What is claimed of modelled disks, against what their definitions and the numbers of a run without noise say. Each run here was once
 //! reported wrongly.
 
+use std::fs;
 use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -8,6 +9,7 @@ use iolab_analysis::claim::{
     Claim, Comparison, Contrast, Difference, Effect, Place, Role, State, choices, claims, headlines,
 };
 
+use crate::computed::CREDITS;
 use crate::support::words::words;
 use crate::support::{folder, run};
 
@@ -231,4 +233,26 @@ fn one_trial_ranks_no_size() {
     let all = claims(&[once.analysis()]);
     assert!(once.analysis().cells.iter().all(|cell| cell.n == 1));
     assert!(headlines(&all).is_empty(), "{:?}", headlines(&all));
+}
+
+/// Half of 60 s of trials are at 3000 requests a second, the others at 300: bursts last for 20 s.
+#[test]
+fn credits_that_run_out_are_a_change_for_reads_and_writes_alike() {
+    for (experiment, sync) in [("write-random", "sync=none"), ("read-random", "sync=none")] {
+        let folder = folder();
+        fs::write(folder.path().join("credits.toml"), CREDITS).expect("a model");
+        let sets = words!(
+            "--set backend=io_uring --set bs=4k --depth 32 --time 1s --set bytes=none --set trials_min=40 --budget 200s"
+        );
+        let model = [experiment, "model:credits.toml", "--set", sync];
+        let run = measured(folder.path(), &[&model[..], &sets].concat());
+        let all = claims(&[run.analysis()]);
+        let Some(Claim::Change(change)) = headlines(&all).first().copied().cloned() else {
+            panic!("{all:?}");
+        };
+        assert!(matches!(change.place, Place::OverRun { .. }), "{change:?}");
+        assert!((change.factor - 0.1).abs() < 0.01, "{change:?}");
+        let seconds = change.after_ns as f64 / 1e9;
+        assert!((19.0..21.0).contains(&seconds), "{experiment}: {seconds} s");
+    }
 }

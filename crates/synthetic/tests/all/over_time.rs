@@ -63,6 +63,16 @@ fn a_level_over_the_run_is_rarely_made_up() {
         hold("level over the run, none", &quiet, name, |run| {
             judged(run, change_over_run)
         });
+        let reading = Scenario {
+            noise,
+            common: quiet.common,
+            trials: quiet.trials,
+            ..Scenario::of("read-size", &["bs=64k,1M"])
+        };
+        let name = format!("reads, {name}");
+        hold("level over the run, none", &reading, &name, |run| {
+            judged(run, change_over_run)
+        });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{Change, Place};
+use iolab_analysis::timeline::Access;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 
 use super::in_cell;
@@ -27,19 +28,27 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     let levels = levels(change, run);
     match change.place {
         Place::OverRun {
+            of,
             trials_before,
             trials_after,
         } => {
-            let suspect = match falls {
-                true => {
+            let done = match of {
+                Access::Writes => "written",
+                Access::Reads => "read",
+            };
+            let suspect = match (falls, of) {
+                (true, Access::Reads) => {
+                    "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
+                }
+                (true, Access::Writes) => {
                     "Typical causes: an exhausted write cache, garbage collection or throttling; --precondition moves the change before the first trial"
                 }
-                false => {
+                (false, _) => {
                     "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
                 }
             };
             format!(
-                "After {bytes} written ({time} of trials), throughput {}{levels}, for {trials_after} trials after {trials_before}. {suspect}. Medians over the run mix both levels.",
+                "After {bytes} {done} ({time} of trials), throughput {}{levels}, for {trials_after} trials after {trials_before}. {suspect}. Medians over the run mix both levels.",
                 moved(change.factor)
             )
         }
