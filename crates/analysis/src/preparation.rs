@@ -17,7 +17,7 @@ pub struct PreparationPoint {
     pub held: Vec<String>,
     /// Median response with untouched and with zeroed buffers.
     pub medians: (f64, f64),
-    /// Untouched over zeroed, within the blocks that both share; the intervals of all settings hold together in 95 %.
+    /// Untouched over zeroed, within the blocks that both share; its interval is that of the claims about preparations.
     pub ratio: Estimate,
     /// p of Welch's test with the first 10 and the first 20 trials of each; `None` where there are fewer.
     pub p: [Option<f64>; FIRST_TRIALS.len()],
@@ -41,7 +41,16 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         let cells = analysis.cells.iter();
         cells.filter(move |c| c.cell.trial().buffer_init == init && c.n > 0)
     };
-    let confidence = confidence(with(BufferInit::Untouched).count());
+    // The same family as that of the comparisons of all preparations, so that both say the same.
+    let first = analysis
+        .cells
+        .first()
+        .map(|cell| cell.cell.trial().buffer_init);
+    let others = analysis
+        .cells
+        .iter()
+        .filter(|cell| !cell.values.is_empty() && Some(cell.cell.trial().buffer_init) != first);
+    let confidence = confidence(others.count());
     let point = |untouched: &CellAnalysis| {
         let held = held_levels(analysis, untouched, factor);
         let mut zeroed = with(BufferInit::Zeroed);

@@ -15,7 +15,7 @@ use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent,
 use iolab_workload::units::{format_size, rough_duration};
 
 use crate::chart::Style;
-use crate::input::Input;
+use crate::input::{Input, experiments};
 use crate::layout::{self, Column, none, paragraph};
 use crate::panels;
 use iolab_figure::preview_image;
@@ -76,13 +76,23 @@ impl<'a> Overview<'a> {
             .into_iter()
             .map(|(_, name, outline)| (name, outline))
             .collect();
-        if !outlines.is_empty() {
-            head.push('\n');
-            head.push_str(&panels::text(&outlines, style));
-        }
         let caveats = self.caveats(CAVEAT_LINES, style.width);
-        let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
-        head + &self.findings(LINES_MAX.saturating_sub(used), style.width) + &caveats
+        let left = |head: &str| {
+            let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
+            LINES_MAX.saturating_sub(used)
+        };
+        // What was found comes before how it looks: the page has the curves, too.
+        let all = self.findings(usize::MAX, style.width);
+        let drawn = match outlines.is_empty() {
+            true => head.clone(),
+            false => format!("{head}\n{}", panels::text(&outlines, style)),
+        };
+        let head = match all.lines().count() <= left(&drawn) {
+            true => drawn,
+            false => head,
+        };
+        let findings = self.findings(left(&head), style.width);
+        head + &findings + &caveats
     }
 
     /// The findings that matter and the caveats, as the end of a single run whose text has `used` lines so far: of a run with few
@@ -117,7 +127,7 @@ impl<'a> Overview<'a> {
             .collect();
         let mut text = format!(
             "Measured: {}, {}, {} in {}, on {}",
-            counted(self.inputs.len(), "experiment"),
+            experiments(self.inputs.iter().copied()),
             counted(self.digest.trust.cells, "cell"),
             counted(measured().count(), "trial"),
             rough_duration(std::time::Duration::from_nanos(spent)),

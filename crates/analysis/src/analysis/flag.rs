@@ -166,7 +166,7 @@ flags! {
         |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
     /// Too few trials for an interval, or fewer than the experiment asks for.
     FewTrials = "few trials",
-        Some(Caution::new(16, "too few trials for an interval")),
+        Some(Caution::new(16, "too few trials")),
         |seen| seen.has_few_trials();
     /// Enough trials, and too few of them with enough requests for the quantile that is asked about.
     FewRequests = "few requests",

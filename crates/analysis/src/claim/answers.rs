@@ -233,8 +233,10 @@ pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts>
 pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Bent> {
     let curves = bends::bendable(analysis).into_iter();
     let curves = curves.map(|curve| {
+        let sizes: Vec<u64> = curve.points.iter().map(|point| point.size).collect();
         let placed = found.on(&curve).iter().filter(|bend| bend.is_placed());
-        (curve.held.clone(), placed.cloned().collect::<Vec<Bend>>())
+        let placed = placed.map(|bend| between_sizes(bend, &sizes));
+        (curve.held.clone(), placed.collect::<Vec<Bend>>())
     });
     let curves: Vec<_> = curves.filter(|(_, bends)| !bends.is_empty()).collect();
     (!curves.is_empty()).then_some(Bent {
@@ -242,6 +244,21 @@ pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Ben
         response: analysis.response,
         curves,
     })
+}
+
+/// A bend is not placed better than between the sizes on either side of it, however little the trials scatter.
+fn between_sizes(bend: &Bend, sizes: &[u64]) -> Bend {
+    let below = sizes.iter().rev().find(|size| **size as f64 <= bend.size);
+    let above = sizes.iter().find(|size| **size as f64 >= bend.size);
+    let widened = bend.interval.zip(below.zip(above));
+    Bend {
+        interval: widened.map(|(interval, (below, above))| Interval {
+            low: interval.low.min(*below as f64),
+            high: interval.high.max(*above as f64),
+            ..interval
+        }),
+        ..bend.clone()
+    }
 }
 
 /// The factor that says which groups run.

@@ -2,7 +2,7 @@
 
 use iolab_workload::response::Response;
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
+use iolab_workload::trial::{CacheState, SyncPolicy};
 
 use super::effect::{CellId, Estimate, MARGIN, across_runs, confidence, within_run};
 use crate::analysis::{Analysis, CellAnalysis};
@@ -123,14 +123,8 @@ impl Candidate<'_> {
     }
 }
 
-/// How much a setting asks of the program that uses it: requests in flight, then the size of its buffers, then whether it must be
-/// sequential.
-fn effort(one: &Candidate<'_>) -> (u64, u64, bool, u64) {
+/// How much a setting asks of the program that uses it: requests in flight, then the size of its buffers, then bytes to skip.
+fn effort(one: &Candidate<'_>) -> (u64, u64, u64) {
     let trial = one.cell.cell.trial();
-    (
-        trial.in_flight(),
-        trial.bs,
-        trial.pattern != Pattern::Rand,
-        trial.skip,
-    )
+    (trial.in_flight(), trial.bs, trial.skip)
 }

@@ -63,6 +63,8 @@ pub struct Comparison {
     pub contrast: Contrast,
     /// The quantity.
     pub response: Response,
+    /// Whether it is what the experiment asks about first: the first factor that is compared, or accesses across runs.
+    pub leads: bool,
     /// Factors whose levels tell the effects apart.
     pub held: Vec<String>,
     /// One per setting, and per level above the least where levels are ordered; in the order of the definition.
@@ -270,6 +272,11 @@ fn comparison(
     (!effects.is_empty()).then(|| Comparison {
         contrast,
         response: analysis.response,
+        leads: analysis
+            .factors
+            .iter()
+            .position(|name| !OTHERWISE.contains(&name.as_str()))
+            == Some(factor),
         held: held.into_iter().map(|(_, factor)| factor.clone()).collect(),
         effects,
     })
@@ -390,6 +397,7 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
     (!effects.is_empty()).then(|| Comparison {
         contrast,
         response,
+        leads: true,
         held: varying
             .iter()
             .map(|setting| setting.name.to_owned())

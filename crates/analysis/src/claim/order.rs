@@ -67,6 +67,14 @@ impl Claim {
         }
     }
 
+    /// Whether it is what the experiment asks about first; of claims of its role these stand first.
+    fn leads(&self) -> bool {
+        match self {
+            Self::Comparison(comparison) => comparison.leads,
+            _ => true,
+        }
+    }
+
     /// How much it matters among claims of its role: the natural logarithm of the greatest ratio that its interval allows no
     /// smaller one than; 0 where it is about no ratio, so that such claims keep their order.
     pub fn size(&self) -> f64 {
@@ -145,7 +153,8 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     let (mut news, nothing): (Vec<&Claim>, Vec<&Claim>) = claims
         .iter()
         .partition(|claim| claim.role() < Role::Nothing);
-    news.sort_by(|a, b| a.role().cmp(&b.role()).then(b.size().total_cmp(&a.size())));
+    let key = |claim: &Claim| (claim.role(), !claim.leads());
+    news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
     (news, nothing)
 }
 

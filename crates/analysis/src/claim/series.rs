@@ -48,7 +48,7 @@ pub enum Shape {
 pub struct Steady {
     /// The cells of which it holds, in the order of the definition.
     pub cells: Vec<CellId>,
-    /// Cells that were judged.
+    /// Cells that write and have trials enough to be judged, drifting ones included.
     pub judged: usize,
     /// What holds.
     pub state: State,
@@ -211,10 +211,16 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
     };
     let (mut reached, mut early, mut not) = (Vec::new(), Vec::new(), Vec::new());
     let (mut least, mut worst) = (f64::INFINITY, None);
-    for cell in analysis.cells.iter().filter(writes).filter(|c| !drifts(c)) {
+    let mut judged = 0;
+    for cell in analysis.cells.iter().filter(writes) {
         let Some(steady) = cell.series_tests.steady else {
             continue;
         };
+        judged += 1;
+        // What drifts is told as that.
+        if drifts(cell) {
+            continue;
+        }
         let written = cell.overwritten.filter(|times| *times < 1.0);
         match (steady.reached, written) {
             (false, _) => {
@@ -231,7 +237,6 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
             (true, None) => reached.push(cell),
         }
     }
-    let judged = reached.len() + early.len() + not.len();
     let not_reached = worst.map(|(worst, range, slope)| State::NotReached {
         worst,
         range,

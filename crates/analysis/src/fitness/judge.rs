@@ -25,6 +25,10 @@ const CHANGE: Lasting = Lasting {
     alpha: 0.01,
 };
 
+/// Trials after which a level counts as one in any case: a cache or a credit that lasts for a minute is gone for good, however long
+/// the load goes on.
+const LEVEL_MAX: usize = 60;
+
 /// The measured trials of a cell, in the order of time, each with its times.
 #[derive(Debug, Clone)]
 pub struct Evidence<'a> {
@@ -286,14 +290,9 @@ pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
         _ => {
             let worst = parts.into_iter().max_by_key(|part| severity(part.answer));
             match worst {
-                // What holds in every part is reported of all together.
-                Some(part) if part.answer == Answer::No => part,
-                Some(part) => Judged {
-                    answer: part.answer,
-                    why: part.why,
-                    ..all
-                },
-                None => all,
+                // What holds in every part is reported of all together, what does not of the part in which it does not.
+                Some(part) if part.answer != Answer::Yes => part,
+                _ => all,
             }
         }
     };
@@ -362,7 +361,7 @@ fn changes(values: &[f64]) -> Vec<usize> {
     if logs.iter().any(|log| !log.is_finite()) {
         return Vec::new();
     }
-    let length = CHANGE.length.max(values.len() / 20);
+    let length = CHANGE.length.max((values.len() / 20).min(LEVEL_MAX));
     lasting_shifts(&logs, &Lasting { length, ..CHANGE }).unwrap_or_default()
 }
 

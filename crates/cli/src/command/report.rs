@@ -12,7 +12,7 @@ use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::read_run;
 use crate::exit::Outcome;
 use crate::harmless::harmless;
-use crate::output;
+use crate::output::{self, note};
 use crate::output_format::{format_of, is_folder};
 use crate::workspace::make_folder;
 
@@ -70,8 +70,20 @@ fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
 
 /// Reads run files as what a report is made of.
 fn read(files: &[PathBuf]) -> Result<Vec<Input>> {
-    let input = |path: &PathBuf| Ok(Input::new(path.clone(), read_run(path)?));
-    files.iter().map(input).collect()
+    let mut inputs: Vec<Input> = Vec::new();
+    for path in files {
+        let run = read_run(path)?;
+        let id = run.record().id();
+        match inputs.iter().find(|known| known.run.record().id() == id) {
+            Some(known) => note(format_args!(
+                "note: {} holds the same run as {}; it is shown once",
+                path.display(),
+                known.path.display()
+            )),
+            None => inputs.push(Input::new(path.clone(), run)),
+        }
+    }
+    Ok(inputs)
 }
 
 /// Writes the text and the figures beside it; nothing where one of the names is taken.

@@ -70,11 +70,15 @@ pub fn overall(comparison: &Comparison) -> Option<String> {
     let overall = comparison.overall?;
     let margin = format_percent(comparison.terms.margin);
     let equivalent = match overall.difference {
-        Difference::Equivalent => "equivalent",
-        _ => "not shown to be equivalent",
+        Difference::Equivalent => format!("equivalent within {margin}"),
+        Difference::Higher => "higher".to_owned(),
+        Difference::Lower => "lower".to_owned(),
+        Difference::NotFound | Difference::CannotTell => {
+            format!("not shown to be equivalent within {margin}")
+        }
     };
     Some(format!(
-        "All of them together, in {} blocks: ratio {}; {equivalent} within {margin}.",
+        "All of them together, in {} blocks: ratio {}; {equivalent}.",
         overall.estimate.blocks.unwrap_or_default(),
         format_estimate(&overall.estimate),
     ))

@@ -81,7 +81,14 @@ fn doubts(analysis: &Analysis) -> String {
     let imprecise =
         |cell: &CellAnalysis| cell.precision.is_some_and(|p| p > analysis.precision_goal);
     let parts = [
-        (count(&|cell| cell.response.is_none()), "not measured"),
+        (
+            count(&|cell| cell.response.is_none() && cell.n == 0),
+            "not measured",
+        ),
+        (
+            count(&|cell| cell.response.is_none() && cell.n > 0),
+            "with too few requests for a value",
+        ),
         (
             count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),
             "behind the requested rate",

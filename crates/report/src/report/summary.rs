@@ -7,6 +7,7 @@ use iolab_workload::quantity::format_bytes;
 use iolab_workload::units::format_size;
 
 use super::{Input, clean};
+use crate::input::experiments;
 use iolab_workload::quantity::counted;
 
 /// The title: how many experiments, on which target.
@@ -40,7 +41,7 @@ fn measured(inputs: &[Input]) -> String {
         "{} in {} of {}.",
         counted(trials, "measured trial"),
         counted(cells().count(), "cell"),
-        counted(inputs.len(), "experiment"),
+        experiments(inputs),
     );
     let mut besides = Vec::new();
     if warmups > 0 {

@@ -129,7 +129,9 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     let is_direct = |cell: &CellAnalysis| {
         let served = cell.served.as_ref();
         cell.cell.trial().cache == CacheState::Direct
-            && !served.is_some_and(|served| served.any(ServedBy::PageCache))
+            && !served.is_some_and(|served| {
+                served.any(ServedBy::PageCache) || served.any(ServedBy::NotStorage)
+            })
     };
     if cells().all(is_direct) {
         parts.push("the page cache".to_owned());

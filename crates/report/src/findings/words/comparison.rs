@@ -300,9 +300,13 @@ fn more(factor: &str) -> String {
 
 /// A comparison in which neither side is higher anywhere.
 fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
-    let Some(first) = comparison.effects.first() else {
-        return String::new();
-    };
+    match comparison.effects.first() {
+        Some(first) => on_target(runs, first) + &nothing_of(comparison, first, runs),
+        None => String::new(),
+    }
+}
+
+fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> String {
     let (base, other) = sides(&comparison.contrast, first);
     let (base, other) = match &comparison.contrast {
         Contrast::Ordered { factor } => (base, more(factor)),
@@ -326,7 +330,16 @@ fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
         );
     }
     let found = comparison.of(Difference::NotFound).count();
-    if found + equivalent == 0 {
+    if found == 0 && equivalent > 0 {
+        return format!(
+            "{} and {base} are equivalent in {response} within {} in {equivalent} of {}.{}",
+            capitalised(&other),
+            margin(),
+            counted(n, "comparison"),
+            doubted(comparison)
+        );
+    }
+    if found == 0 {
         let doubted = doubted(comparison);
         let why = match doubted.is_empty() {
             true => format!(
