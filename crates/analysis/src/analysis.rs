@@ -199,6 +199,9 @@ pub struct Analysis {
     pub target: String,
     /// What the target is.
     pub target_kind: TargetKind,
+    /// Which storage that is, as far as the run tells: host, device and model, or the digest of a modelled disk. Two runs on a path of
+    /// the same name are on the same storage where this is equal.
+    pub storage: String,
     /// What the model is, in the words of its definition; `None` where a device was measured.
     pub model: Option<String>,
     /// Seed of the run, which seeds the resampling too.
@@ -295,6 +298,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         status: record.run.status,
         target: record.target_text(),
         target_kind: record.run.target_kind,
+        storage: storage(record),
         model: (record.run.target_kind == TargetKind::Model).then(|| {
             record
                 .environment
@@ -341,6 +345,18 @@ fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) ->
     let window = measured.take(STEADY_WINDOW).last()?;
     let before = written.get(&window.id)?;
     (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
+}
+
+/// What tells the storage of one run from that of another whose path has the same name.
+fn storage(record: &RunRecord) -> String {
+    let known = |key| record.environment.get(key).unwrap_or_default();
+    let parts: [String; 4] = [
+        known(&KEYS.host_name),
+        known(&KEYS.device),
+        known(&KEYS.device_model),
+        known(&KEYS.model_digest),
+    ];
+    format!("{:?} {}", record.run.target_kind, parts.join(" "))
 }
 
 /// CPUs that the process may use, where that is known.

@@ -6,9 +6,9 @@ use std::path::Path;
 use iolab_workload::{Error, Result};
 
 /// Extensions that say what a file holds, of all commands.
-const TELLING: [&str; 16] = [
-    "csv", "htm", "html", "iolab", "json", "jsonl", "md", "markdown", "ndjson", "pdf", "png",
-    "prom", "svg", "tex", "toml", "txt",
+const TELLING: [&str; 22] = [
+    "doc", "docx", "eps", "jpg", "odt", "xlsx", "csv", "htm", "html", "iolab", "json", "jsonl",
+    "md", "markdown", "ndjson", "pdf", "png", "prom", "svg", "tex", "toml", "txt",
 ];
 
 /// Formats, each with the extensions of its files; the first that has an extension is the one that this asks for.

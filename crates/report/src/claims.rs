@@ -39,7 +39,7 @@ pub(crate) struct ClaimData {
     pub(crate) purpose: Purpose,
     /// What it is to the reader.
     pub(crate) role: RoleName,
-    /// Whether it is among the five claims at most that matter most.
+    /// Whether it is among the five claims at most of its run, or of several runs together, that matter most.
     pub(crate) headline: bool,
     /// Runs that it rests on, as `run` of the cells names them.
     pub(crate) runs: Vec<String>,

@@ -62,7 +62,7 @@ fn in_words(writes: Writes, rate: f64) -> String {
         Writes::AtMost(0) => "nothing".to_owned(),
         Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
         Writes::About(bytes) => format!(
-            "about {} at {} GB/s",
+            "about {} at {} GB/s, more where storage is faster",
             format_bytes(bytes as f64),
             significant(rate / 1e9)
         ),

@@ -167,11 +167,18 @@ impl<'a> Overview<'a> {
         let rows = &self.digest.glance.rows;
         let mut targets: Vec<&str> = rows.iter().map(|row| row.target).collect();
         targets.dedup();
-        let trust = &self.digest.trust;
-        let reason = trust
-            .reason
-            .map_or_else(String::new, |reason| format!(" ({})", in_words(reason)));
         let line = |target: &str| {
+            let runs = self.inputs.iter().map(|input| &input.run);
+            let runs = runs.filter(|run| run.analysis().target == target);
+            let runs: Vec<_> = runs.collect();
+            // A run whose targets vary is one of all of them.
+            let trust = match runs.is_empty() {
+                true => self.digest.trust.clone(),
+                false => Trust::of(&runs),
+            };
+            let reason = trust
+                .reason
+                .map_or_else(String::new, |reason| format!(" ({})", in_words(reason)));
             let own = rows.iter().filter(|row| row.target == target);
             let own: Vec<&HeadlineCell<'_>> = own.collect();
             let text = format!(
@@ -306,7 +313,7 @@ impl<'a> Overview<'a> {
     fn findings(&self, lines: usize, width: u16) -> String {
         let heading = "\nWhat matters\n";
         let mut text = heading.to_owned();
-        let mut left = lines.saturating_sub(2);
+        let mut left = lines.saturating_sub(3);
         let mut number = 1;
         for headline in &self.digest.headlines {
             let sentence = format!("{}{}", self.about(headline), headline.text);
@@ -318,6 +325,13 @@ impl<'a> Overview<'a> {
             left -= needed;
             number += 1;
             text.push_str(&block);
+        }
+        match self.digest.headlines.len() + 1 - number {
+            0 => {}
+            n if number > 1 => {
+                text.push_str(&paragraph(&format!("and {n} more: --full"), "   ", width))
+            }
+            n => text.push_str(&paragraph(&format!("{n} findings: --full"), "   ", width)),
         }
         if text == heading { String::new() } else { text }
     }
@@ -355,11 +369,18 @@ impl<'a> Overview<'a> {
         if texts.is_empty() {
             return String::new();
         }
-        let all = escape_control(&format!("Caveats: {}.", texts.join("; "))).into_owned();
-        format!(
-            "\n{}",
-            layout::cut(&paragraph(&all, "", width), lines, width)
-        )
+        // As many as fit, whole: half of one says less than nothing.
+        let block = |shown: usize| {
+            let more = match texts.len() - shown {
+                0 => String::new(),
+                n => format!("; and {n} more (--full)"),
+            };
+            let all = format!("Caveats: {}{more}.", texts[..shown].join("; "));
+            paragraph(&escape_control(&all), "", width)
+        };
+        let fits = |shown: &usize| block(*shown).lines().count() <= lines;
+        let shown = (1..=texts.len()).rev().find(fits).unwrap_or(1);
+        format!("\n{}", block(shown))
     }
 
     /// Every caveat with the number of its cells.
@@ -372,7 +393,6 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// `Sequential 1MiB`.
 /// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: of each kind of access the fastest row.
 fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
     let of_order = |order: AccessOrder| {

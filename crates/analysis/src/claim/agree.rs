@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use iolab_workload::settings::SETTINGS;
 
 use super::best::Standing;
-use super::effect::{CellId, Difference, Estimate};
+use super::effect::{CellId, Difference, Estimate, shown};
 use super::{Claim, MARGIN};
 use crate::analysis::Analysis;
 use crate::doubt::{Reason, SideDoubt};
@@ -106,7 +106,8 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
             false => (base_text, other_text),
             true => (other_text, base_text),
         };
-        let key = (run.target.clone(), quantity, first, second);
+        let place = format!("{} {}", run.target, run.storage);
+        let key = (place, quantity, first, second);
         all.entry(key).or_default().push(said);
     };
     for (claim, one) in claims.iter().enumerate() {
@@ -156,7 +157,7 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
 
 /// Whether an interval lies within the margin.
 fn is_alike(estimate: &Estimate) -> bool {
-    let within = |(low, high): (f64, f64)| low >= 1.0 / (1.0 + MARGIN) && high <= 1.0 + MARGIN;
+    let within = |interval| shown(interval, MARGIN) == Difference::Equivalent;
     estimate.interval.is_some_and(within)
 }
 
@@ -169,6 +170,13 @@ fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
     values.join("\n")
 }
 
+/// Several runs may contradict one: that is one doubt.
+fn note_once(doubts: &mut Vec<SideDoubt>, because: SideDoubt) {
+    if !doubts.contains(&because) {
+        doubts.push(because);
+    }
+}
+
 /// Takes what a claim says of one comparison back.
 fn doubt(claims: &mut [Claim], source: Source) {
     let because = SideDoubt {
@@ -179,14 +187,14 @@ fn doubt(claims: &mut [Claim], source: Source) {
         Some(Claim::Comparison(comparison)) => {
             if let Some(effect) = comparison.effects.get_mut(source.part.0) {
                 effect.difference = Difference::CannotTell;
-                effect.doubts.push(because);
+                note_once(&mut effect.doubts, because);
             }
         }
         Some(Claim::Best(curves)) => {
             let best = curves.get_mut(source.part.0);
             if let Some(one) = best.and_then(|best| best.candidates.get_mut(source.part.1)) {
                 one.standing = Standing::Doubtful;
-                one.doubts.push(because);
+                note_once(&mut one.doubts, because);
             }
         }
         _ => {}

@@ -325,10 +325,16 @@ pub fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     let mut all: Vec<Found<'_>> = Vec::new();
     for random in of_pattern(Pattern::Rand) {
         let own = settings_but_pattern(random.2);
+        // A run that has both says so itself.
+        let mut known = sequential.iter();
+        if known.any(|(settings, (run, ..))| *settings == own && *run == random.0) {
+            continue;
+        }
         let partner = sequential.iter().find(|(settings, (run, analysis, _))| {
             *settings == own
                 && *run != random.0
                 && analysis.target == random.1.target
+                && analysis.storage == random.1.storage
                 && analysis.response == random.1.response
         });
         if let Some((_, base)) = partner {

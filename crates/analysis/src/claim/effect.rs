@@ -281,7 +281,7 @@ impl Estimate {
 }
 
 /// What an interval of a ratio shows by itself.
-fn shown((low, high): (f64, f64), margin: f64) -> Difference {
+pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
         Difference::Equivalent
     } else if low > 1.0 {

@@ -106,7 +106,7 @@ fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     let named = options.output.as_deref()?;
     let is_file = named
         .extension()
-        .is_some_and(|extension| extension == "json");
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     (format == ExportFormat::Fio && !is_file).then_some(named)
 }
 
