@@ -68,7 +68,9 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
     let part = |best: &Best| {
         let top = best.candidates.get(best.best)?;
         let run = runs.get(top.cell.run)?;
-        let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
+        // What cannot be told stands by itself.
+        let is_other = |one: &&Candidate| one.bs != top.bs && one.standing != Standing::Doubtful;
+        let others: Vec<&Candidate> = best.open().filter(is_other).collect();
         let how = match others.iter().all(|one| one.standing == Standing::Near) {
             true => format!("within {}", margin()),
             false => "not shown to differ".to_owned(),
@@ -176,7 +178,9 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
         response.format(top.median),
         format_size(top.bs),
     );
-    let others: Vec<&Candidate> = best.open().filter(|one| one.bs != top.bs).collect();
+    // What cannot be told stands by itself.
+    let is_other = |one: &&Candidate| one.bs != top.bs && one.standing != Standing::Doubtful;
+    let others: Vec<&Candidate> = best.open().filter(is_other).collect();
     if !others.is_empty() {
         let how = match others.iter().all(|one| one.standing == Standing::Near) {
             true => format!("within {} of it", margin()),
