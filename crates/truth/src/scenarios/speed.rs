@@ -208,7 +208,7 @@ pub const STALL_CLOSED: Scenario = Scenario {
     },
     expect: Expect {
         flags: &["few trials"],
-        says: &["service time"],
+        says: &["one request at a time"],
         ..Expect::UNKNOWN
     },
 };
@@ -226,7 +226,7 @@ pub const STALL_OPEN: Scenario = Scenario {
     },
     expect: Expect {
         flags: &["few trials"],
-        says: &["response time"],
+        says: &["time from the scheduled start"],
         ..Expect::UNKNOWN
     },
 };
