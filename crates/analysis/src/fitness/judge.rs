@@ -549,6 +549,20 @@ mod tests {
         assert_eq!((found.answer, found.change.is_some()), (Answer::Yes, true));
     }
 
+    /// A cache that lasts for a minute of half an hour: the rest is what is sustained.
+    #[test]
+    fn a_short_level_at_the_beginning_is_one_in_a_long_run_too() {
+        let mut trials = vec![vec![(2.0, 40)]; 75];
+        trials.extend(vec![vec![(15.0, 60)]; 1725]);
+        let found = judged("syncs.p50<10ms", &trials);
+        assert_eq!(
+            found.change.map(|change| change.after_ns),
+            Some(75_000_000_000)
+        );
+        trials.reverse();
+        assert!(judged("syncs.p50<10ms", &trials).change.is_some());
+    }
+
     #[test]
     fn too_little_is_told_as_such() {
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 10)]; 12]);
