@@ -1,6 +1,6 @@
 //! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
 
-use crate::findings::{Finding, of_runs};
+use crate::findings::{Finding, findings, of_runs};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
@@ -20,10 +20,9 @@ impl Interpretation {
     /// Interprets a run: fits its curves, compares its tools and applies all rules.
     pub fn of(run: &AnalysedRun) -> Self {
         let bends = Bends::of(run.analysis());
-        let findings = of_runs(&[(run.analysis(), &bends)]).each;
         Self {
             peers: with_peers(run),
-            findings: findings.into_iter().flatten().collect(),
+            findings: findings(run.analysis(), &bends),
             bends,
         }
     }
