@@ -73,7 +73,7 @@ pub enum Reason {
     Suspended,
     /// Two sides of several runs, or of one each, differ in what disturbs.
     Imbalance(Imbalance),
-    /// A side fell behind the rate that was asked for, so that its times grow with the length of a trial.
+    /// Both sides fell behind the rates that were asked for, so that their times grow with the length of a trial.
     RateNotHeld,
     /// Another run compares the same settings of the same target, and shows something that excludes this.
     Contradicted,

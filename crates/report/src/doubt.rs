@@ -81,7 +81,7 @@ pub fn of_side(reason: &Reason) -> String {
             found.base_words(),
             found.new_words()
         ),
-        Reason::RateNotHeld => "a side fell behind the requested rate, so that its times grow with the length of a trial".to_owned(),
+        Reason::RateNotHeld => "both sides fell behind their requested rates, so that their times grow with the length of a trial".to_owned(),
         Reason::Contradicted => "another run of the same settings shows otherwise".to_owned(),
         Reason::Dependent { independence } => format!(
             "the trials depend on the ones before and count for {} as many independent ones",

@@ -115,7 +115,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
-        let against = SideDoubts::of_cells(cells[j], cells[i]);
+        let against = SideDoubts::of_cells(cells[j], cells[i], response);
         let judged = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
         Some((estimate, judged))
     };

@@ -290,7 +290,7 @@ fn effect(
     held: Vec<(String, String)>,
     estimate: Estimate,
 ) -> Option<Effect> {
-    let against = SideDoubts::of_cells(base, other);
+    let against = SideDoubts::of_cells(base, other, response);
     let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
     Some(Effect {
         base: ids.0,

@@ -311,8 +311,6 @@ pub(crate) fn judge(
         Difference::NotFound | Difference::CannotTell => return (difference, Vec::new()),
     };
     let mut doubts = against.turning(sides, size);
-    // Behind its rate a side does what it can: its throughput is its own, its times grow with the length of a trial.
-    doubts.retain(|doubt| !(more_is_better && doubt.reason == Reason::RateNotHeld));
     let wider = estimate.dependent_interval;
     if wider.is_some_and(|wider| shown(wider, margin) != difference) {
         doubts.push(SideDoubt {

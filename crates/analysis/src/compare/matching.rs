@@ -102,8 +102,8 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
             new: b.cell.values.clone(),
             served: served(a.cell).zip(served(b.cell)),
             against: match within {
-                Some(_) => SideDoubts::of_cells(a.cell, b.cell),
-                None => SideDoubts::of_two_runs(a.cell, b.cell),
+                Some(_) => SideDoubts::of_cells(a.cell, b.cell, response),
+                None => SideDoubts::of_two_runs(a.cell, b.cell, response),
             },
             within_blocks: within.map(|blocks| blocks.into_values().collect()),
         })

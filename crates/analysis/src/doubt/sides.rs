@@ -1,6 +1,7 @@
 //! What speaks against a comparison of two sides.
 
 use iolab_record::ServedBy;
+use iolab_workload::response::Response;
 
 use super::{Direction, Reason};
 use crate::analysis::{CellAnalysis, Flag};
@@ -34,18 +35,26 @@ pub struct SideDoubts(Vec<SideDoubt>);
 impl SideDoubts {
     /// Of two cells that were measured in the same run: blocks have the same neighbours, so that a disturbance explains no more than the share
     /// that it took.
-    pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis) -> Self {
+    pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
         let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
         let disturbed = sides.into_iter().flat_map(|(side, cell)| {
             disturbances(cell)
                 .into_iter()
                 .map(move |reason| SideDoubt::of(side, reason))
         });
-        Self(foreign(&[base], &[new]).chain(disturbed).collect())
+        Self(
+            foreign(&[base], &[new], response)
+                .chain(disturbed)
+                .collect(),
+        )
     }
 
     /// Of a cell in the runs of two sides. Where these differ in what disturbs, nothing says how much that explains.
-    pub(crate) fn of_runs(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Self {
+    pub(crate) fn of_runs(
+        base: &[&CellAnalysis],
+        new: &[&CellAnalysis],
+        response: Response,
+    ) -> Self {
         let is_computed = base.iter().chain(new).any(|cell| is_computed(cell));
         let found = between(base, new).into_iter();
         let imbalances = found.filter(|_| !is_computed).map(|found| {
@@ -55,13 +64,13 @@ impl SideDoubts {
             };
             SideDoubt::of(side, Reason::Imbalance(found))
         });
-        Self(foreign(base, new).chain(imbalances).collect())
+        Self(foreign(base, new, response).chain(imbalances).collect())
     }
 
     /// Of a cell in two single runs: both, a disturber in which they differ once.
-    pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis) -> Self {
-        let Self(mut all) = Self::of_runs(&[base], &[new]);
-        let Self(of_cells) = Self::of_cells(base, new);
+    pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
+        let Self(mut all) = Self::of_runs(&[base], &[new], response);
+        let Self(of_cells) = Self::of_cells(base, new, response);
         for doubt in of_cells {
             let is_alike = |known: &SideDoubt| {
                 known.side == doubt.side && known.reason.name() == doubt.reason.name()
@@ -128,8 +137,14 @@ impl SideDoubt {
 }
 
 /// What makes the two sides those of different things: bytes from different sources, of which one is not the one that the cells ask
-/// for, and a machine that slept. Several runs of a side speak with one voice, or not at all.
-fn foreign(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> impl Iterator<Item = SideDoubt> {
+/// for, a machine that slept, and times of two sides that both fell behind their rates, which grow with the length of a trial. Where
+/// one side held its rate, the other is worse however long its trials were. Several runs of a side speak with one voice, or not at
+/// all.
+fn foreign(
+    base: &[&CellAnalysis],
+    new: &[&CellAnalysis],
+    response: Response,
+) -> impl Iterator<Item = SideDoubt> {
     let verdict = |cell: &CellAnalysis| {
         let served = cell.served.as_ref();
         served.map(|served| served.unanimous().unwrap_or(ServedBy::Mixed))
@@ -148,14 +163,11 @@ fn foreign(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> impl Iterator<Item 
                 is_one: cell.served.as_ref()?.unanimous().is_some(),
             })
         });
-        let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
-        let behind = side.iter().any(is_behind);
         let slept = |cell: &&CellAnalysis| cell.disturbance.suspended_ns > 0;
         let slept = !side.is_empty() && side.iter().all(slept);
         served
             .into_iter()
             .chain(slept.then_some(Reason::Suspended))
-            .chain(behind.then_some(Reason::RateNotHeld))
             .collect::<Vec<_>>()
     };
     let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
@@ -164,7 +176,13 @@ fn foreign(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> impl Iterator<Item 
         own.map(move |reason| SideDoubt::of(side, reason))
             .collect::<Vec<_>>()
     });
-    all.into_iter().flatten()
+    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
+    let behind = response.is_time() && [base, new].iter().all(|side| side.iter().any(is_behind));
+    let behind = behind.then_some(SideDoubt {
+        side: None,
+        reason: Reason::RateNotHeld,
+    });
+    all.into_iter().flatten().chain(behind)
 }
 
 /// Whether a model served a cell: it computes its times, whatever the machine does.

@@ -98,7 +98,7 @@ pub(super) fn compare(
         .map(|(base, new)| RunCell {
             base: logarithms(&medians(&base)),
             new: logarithms(&medians(&new)),
-            against: SideDoubts::of_runs(&known(&base), &known(&new)),
+            against: SideDoubts::of_runs(&known(&base), &known(&new), response),
         })
         .collect();
     let (judged, overall) = judge(&logs, response.into(), &terms);

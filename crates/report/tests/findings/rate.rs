@@ -1,6 +1,7 @@
 //! What is said of cells with a rate.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::claim::{Difference, comparisons};
 use iolab_record::RunRecord;
 use iolab_report::findings::rate_not_held;
 use iolab_workload::response::Response;
@@ -127,4 +128,28 @@ fn waiting_for_an_intended_start_is_not_tool_bound() {
         let flags = &analysis.cells[0].flags;
         assert_eq!(flags.contains(&Flag::ToolBound), bound, "{left}");
     }
+}
+
+/// A side that fell behind is worse than one that held its rate, however long the trials were; of two that fell behind nothing is known.
+#[test]
+fn times_are_compared_where_a_side_held_its_rate() {
+    let difference = |left: [u64; 2]| {
+        let mut record = record("load", &["threads"]);
+        record.experiment.response = Response::Latency;
+        for (threads, (mb_s, left)) in [1, 2]
+            .into_iter()
+            .zip([1000.0, 200.0].into_iter().zip(left))
+        {
+            let levels = ["rate=1000".to_owned(), format!("threads={threads}")];
+            let levels = levels.each_ref().map(String::as_str);
+            let cell = add_cell(&mut record, &levels, &around(mb_s));
+            rate_report(&mut record, cell, 1000, left);
+        }
+        let analysis = analyse(&record);
+        let found = comparisons(&analysis, 0);
+        found[0].effects[0].difference
+    };
+    assert_eq!(difference([0, 0]), Difference::Higher);
+    assert_eq!(difference([0, 999]), Difference::Higher);
+    assert_eq!(difference([999, 999]), Difference::CannotTell);
 }
