@@ -160,6 +160,12 @@ impl CellAnalysis {
         self.served.as_ref().is_some_and(CellServed::is_target)
     }
 
+    /// Whether something from outside had a part in its trials: others' traffic, shared CPUs, a quota, a machine that slept.
+    pub fn is_disturbed(&self) -> bool {
+        let mut cautions = self.flags.iter().filter_map(|flag| flag.caution());
+        cautions.any(|caution| caution.disturbs)
+    }
+
     /// The values of its response, and the block of each trial.
     pub fn trials(&self) -> (&[f64], &[u32]) {
         (&self.values, &self.blocks)

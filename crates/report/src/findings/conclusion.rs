@@ -74,10 +74,6 @@ fn doubts(analysis: &Analysis) -> String {
     let all = analysis.cells.len();
     let count =
         |is: &dyn Fn(&CellAnalysis) -> bool| analysis.cells.iter().filter(|c| is(c)).count();
-    let disturbs = |cell: &CellAnalysis| {
-        let mut cautions = cell.flags.iter().filter_map(|flag| flag.caution());
-        cautions.any(|caution| caution.disturbs)
-    };
     let imprecise =
         |cell: &CellAnalysis| cell.precision.is_some_and(|p| p > analysis.precision_goal);
     let parts = [
@@ -93,7 +89,7 @@ fn doubts(analysis: &Analysis) -> String {
             count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),
             "behind the requested rate",
         ),
-        (count(&disturbs), "disturbed"),
+        (count(&CellAnalysis::is_disturbed), "disturbed"),
         (
             count(&|cell| cell.response.is_some() && cell.precision.is_none()),
             "without an interval",

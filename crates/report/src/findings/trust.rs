@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Caution, CellAnalysis, Flag};
+use iolab_analysis::analysis::CellAnalysis;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunStatus, ServedBy};
 
@@ -78,10 +78,9 @@ impl Trust {
     pub fn of(runs: &[&AnalysedRun]) -> Self {
         let all = || runs.iter().flat_map(|run| &run.analysis().cells);
         let measured: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
-        let flagged = |is: fn(Caution) -> bool| {
-            let counts = |flag: &Flag| flag.caution().is_some_and(is);
-            let has = |cell: &&&CellAnalysis| cell.flags.iter().any(counts);
-            measured.iter().filter(has).count()
+        let is_faulty = |cell: &&&CellAnalysis| {
+            let mut cautions = cell.flags.iter().filter_map(|flag| flag.caution());
+            cautions.any(|caution| caution.ruins)
         };
         let mut served = BTreeMap::new();
         for cell in &measured {
@@ -115,8 +114,8 @@ impl Trust {
                 .iter()
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
-            disturbed: flagged(|caution| caution.disturbs),
-            faulty: flagged(|caution| caution.ruins),
+            disturbed: measured.iter().filter(|cell| cell.is_disturbed()).count(),
+            faulty: measured.iter().filter(is_faulty).count(),
             is_virtual: first.filter(|_| virtuals.all(|other| other == first)),
             unfinished: runs
                 .iter()
