@@ -223,6 +223,8 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
         }
         let written = cell.overwritten.filter(|times| *times < 1.0);
         match (steady.reached, written) {
+            // What others did is no unsteadiness of the storage.
+            (false, _) if cell.is_disturbed() => {}
             (false, _) => {
                 not.push(cell);
                 let (range, slope) = (steady.range, steady.slope);

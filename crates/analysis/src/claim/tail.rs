@@ -33,9 +33,9 @@ pub fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         .filter(|cell| cell.tail.is_some())
         .count();
     let long = |cell: &&CellAnalysis| {
-        // Times that grow with the length of a trial say nothing of the storage.
-        let is_behind = cell.flags.contains(&Flag::RateNotHeld);
-        if cell.tail_ratios.len() < TRIALS_MIN || cell.mix.is_some() || is_behind {
+        // Slow requests of a disturbed cell may be the work of others, and times behind a rate grow with the length of a trial.
+        let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
+        if cell.tail_ratios.len() < TRIALS_MIN || cell.mix.is_some() || !is_its_own {
             return None;
         }
         let logs: Vec<f64> = cell.tail_ratios.iter().map(|ratio| ratio.ln()).collect();

@@ -5,7 +5,10 @@ use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, CellId, Claim, Course, Place, Shape, State, claims};
 use iolab_record::RunRecord;
-use iolab_synthetic::{At, Change, Common, Curve, Noise, Outcome, OverTime, Scenario, Truth};
+use iolab_synthetic::{
+    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, OverTime,
+    Scenario, Truth,
+};
 
 use crate::claims::{SAID_MIN, hold, hold_runs, outcome, place, runs, shapes};
 
@@ -213,6 +216,31 @@ fn long_tails_are_said_and_others_are_not() {
         let score = hold("long tail", &reading, name, |run| judged(run, tail));
         assert!(factor <= 1.0 || score.is_true_at_least(SAID_MIN), "{score}");
     }
+}
+
+/// What others did is neither a long tail nor an unsteady state of the storage.
+#[test]
+fn what_only_a_disturbance_makes_is_no_tail_and_no_unsteady_state() {
+    let disturbed = Scenario {
+        tails: vec![(At::all(), 3.0)],
+        disturbances: vec![Disturbance {
+            by: Disturber::Traffic,
+            at: At::all(),
+            share: 0.5,
+            ratio: 0.3,
+            evidence: Evidence::Shown,
+        }],
+        ..writing(&["region=16M"])
+    };
+    hold("long tail, disturbed", &disturbed, "traffic", |run| {
+        judged(run, |claim, _| match claim {
+            Claim::LongTail(_) => Some(false),
+            Claim::Steady(steady) => {
+                matches!(steady.state, State::NotReached { .. }).then_some(false)
+            }
+            _ => None,
+        })
+    });
 }
 
 /// The bends of a curve with one kink, at 256 KiB, or none. Each takes long: an exact share is left to the table.
