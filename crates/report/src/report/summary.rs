@@ -19,7 +19,7 @@ pub(super) fn title(inputs: &[Input]) -> String {
     };
     match inputs {
         [only] => format!("{} on {place}", clean(&only.run.record().experiment.name)),
-        many => format!("{} experiments on {place}", many.len()),
+        many => format!("{} on {place}", experiments(many)),
     }
 }
 
