@@ -15,9 +15,9 @@ const BENDS_MAX: usize = 4;
 /// Resamples behind the interval of a bend: its ends move little with more, and the fit is repeated for each.
 const RESAMPLES: usize = 200;
 /// An interval that reaches over more than this factor holds some threshold on any machine: it tells of none, and of no place.
-pub const INTERVAL_RATIO_MAX: f64 = 4.0;
+const INTERVAL_RATIO_MAX: f64 = 4.0;
 /// The model of a fixed cost and a rate is reported where no size is further from it than this share of its time.
-pub const MODEL_ERROR_MAX: f64 = 0.25;
+const MODEL_ERROR_MAX: f64 = 0.25;
 
 /// A size at which a curve changes its slope.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Bend {
 }
 
 impl Bend {
-    /// Whether its place is known to within a factor of [`INTERVAL_RATIO_MAX`].
+    /// Whether its place is known to within a factor of 4.
     pub fn is_placed(&self) -> bool {
         let narrow = |interval: Interval| interval.high <= INTERVAL_RATIO_MAX * interval.low;
         self.interval.is_some_and(narrow)
@@ -121,7 +121,7 @@ fn within(interval: &Interval, thresholds: &[Threshold]) -> Vec<Threshold> {
 
 /// The time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of throughput;
 /// `None` where more than one request is in flight (their times overlap), and where the model misses a size by more
-/// than [`MODEL_ERROR_MAX`].
+/// than a quarter of its time.
 pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandwidth> {
     let one_at_a_time = curve
         .points

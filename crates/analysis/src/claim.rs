@@ -24,16 +24,19 @@ mod tail;
 pub use answers::{
     Aspect, Bent, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together, Verified,
 };
-pub use best::{Best, Candidate, Standing, best_of_curves};
+use best::best_of_curves;
+pub use best::{Best, Candidate, Standing};
 pub use change::{Change, Place};
 pub use choice::{Access, Choice, choices};
-pub use comparison::{Comparison, Contrast, comparisons, random_across_runs};
+use comparison::random_across_runs;
+pub use comparison::{Comparison, Contrast, comparisons};
 pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, in_two_groups};
-pub use tail::{LongTail, long_tail};
+pub use tail::LongTail;
+use tail::long_tail;
 
 use crate::analysis::Analysis;
 use crate::bends::Bends;

@@ -229,7 +229,7 @@ pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts>
     (!curves.is_empty()).then_some(FixedCosts { run, curves })
 }
 
-/// The bends of a run whose place is known to within a factor of [`bends::INTERVAL_RATIO_MAX`]; `found` are all that were fitted.
+/// The bends of a run whose place is known to within a factor of 4; `found` are all that were fitted.
 pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Bent> {
     let curves = bends::bendable(analysis).into_iter();
     let curves = curves.map(|curve| {

@@ -96,7 +96,7 @@ fn is_near(estimate: &Estimate, response: Response) -> bool {
 }
 
 /// For each curve over I/O sizes of a run, in the order of the definition.
-pub fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
+pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
     let curves = by_size(analysis, "bs");
     curves
         .iter()

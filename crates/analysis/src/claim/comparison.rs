@@ -306,7 +306,7 @@ fn effect(
 
 /// Random with sequential accesses where each was measured by a run of its own on the same target, with the same settings in all
 /// else: a comparison for each share of reads.
-pub fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
+pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     let cells = runs.iter().enumerate().flat_map(|(place, run)| {
         let measured = run.cells.iter().filter(|cell| {
             !cell.values.is_empty()

@@ -26,7 +26,7 @@ pub struct LongTail {
 }
 
 /// The longest tail, where any is shown to be long.
-pub fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
+pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
     let measured = analysis
         .cells
         .iter()

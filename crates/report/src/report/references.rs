@@ -6,11 +6,10 @@ type Sentence = (&'static [&'static str], &'static str);
 const SENTENCES: &[Sentence] = &[
     (
         &[],
-        r"The unit of replication is the trial: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are compared by the median of their ratios within the blocks that both share, with exact intervals that hold together over all comparisons of a kind. Ratios of medians have intervals on the logarithmic scale~\cite{price2002}.",
+        r"The unit of replication is the trial: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are compared by the median of their ratios within the blocks that both share, with exact intervals that hold together over all comparisons of a kind. Cells of separate runs are compared by the ratio of their medians, whose interval comes from the ends of the exact intervals of both.",
     ),
     (
         &[
-            "agreement",
             "programs-differ",
             "programs-significance",
             "programs-equivalent",
@@ -23,7 +22,7 @@ const SENTENCES: &[Sentence] = &[
         r"Drift over the trials is tested by Mann and Kendall's test~\cite{mann1945} and dependence by Ljung and Box's~\cite{ljung1978}, both corrected over the cells by Holm's method~\cite{holm1979}.",
     ),
     (
-        &["level-over-run", "level-within-trials"],
+        &["level-over-run", "level-within-trials", "level-in-warm-up"],
         r"Lasting shifts of the level are found by PELT~\cite{killick2012}.",
     ),
     (
