@@ -1,4 +1,4 @@
-//! Finds the built-in experiments, suites and requirements, so that adding one is adding its file.
+//! Lists the built-in experiments, suites and requirements, so that a new one needs nothing but its file.
 
 use std::path::Path;
 use std::{env, fs};

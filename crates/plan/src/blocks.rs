@@ -1,8 +1,8 @@
 //! The order of trials: randomised complete blocks from a stored seed.
 //!
-//! Every block visits each cell equally often as any other block, mostly once, in a fresh random order, so that drift of the
-//! machine cannot pose as an effect of a factor (R. A. Fisher, The Design of Experiments, 1935). The order of a block follows
-//! from the seed, the block's number and these counts alone: a run that was cut off is resumed with the very same plan.
+//! Every block visits each cell equally often, mostly once, in a new random order, so that drift of the machine is not taken for
+//! an effect of a factor (R. A. Fisher, The Design of Experiments, 1935). The order of a block depends only on the seed, the
+//! number of the block and these counts, so that an interrupted run resumes with the same plan.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,8 +20,8 @@ pub fn block_order(seed: u64, block: u32, cells: usize) -> Vec<usize> {
     order
 }
 
-/// The trials of a block that visits each cell so many times, in their order: the cell, and which of its visits it is, from 0.
-/// Where all counts are 1 the order is [`block_order`].
+/// The trials of a block that visits each cell as often as `counts` says, in order: the cell, and the number of the visit in this
+/// block, from 0. Where all counts are 1, the order is that of [`block_order`].
 pub fn block_visits(seed: u64, block: u32, counts: &[u32]) -> Vec<(usize, u32)> {
     let cells: Vec<usize> = counts
         .iter()
@@ -40,10 +40,10 @@ pub fn block_visits(seed: u64, block: u32, counts: &[u32]) -> Vec<(usize, u32)> 
         .collect()
 }
 
-/// The seed of one trial: different for every cell, block and visit, the same whenever the plan is.
+/// The seed of one trial: depends on the plan's seed, the cell, the block and the visit.
 pub fn trial_seed(seed: u64, cell: usize, block: u32, visit: u32) -> u64 {
     let purpose = cell as u64 | u64::from(visit) << 32;
-    // SQLite's integers are signed: one bit less keeps the number readable for everyone.
+    // SQLite's integers are signed: 63 bits keep the stored number positive.
     generator(seed, block, purpose).next_u64() >> 1
 }
 
@@ -59,7 +59,7 @@ fn generator(seed: u64, block: u32, purpose: u64) -> Xoshiro256PlusPlus {
     bytes[12..20].copy_from_slice(&purpose.to_le_bytes());
     bytes[20..].copy_from_slice(b"iolab plan 1");
     let mut rng = Xoshiro256PlusPlus::from_seed(bytes);
-    // Similar states need some steps before their outputs have nothing in common.
+    // Outputs of similar states are correlated for some steps.
     for _ in 0..32 {
         rng.next_u64();
     }

@@ -1,5 +1,5 @@
-//! The cells of an experiment: the cross product of its factors, without the combinations that have no meaning. From an
-//! experiment follows a plan, from a plan one that is fitted (`fitted.rs`); neither changes once it is made.
+//! The cells of an experiment: the cross product of its factors without combinations that have no meaning. An experiment gives a
+//! plan, and a plan a fitted one (`fitted.rs`); neither changes once it is made.
 
 mod fitted;
 
@@ -21,22 +21,23 @@ use iolab_workload::units::format_size;
 pub struct PlannedCell {
     /// The level of each factor, in the order of the factors.
     pub levels: Vec<String>,
-    /// What it asks of the engine.
+    /// The settings of its trials.
     pub spec: CellSpec,
-    /// Whether the run has added it, to look closer at what the grid has shown.
+    /// Whether the run added it after the grid, as a finer size or a rate of a search.
     pub refined: bool,
 }
 
-/// The processes that carry the trials of a plan out together.
+/// The processes that together carry out the trials of a plan.
 pub trait Processes {
-    /// Gives the workers of each cell their place among those of all processes.
+    /// Assigns the workers of each cell their numbers among those of all processes.
     ///
     /// # Errors
-    /// Of kind usage: what these processes cannot carry out.
+    ///
+    /// Of kind usage: cells that these processes cannot carry out.
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()>;
 }
 
-/// One process, which has all workers.
+/// One process with all workers.
 #[derive(Debug, Clone, Copy)]
 pub struct OneProcess;
 
@@ -46,16 +47,16 @@ impl Processes for OneProcess {
     }
 }
 
-/// An experiment with its cells, each with its time and its place among the processes.
+/// An experiment with its cells, including their time limits and their workers among all processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     experiment: Experiment,
-    /// In the order of the factors' levels; what a run adds comes behind.
+    /// In the order of the factors' levels; cells that a run adds come last.
     cells: Vec<PlannedCell>,
     left_out: Option<String>,
 }
 
-/// Cells that a run takes in, and the definition that then holds them.
+/// Cells that a run adds, and the experiment that includes them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Addition {
     experiment: Experiment,
@@ -63,10 +64,11 @@ pub struct Addition {
 }
 
 impl Plan {
-    /// The plan of an experiment, with the sizes that a run of it has added.
+    /// The plan of an experiment, including sizes and rates that a run of it has added.
     ///
     /// # Errors
-    /// As [`cells`], and of kind usage: what the processes cannot carry out.
+    ///
+    /// Those of [`cells`], and of kind usage: cells that the processes cannot carry out.
     pub fn of(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
         let mut cells = timed_cells(&experiment)?;
         processes.span(&mut cells)?;
@@ -77,10 +79,11 @@ impl Plan {
         })
     }
 
-    /// The plan of a new run: what an earlier run of the definition has added is not this run's.
+    /// The plan of a new run, without what an earlier run of the definition has added.
     ///
     /// # Errors
-    /// As [`Plan::of`].
+    ///
+    /// Those of [`Plan::of`].
     pub fn of_new_run(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
         let mut experiment = Experiment {
             refined: None,
@@ -89,7 +92,7 @@ impl Plan {
         if let Some(levels) = experiment.seek.clone() {
             experiment.seek(levels)?;
         }
-        // Said in the experiment that the run file keeps: one that was begun without it is resumed without it.
+        // Stored as settings of the experiment, so that a run begun without them is resumed without them.
         if measures_the_device(&experiment)? {
             let asks_for_buffers = ["buffer_memory", "buffer_init"];
             if !asks_for_buffers.iter().any(|name| experiment.names(name)) {
@@ -105,27 +108,28 @@ impl Plan {
         Self::of(experiment, processes)
     }
 
-    /// Whether the plan can go through the page cache instead: it asks for direct I/O, and not to compare it with other cache
-    /// states.
+    /// Whether the plan can use the page cache instead: it asks for direct I/O, and does not compare cache states.
     pub fn can_be_buffered(&self) -> bool {
         let sweeps = |name: &str| self.experiment.factors.iter().any(|f| f.of.is(name));
         self.wants_direct() && !sweeps("cache")
     }
 
-    /// The same experiment through the page cache.
+    /// The same experiment with I/O through the page cache.
     ///
     /// # Errors
-    /// As [`Plan::of`].
+    ///
+    /// Those of [`Plan::of`].
     pub fn buffered(self, processes: &dyn Processes) -> Result<Self> {
         let mut experiment = self.experiment;
         experiment.apply(&Change::of("cache", "cold")?)?;
         Self::of(experiment, processes)
     }
 
-    /// Finer sizes of `bs`, to be measured with the others from this block on.
+    /// Finer sizes of `bs`, measured together with the others from block `block` on.
     ///
     /// # Errors
-    /// As [`cells`].
+    ///
+    /// Those of [`cells`].
     pub fn finer(&self, block: u32, sizes: Vec<String>) -> Result<Addition> {
         self.added(Experiment {
             refined: Some(Refined { block, bs: sizes }),
@@ -133,9 +137,10 @@ impl Plan {
         })
     }
 
-    /// A further rate of a search.
+    /// A further rate of a search, requests per second.
     ///
     /// # Errors
+    ///
     /// Of kind usage, when there are too many.
     pub fn at_rate(&self, rate: u64) -> Result<Addition> {
         let mut experiment = self.experiment.clone();
@@ -143,7 +148,7 @@ impl Plan {
         self.added(experiment)
     }
 
-    /// What an experiment has beyond this plan's.
+    /// The cells that `experiment` has and this plan lacks.
     fn added(&self, experiment: Experiment) -> Result<Addition> {
         let cells = timed_cells(&experiment)?.into_iter();
         Ok(Addition {
@@ -162,22 +167,22 @@ impl Plan {
         &self.cells
     }
 
-    /// How many combinations have no meaning and are left out, in words; `None` when none is.
+    /// A sentence about combinations without a meaning, which are left out; `None` when there are none.
     pub fn left_out(&self) -> Option<&str> {
         self.left_out.as_deref()
     }
 
-    /// The most that a trial of each cell takes, from the trials' own time bounds, where they have one.
+    /// The longest time that one trial of each cell takes, from their own time limits; cells without a limit do not count.
     pub fn block_at_most(&self) -> Duration {
-        // The time of a program is a limit for emergencies, and tells nothing of how long it takes.
+        // The time of a program is an emergency limit and does not predict its duration.
         let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
         bounds
             .filter_map(|cell| cell.spec.trial.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add)
     }
 
-    /// What to tell of a budget that cannot pay for the fewest trials, from the trials' own bounds and what `overhead` says that a
-    /// trial takes beside its I/O.
+    /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
+    /// trial besides its I/O. `None` where the budget suffices.
     pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
         let least = least_block_time(&self.cells, overhead);
         let block = self.block_at_most().max(least);
@@ -196,7 +201,7 @@ impl Plan {
         self.cells.iter().any(|cell| is_direct(&cell.spec))
     }
 
-    /// The cell in words: `bs=4KiB, skip=1MiB`.
+    /// The levels of a cell for messages: `bs=4KiB, skip=1MiB`.
     pub fn describe(&self, cell: &PlannedCell) -> String {
         cell_label(&self.factor_names(), &cell.levels)
     }
@@ -207,7 +212,7 @@ impl Plan {
     }
 }
 
-/// The cells of an experiment, each with the time that its trials take.
+/// The cells of an experiment, with the time limits of their trials.
 fn timed_cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     let mut cells = cells(experiment)?;
     for cell in &mut cells {
@@ -216,29 +221,29 @@ fn timed_cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     Ok(cells)
 }
 
-/// Gives the trials of a cell the time that the levels of the experiment ask for.
+/// Extends the trials of a cell to the time that the service levels of the experiment need.
 fn lengthen(experiment: &Experiment, cell: &mut PlannedCell) {
     let trial = &mut cell.spec.trial;
     trial.limit.time = experiment.trial_time(trial).or(trial.limit.time);
 }
 
-/// Names of the factors of an experiment in order.
+/// Names of the factors of an experiment, in order.
 pub fn factor_names(experiment: &Experiment) -> Vec<String> {
     let factors = experiment.factors.iter();
     factors.map(|factor| factor.of.to_string()).collect()
 }
 
-/// Whether a run asks what the device does, unless the user says otherwise: some cell does direct I/O. It takes contiguous
-/// buffers then, since their pieces decide into how many requests the kernel splits one, unless the preparation of buffers
-/// is the question; and its ordered patterns begin at another block in each trial, since the drive's cache holds what the
-/// trial before has read. Not beside other tools, whose buffers and offsets iolab cannot choose.
+/// Whether some cell uses direct I/O, so that the run measures the device. Unless the user chooses otherwise, such a run uses
+/// contiguous buffers, because fragmented ones make the kernel split requests; runs about the preparation of buffers are
+/// excepted. Its ordered patterns start at another block in each trial, because the drive may have cached what the trial before
+/// read. Excludes comparisons with other tools, whose buffers and offsets iolab cannot choose.
 fn measures_the_device(experiment: &Experiment) -> Result<bool> {
     let cells = cells(experiment)?;
     let is_own = |cell: &PlannedCell| cell.spec.tool == Tool::IOLAB && !cell.spec.runs_program();
     Ok(cells.iter().all(is_own) && cells.iter().any(|cell| is_direct(&cell.spec)))
 }
 
-/// Whether a cell asks for direct I/O, some group of it at least.
+/// Whether a cell, or one of its groups, uses direct I/O.
 fn is_direct(cell: &CellSpec) -> bool {
     let trials = cell.trials();
     trials
@@ -246,12 +251,12 @@ fn is_direct(cell: &CellSpec) -> bool {
         .any(|trial| trial.cache == CacheState::Direct)
 }
 
-/// The cross product of all factors; the last factor varies fastest. Behind it comes the product with the levels of
-/// `bs` that the run has added, where it has. Combinations that have no meaning are left out.
+/// The cross product of all factors, where the last factor varies fastest; then the product with the levels of `bs` that the run
+/// has added. Combinations without a meaning are left out.
 ///
 /// # Errors
-/// Of kind usage: an absurd plan, a `skip` that has no effect because the pattern is not `strided`, or no cell with a
-/// meaning.
+///
+/// Of kind usage: too many cells, a `skip` without effect because the pattern is not `strided`, or no cell with a meaning.
 pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     let mut all = product(experiment, None)?;
     check_response_group(experiment, &all)?;
@@ -273,12 +278,12 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
                 "choose a bs of at least {least}, or another buffer_init"
             )))
         }
-        // The check of each cell tells what is wrong with it.
+        // With no cell left, the check of each cell reports what is wrong with it.
         _ => Ok(all),
     }
 }
 
-/// Refuses a response of a group that runs in no cell: its rate is 0, or it is not among the active ones.
+/// Refuses a response of a group that runs in no cell, because its rate is 0 or it is never active.
 fn check_response_group(experiment: &Experiment, all: &[PlannedCell]) -> Result<()> {
     let Some(group) = &experiment.response_group else {
         return Ok(());
@@ -296,19 +301,19 @@ fn check_response_group(experiment: &Experiment, all: &[PlannedCell]) -> Result<
 /// Why a combination has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaningless {
-    /// No huge pages, where buffers have none anyway.
+    /// A choice of page size that does not affect these buffers.
     Pages,
-    /// A file per thread, and one descriptor for all.
+    /// A file per thread together with one descriptor for all threads.
     Sharing,
-    /// More threads than blocks.
+    /// More threads than blocks in the region.
     Blocks,
-    /// Reads, with another sync policy than other reads.
+    /// Reads that differ from other reads only in the sync policy, which does not affect reads.
     Sync,
 }
 
 fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaningless> {
     let cell = &planned.spec;
-    // What is wrong with a group is told, not left out.
+    // Errors in groups are reported instead of left out.
     if cell.has_groups() {
         return None;
     }
@@ -329,7 +334,7 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
     }
 }
 
-/// How many combinations of an experiment have no meaning and are left out, in words; `None` when none is.
+/// A sentence about combinations of an experiment that have no meaning and are left out; `None` when there are none.
 fn left_out(experiment: &Experiment) -> Option<String> {
     let all = product(experiment, None).ok()?;
     let found: Vec<Meaningless> = all
@@ -372,16 +377,17 @@ fn left_out(experiment: &Experiment) -> Option<String> {
     ))
 }
 
-/// `sizes` stand in for the levels of `bs`.
+/// The cross product of the factors, with `sizes` instead of the levels of `bs` where they are given.
 fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<PlannedCell>> {
     experiment.check()?;
     unchecked(experiment, sizes)
 }
 
-/// The combinations of an experiment of which not everything is checked yet.
+/// The combinations of an experiment, before each is checked.
 ///
 /// # Errors
-/// Of kind usage: a setting that can have no effect in any cell, or a group that is not there.
+///
+/// Of kind usage: a setting without effect in every cell, or an unknown group.
 pub(crate) fn unchecked(
     experiment: &Experiment,
     sizes: Option<&[String]>,
@@ -401,7 +407,7 @@ pub(crate) fn unchecked(
     Ok(cells)
 }
 
-/// The cross product of the factors that a combination does not list, each with the levels that it does.
+/// The cross product of the factors that the combination does not list, each combined with the combination's levels.
 fn crossed(
     experiment: &Experiment,
     sizes: Option<&[String]>,
@@ -438,7 +444,7 @@ fn crossed(
 }
 
 impl Experiment {
-    /// Number of cells; 0 for a plan that cannot be carried out.
+    /// Number of cells; 0 for an invalid plan.
     pub fn cell_count(&self) -> usize {
         cells(self).map_or(0, |cells| cells.len())
     }
@@ -510,7 +516,7 @@ mod tests {
         assert_eq!(levels, ["1MiB 1", "1MiB 4", "16MiB 1"]);
         insta::assert_snapshot!(left_out(&few)
                 .unwrap(), @"left out 1 of 4 combinations: the region has fewer blocks than threads");
-        // With nothing left the check of the cell has its say.
+        // With no combination left, the error is that of the cell's check.
         let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
         assert_eq!(cells(&none).unwrap().len(), 1);
     }

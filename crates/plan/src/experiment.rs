@@ -1,4 +1,4 @@
-//! A named question: its factors and levels, its fixed settings, its response, its design.
+//! An experiment: a named question with its factors and levels, fixed settings, response and design.
 
 mod builtin;
 mod change;
@@ -43,7 +43,7 @@ use iolab_workload::settings::{CellSpec, Setting};
 pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
-/// Names of `[design]`, which `--set` takes too, with one value each.
+/// Names in `[design]`, which `--set` takes too, with one value each.
 pub const DESIGN: [&str; 8] = [
     "trials_min",
     "trials_max",
@@ -64,32 +64,32 @@ pub struct Factor {
     pub levels: Vec<String>,
 }
 
-/// A question and how it is put to the storage.
+/// A question, and how to measure the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     /// Its name; run files are named after it.
     pub name: String,
     /// The question, one line.
     pub question: String,
-    /// What is measured: decides precision, figures and findings.
+    /// The measured quantity: decides precision, figures and findings.
     pub response: Response,
-    /// The group whose response it is; `None` for that of the whole trial.
+    /// The group whose response is measured; `None` for the whole trial.
     pub response_group: Option<String>,
     /// What varies, in the order of the definition.
     pub factors: Vec<Factor>,
-    /// What is fixed, in canonical form; settings that are not here have their default.
+    /// Fixed settings in canonical form; settings not listed have their defaults.
     pub settings: Vec<(&'static Setting, String)>,
-    /// Groups that do different things side by side in every trial; none where all workers do the same.
+    /// Groups of workers that do different things at the same time in every trial; empty where all workers do the same.
     pub groups: Vec<ExperimentGroup>,
-    /// Repetition and its end.
+    /// The number of repetitions, and what ends them.
     pub design: Design,
-    /// Levels that the run has added to its own plan.
+    /// Levels that the run has added to its plan.
     pub refined: Option<Refined>,
-    /// The levels whose greatest rate the run searches for; the rates that it visits are levels of the factor `rate`.
+    /// Service levels for which the run searches the highest rate; the rates tried are levels of the factor `rate`.
     pub seek: Option<ServiceLevels>,
-    /// The levels that the run is to say of whether they hold in every cell.
+    /// Service levels that the run checks in every cell.
     pub hold: Option<ServiceLevels>,
-    /// The combinations of levels that are cells; empty where all are. Factors that are not listed are crossed with them.
+    /// The combinations of levels to measure; empty for all. Factors not listed are crossed with them.
     pub only: Vec<Combination>,
 }
 
@@ -118,7 +118,8 @@ impl Experiment {
     /// Reads a definition; `source` names it in messages.
     ///
     /// # Errors
-    /// Of kind usage: what is wrong, on which line, and what would be right.
+    ///
+    /// Of kind usage: what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -166,7 +167,8 @@ impl Experiment {
     /// The built-in experiment of this name, or the one in the TOML file at this path.
     ///
     /// # Errors
-    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    ///
+    /// Of kind usage: no such experiment, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         if let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
             return Self::from_toml(text, name);
@@ -179,7 +181,7 @@ impl Experiment {
         Err(unknown("experiment", name, &known))
     }
 
-    /// Whether [`Experiment::find`] takes a built-in experiment by this name.
+    /// Whether [`Experiment::find`] finds a built-in experiment by this name.
     pub fn is_builtin(name: &str) -> bool {
         BUILTIN.iter().any(|(builtin, _)| *builtin == name)
     }
@@ -219,9 +221,10 @@ impl Experiment {
         Ok(())
     }
 
-    /// Fixes a setting, which then is no factor any more.
+    /// Fixes a setting, which is then no longer a factor.
     ///
     /// # Errors
+    ///
     /// Of kind usage: a value that the setting does not take.
     pub fn fix(&mut self, of: impl Into<Scoped>, text: &str) -> Result<()> {
         let of = of.into();
@@ -236,10 +239,11 @@ impl Experiment {
         Ok(())
     }
 
-    /// Checks what can be checked without a target.
+    /// Checks everything that does not depend on the target.
     ///
     /// # Errors
-    /// Of kind usage: a plan that is absurd, and what would not be.
+    ///
+    /// Of kind usage: an invalid plan, with what would be valid.
     pub fn check(&self) -> Result<()> {
         let crossed = self
             .factors
@@ -269,10 +273,11 @@ impl Experiment {
         self.design.check()
     }
 
-    /// What all cells have in common: the fixed settings, and defaults where nothing is said.
+    /// What all cells share: the fixed settings, and defaults for the others.
     ///
     /// # Errors
-    /// Of kind usage: a setting that can have no effect in any cell.
+    ///
+    /// Of kind usage: a setting without effect in every cell.
     pub fn base(&self) -> Result<CellSpec> {
         self.check_skip()?;
         self.check_refine()?;
@@ -283,7 +288,7 @@ impl Experiment {
         Ok(cell)
     }
 
-    /// A skip is obeyed by pattern `strided` alone.
+    /// Refuses `skip` without pattern `strided`, the only one that uses it.
     fn check_skip(&self) -> Result<()> {
         if self.ever("skip", |value| value != "0")
             && !self.ever("pattern", |value| value == "strided")
@@ -294,7 +299,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// A latency that is not recorded cannot be the response.
+    /// Refuses a latency as the response where latencies are not recorded.
     fn check_latency(&self) -> Result<()> {
         if self.response.is_latency() && self.ever("latency", |value| value == "false") {
             return Err(Error::usage(format!(
@@ -306,17 +311,17 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether a setting is fixed or varied, of all groups or of one, rather than left at its default.
+    /// Whether a setting is fixed or varied, for all groups or for one.
     pub fn names(&self, name: &str) -> bool {
         self.ever(name, |_| true)
     }
 
-    /// Whether a setting is fixed at, or a factor has, a value that satisfies `has`: of all groups or of one.
+    /// Whether a setting has a value that satisfies `has`, fixed or as a level, for all groups or for one.
     fn ever(&self, name: &str, has: impl Fn(&str) -> bool) -> bool {
         self.values(name).any(has)
     }
 
-    /// The value that a setting is fixed at, or its levels, of all groups or of one; none where it is left at its default.
+    /// The fixed value or the levels of a setting, for all groups and for each one; empty where it has its default.
     pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let own = self.groups.iter().flat_map(|group| &group.settings);
         let fixed = self
@@ -334,7 +339,7 @@ impl Experiment {
             .map(String::as_str)
     }
 
-    /// Leaves a setting at its default, whether it was fixed or varied.
+    /// Resets a setting to its default, whether it was fixed or varied.
     pub fn forget(&mut self, setting: &'static Setting) {
         let of = Scoped::from(setting);
         self.release(&of);
@@ -342,10 +347,11 @@ impl Experiment {
         self.settings.retain(|(other, _)| *other != setting);
     }
 
-    /// The whole definition, ranges and aliases resolved; read back it gives the same experiment.
+    /// The whole definition with ranges and aliases resolved; reading it gives the same experiment.
     ///
     /// # Errors
-    /// Never for an experiment that was read or passes [`Experiment::check`].
+    ///
+    /// None for an experiment that was read or passes [`Experiment::check`].
     pub fn to_toml(&self) -> Result<String> {
         toml::to_string(self).map_err(|error| {
             Error::failed(format!("the experiment cannot be written as TOML: {error}"))
@@ -353,11 +359,12 @@ impl Experiment {
     }
 }
 
-/// The file that one in `folder` means by `name`: in that folder, or below it. A file that is given to a user must not make
-/// iolab read, and show, what is elsewhere.
+/// The file called `name` in `folder` or below it. The restriction keeps an experiment file from somebody else from making iolab
+/// read and show files elsewhere.
 ///
 /// # Errors
-/// Of kind usage: it leads out of the folder, by `..`, as an absolute path or through a link; or there is no such file.
+///
+/// Of kind usage: the name leads out of the folder, by `..`, as an absolute path or through a link; or there is no such file.
 pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
     let outside = || {
         Error::usage(format!(
@@ -387,7 +394,7 @@ pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
     }
 }
 
-/// Whether a file that a user named is a link to one that is not below its folder: its text may be anybody's, and is not shown.
+/// Whether a file that a user named is a link to a file outside its folder. Messages do not quote such a file.
 pub fn leads_elsewhere(named: &Path) -> bool {
     let folder = named.parent().map(or_here);
     match (named.canonicalize(), folder.map(Path::canonicalize)) {
@@ -396,7 +403,7 @@ pub fn leads_elsewhere(named: &Path) -> bool {
     }
 }
 
-/// A folder, also where its name is empty.
+/// The folder, or `.` where it is empty.
 fn or_here(folder: &Path) -> &Path {
     match folder.as_os_str().is_empty() {
         true => Path::new("."),
@@ -404,7 +411,7 @@ fn or_here(folder: &Path) -> &Path {
     }
 }
 
-/// What is wrong with the text of a file that a user named, without that text where it stands elsewhere.
+/// The error about the text of a file that a user named, without quoting a file that is elsewhere.
 pub fn of_text(named: &Path, error: Error) -> Error {
     match leads_elsewhere(named) {
         false => error,
@@ -417,13 +424,14 @@ pub fn of_text(named: &Path, error: Error) -> Error {
 /// Reads a small text file that a user named.
 ///
 /// # Errors
-/// As [`named_file::text`].
+///
+/// Those of [`named_file::text`].
 pub fn read_text(path: &Path) -> Result<String> {
     let hint = "give a TOML file, or a name that 'iolab list' shows";
     named_file::text(path, FILE_MAX, hint)
 }
 
-/// Text that is printed on terminals must not steer them.
+/// Refuses control characters, which could control the terminal that shows the text.
 pub(crate) fn check_question(text: &str) -> Result<String> {
     if text.chars().any(char::is_control) {
         return Err(

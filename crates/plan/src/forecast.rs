@@ -1,4 +1,4 @@
-//! What a plan will do, as far as that is known before anything is touched.
+//! Forecast of a plan before anything is touched.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use iolab_workload::trial::TrialSpec;
 use crate::cells::{Plan, PlannedCell};
 use crate::precondition::Precondition;
 
-/// A rate that fast storage has, bytes per second: what a time comes to where nothing has been seen of the target yet.
+/// The assumed rate of fast storage, bytes per second, for estimates before the target has been measured.
 pub const ASSUMED_RATE: f64 = 3e9;
 
-/// What one experiment will do: numbers of cells and trials, time, bytes written.
+/// What one experiment will do: number of cells and trials, time, bytes written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
     /// Name of the experiment.
     pub experiment: String,
     /// Its cells.
     pub cells: usize,
-    /// Fewest and most trials that its design allows, warm-ups included.
+    /// Fewest and most trials that the design allows, including warm-ups.
     pub trials: (u64, u64),
-    /// Least and greatest time for measuring, where all trials have a time limit; else the budget alone.
+    /// Shortest and longest time of measuring; the shortest is `None` where a trial has no time limit.
     pub time: (Option<Duration>, Duration),
-    /// Most bytes that its trials write.
+    /// Most bytes that the trials write.
     pub written: Written,
-    /// What is written before the first trial, passes over this many bytes.
+    /// What is written before the first trial, as passes over this many bytes.
     pub precondition: (Precondition, u64),
-    /// Cells that write: the share of the time that each has, times the share of its requests that write; and the most that it
-    /// writes in a second, where it has a rate.
+    /// For each cell that writes: its share of the time, times the share of its requests that write; and its limit in bytes
+    /// written per second, where it has a rate.
     writing: Vec<(f64, Option<f64>)>,
 }
 
 /// Bytes that trials write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// At most so many.
+    /// At most this many.
     AtMost(u64),
-    /// Bounded by time alone: as many as the storage takes.
+    /// Limited by time only: as many as the storage accepts.
     Unbounded,
 }
 
 impl Forecast {
-    /// Of a plan; `overhead` says what a trial of a cell takes beside its I/O.
+    /// The forecast of a plan; `overhead` is the time of a trial besides its I/O.
     pub fn of(plan: &Plan, overhead: &dyn Fn(&CellSpec) -> Duration) -> Self {
         let (design, cells) = (plan.experiment().design, plan.cells());
         let trials = |measured: u32| cells.len() as u64 * (u64::from(measured) + 1);
@@ -49,12 +49,12 @@ impl Forecast {
         let own = cells.iter().map(|cell| overhead(&cell.spec));
         let own = own.fold(Duration::ZERO, Duration::saturating_add);
         let block = block_time(cells).map(|block| block.saturating_add(own));
-        // Other tools have no limit in time, but take a while whatever the storage does.
+        // Trials of other tools have no time limit, but take a minimum time on any storage.
         let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
         let least = block.map(|block| block.saturating_mul(design.trials_min + 1));
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
-        // A warm-up and one measured block are made whatever the budget is.
+        // A warm-up and one measured block are made whatever the budget.
         let granted = block.unwrap_or_default().saturating_mul(2);
         Self {
             experiment: plan.experiment().name.clone(),
@@ -73,7 +73,7 @@ impl Forecast {
         }
     }
 
-    /// Bytes that its trials write on storage that takes `rate` bytes per second.
+    /// Bytes that the trials write to storage with this rate, bytes per second.
     pub fn writes_at(&self, rate: f64) -> Writes {
         let per_second: f64 = self
             .writing
@@ -92,14 +92,14 @@ impl Forecast {
 /// Bytes that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
-    /// Bounded by the trials themselves.
+    /// Limited by the trials themselves: at most this many.
     AtMost(u64),
-    /// Bounded by time: what storage of a rate takes in it.
+    /// Limited by time: an estimate for storage of the given rate.
     About(u64),
 }
 
 impl Writes {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -111,7 +111,7 @@ impl Writes {
     }
 }
 
-/// What a cell writes: see [`Forecast::writes_at`].
+/// The entry of a cell in `Forecast::writing`.
 fn writing(cell: &PlannedCell, cells: usize) -> Option<(f64, Option<f64>)> {
     let trials = cell.spec.trials().into_iter();
     let trials = trials.filter(|trial| trial.writes() && !cell.spec.runs_program());
@@ -121,11 +121,11 @@ fn writing(cell: &PlannedCell, cells: usize) -> Option<(f64, Option<f64>)> {
         let rate = trial.rate.map(|rate| rate.per_second(request) * request);
         (share / cells as f64, rate)
     };
-    // Groups write side by side: the one that writes most has the storage.
+    // Groups write at the same time; the group with the largest share is assumed to have the storage to itself.
     trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// What one trial of each cell takes at least, on storage of the assumed rate: until its time or its bytes are spent.
+/// The shortest time of one trial of each cell, on storage of the assumed rate, until its time or its bytes are used up.
 pub(crate) fn least_block_time(
     cells: &[PlannedCell],
     overhead: &dyn Fn(&CellSpec) -> Duration,
@@ -147,7 +147,7 @@ pub(crate) fn least_block_time(
     times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
-/// The most that one trial of each cell takes; `None` where a trial has no time limit.
+/// The longest time of one trial of each cell; `None` where a trial has no time limit.
 fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
     let mut times = cells.iter().map(|cell| {
         let trial = &cell.spec.trial;
@@ -175,7 +175,7 @@ impl Written {
         of_block.fold(Self::AtMost(0), Self::and)
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {

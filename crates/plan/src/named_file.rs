@@ -1,5 +1,5 @@
-//! Files that a user names to be read. What is no regular file, or has no length, is not opened: reading from a FIFO, a terminal
-//! or a file of procfs may block, or take what another process waits for.
+//! Reads files that a user named. Opens regular files with content only: reading a FIFO, a terminal or a file of procfs may
+//! block, or consume data meant for another process.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Take};
@@ -8,10 +8,11 @@ use std::path::Path;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
 
-/// Reads a file of at most `most` bytes; `hint` says what to name instead.
+/// Reads a file of at most `most` bytes; `hint` says in errors what to name instead.
 ///
 /// # Errors
-/// Of kind usage: what is there is not a regular file with content, is larger, or cannot be read.
+///
+/// Of kind usage: not a regular file with content, too large, or unreadable.
 pub fn bytes(path: &Path, most: u64, hint: &str) -> Result<Vec<u8>> {
     let place = path.display();
     let unreadable = |error: io::Error| format!("cannot read {place}: {error}");
@@ -32,33 +33,36 @@ pub fn bytes(path: &Path, most: u64, hint: &str) -> Result<Vec<u8>> {
     read().map_err(|why| Error::usage(why).hint(hint))
 }
 
-/// As [`bytes`], of text.
+/// Reads a text file; see [`bytes`].
 ///
 /// # Errors
-/// As [`bytes`], and what is not UTF-8.
+///
+/// Those of [`bytes`], and text that is not UTF-8.
 pub fn text(path: &Path, most: u64, hint: &str) -> Result<String> {
     String::from_utf8(bytes(path, most, hint)?).map_err(|_| {
         Error::usage(format!("{} is not UTF-8 text", path.display())).hint("save it in UTF-8")
     })
 }
 
-/// Whether there is a regular file with content.
+/// Checks that this is a regular file with content.
 ///
 /// # Errors
-/// Why not, in words.
+///
+/// The reason as a sentence.
 pub fn check(metadata: &Metadata, path: &Path) -> std::result::Result<(), String> {
     let place = path.display();
     match (metadata.is_file(), metadata.len()) {
         (false, _) => Err(format!("{place} is not a regular file")),
-        // What procfs shows has no length.
+        // Files of procfs have length 0.
         (true, 0) => Err(format!("{place} is empty, or not on storage")),
         (true, _) => Ok(()),
     }
 }
 
-/// Opens what this metadata is of, up to the length that it has.
+/// Opens the file for reading up to the length in `metadata`.
 ///
 /// # Errors
+///
 /// Those of open(2).
 pub fn open(path: &Path, metadata: &Metadata) -> io::Result<Take<File>> {
     Ok(File::open(path)?.take(metadata.len()))

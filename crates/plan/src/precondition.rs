@@ -1,4 +1,4 @@
-//! What is written to a target before the first trial, so that it is in the state that it will be in after long use.
+//! What is written to a target before the first trial, to bring it into the state of long use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,14 +11,14 @@ const PASSES_MAX: u32 = 100;
 /// How a target is prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precondition {
-    /// Not at all.
+    /// Nothing is written.
     #[default]
     None,
-    /// So many passes over the region: first sequential writes, then random ones.
+    /// This many passes over the region: sequential writes, then random ones.
     Passes {
         /// Sequential passes.
         seq: u32,
-        /// Random passes: each block once per pass.
+        /// Random passes, each of which writes every block once.
         rand: u32,
     },
     /// One sequential pass, then random writes until their rate is steady.
@@ -31,12 +31,12 @@ impl Precondition {
         self != Precondition::None
     }
 
-    /// Passes over the region that are written at least, and whether there may be more; `None` where nothing is written.
+    /// Fewest passes over the region, and whether there may be more; `None` where nothing is written.
     pub fn passes(self) -> Option<(u32, bool)> {
         match self {
             Precondition::None => None,
             Precondition::Passes { seq, rand } => Some((seq + rand, false)),
-            // A rate is steady over some passes.
+            // Steadiness is judged over several passes.
             Precondition::Steady => Some((2, true)),
         }
     }

@@ -1,4 +1,4 @@
-//! What a purpose asks of storage: workloads, and levels with their sources.
+//! What a purpose needs from storage: workloads, and service levels with their sources.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::experiment::document::{
 use crate::experiment::{Design, Experiment, TRIALS_MAX, check_question, read_text};
 use iolab_workload::names::check_file_name;
 
-/// Name and TOML text of every built-in requirement, in alphabetical order; the build finds them in `requirements/`.
+/// Name and TOML text of every built-in requirement, in alphabetical order, collected from `requirements/` by the build.
 pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
     include!(concat!(env!("OUT_DIR"), "/requirements.rs"));
 
-/// Length of a trial where the workload does not give one: many trials tell how much the storage varies.
+/// Length of a trial where the workload gives none: short, because many trials show how much the storage varies.
 const TRIAL: Duration = Duration::from_secs(1);
 /// Most workloads of a requirement.
 const WORKLOADS_MAX: usize = 20;
 /// Most levels of a workload.
 const LEVELS_MAX: usize = 20;
 
-/// What a purpose asks of storage.
+/// What a purpose needs from storage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
     /// Its name.
@@ -42,7 +42,7 @@ pub struct Requirement {
     pub not: String,
     /// How long each workload loads the storage.
     pub hold: Duration,
-    /// What is measured.
+    /// The workloads to run.
     pub workloads: Vec<RequiredWorkload>,
 }
 
@@ -51,7 +51,7 @@ pub struct Requirement {
 pub struct RequiredWorkload {
     /// Its name.
     pub name: String,
-    /// What is run.
+    /// The experiment that runs it.
     pub experiment: Experiment,
     /// Its levels.
     pub levels: Vec<Need>,
@@ -90,7 +90,8 @@ impl Requirement {
     /// Reads a requirement; `source` names it in messages.
     ///
     /// # Errors
-    /// Of kind usage: what is wrong, on which line, and what would be right.
+    ///
+    /// Of kind usage: what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -136,7 +137,8 @@ impl Requirement {
     /// The built-in requirement of this name, or the one in the TOML file at this path.
     ///
     /// # Errors
-    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    ///
+    /// Of kind usage: no such requirement, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         let builtin = BUILTIN_REQUIREMENTS.iter();
         if let Some((_, text)) = builtin.clone().find(|(builtin, _)| *builtin == name) {
@@ -153,6 +155,7 @@ impl Requirement {
     /// Sets how long each workload loads the storage.
     ///
     /// # Errors
+    ///
     /// Of kind usage: too short for an interval, or too long.
     pub fn hold_for(&mut self, hold: Duration) -> Result<()> {
         self.hold = hold;
@@ -186,7 +189,7 @@ impl Requirement {
             experiment.design = Design {
                 trials_min: trials,
                 trials_max: trials,
-                // What a trial takes besides its load, and one trial to warm up.
+                // The load, 10 % for what trials take besides it, and one warm-up trial.
                 budget: hold + hold / 10 + trial,
                 ..Design::default()
             };
@@ -195,11 +198,12 @@ impl Requirement {
         Ok(())
     }
 
-    /// Has workloads use a disk without a file system or page cache before it, in whole blocks of so many bytes. The workloads whose
-    /// requests grow by that, in words.
+    /// Changes the workloads for a disk without file system and page cache, which takes whole blocks of `block` bytes. Returns a
+    /// description of each workload whose requests became larger.
     ///
     /// # Errors
-    /// Never for requirements that were read.
+    ///
+    /// None for requirements that were read.
     pub fn use_bare_disk(&mut self, block: u64) -> Result<Vec<String>> {
         let mut grown = Vec::new();
         for workload in &mut self.workloads {
@@ -226,10 +230,11 @@ impl Requirement {
         Ok(grown)
     }
 
-    /// Has workloads that make files of their own write over what there is, as a device or a file takes it. Whether any did.
+    /// Changes workloads that create files to overwrite a device or an existing file. Returns whether any was changed.
     ///
     /// # Errors
-    /// Never for requirements that were read.
+    ///
+    /// None for requirements that were read.
     pub fn write_in_place(&mut self) -> Result<bool> {
         let mut changed = false;
         for workload in &mut self.workloads {
@@ -329,7 +334,7 @@ mod tests {
                 time += workload.experiment.design.budget;
                 for need in &workload.levels {
                     assert!(!need.source.is_empty() && !need.remedy.is_empty());
-                    // One without documentation, or that could not be opened, says so.
+                    // A source that could not be opened says so in its text.
                     let unread = need.source.contains("not opened")
                         || need.source.contains("not documented");
                     assert_eq!(need.wording.is_empty(), unread, "{name}: {}", need.source);

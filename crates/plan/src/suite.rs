@@ -1,4 +1,4 @@
-//! A suite: several experiments that are run one after the other within one budget.
+//! A suite: several experiments that run one after the other within one budget.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::experiment::{
 use iolab_workload::names::check_file_name;
 use iolab_workload::names::unknown;
 
-/// Name and TOML text of every built-in suite, in alphabetical order; the build finds them in `suites/`.
+/// Name and TOML text of every built-in suite, in alphabetical order, collected from `suites/` by the build.
 pub const BUILTIN_SUITES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
-/// The suite that is run when none is named.
+/// The suite that runs when none is named.
 pub const DEFAULT_SUITE: &str = "quick";
 
 /// Most experiments of a suite.
@@ -28,18 +28,18 @@ const EXPERIMENTS_MAX: usize = 100;
 /// Most cells of all its experiments.
 const SUITE_CELLS_MAX: usize = 3 * CELLS_MAX;
 
-/// Experiments with a budget for all of them.
+/// Experiments with a common budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suite {
     /// Its name.
     pub name: String,
-    /// What it is for, one line.
+    /// Its purpose, one line.
     pub about: String,
     /// Time for all experiments together.
     pub budget: Duration,
-    /// Whether a study draws its glance as a picture, too.
+    /// Whether a study also draws its overview as a picture.
     pub picture: bool,
-    /// The experiments, resolved; each has its share of the budget.
+    /// The experiments, each with its share of the budget.
     pub experiments: Vec<Experiment>,
 }
 
@@ -65,7 +65,7 @@ struct Document {
 struct SuiteEntry {
     #[serde(rename = "use")]
     used: Spanned<String>,
-    /// Its name in this suite; that of the experiment by default.
+    /// Its name in this suite; by default the experiment's.
     name: Option<Spanned<String>>,
     #[serde(default)]
     factors: Entries,
@@ -76,11 +76,11 @@ struct SuiteEntry {
 }
 
 impl Suite {
-    /// Reads a suite; `source` names it in messages, and experiments named by path are looked
-    /// for in `folder`.
+    /// Reads a suite; `source` names it in messages, and `folder` contains experiments named by path.
     ///
     /// # Errors
-    /// Of kind usage: what is wrong, on which line, and what would be right.
+    ///
+    /// Of kind usage: what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -127,7 +127,7 @@ impl Suite {
         })
     }
 
-    /// Whether [`Suite::find`] takes a built-in suite by this name.
+    /// Whether [`Suite::find`] finds a built-in suite by this name.
     pub fn is_builtin(name: &str) -> bool {
         BUILTIN_SUITES.iter().any(|(builtin, _)| *builtin == name)
     }
@@ -135,7 +135,8 @@ impl Suite {
     /// The built-in suite of this name, or the one in the TOML file at this path.
     ///
     /// # Errors
-    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file.
+    ///
+    /// Of kind usage: no such suite, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         if let Some((_, text)) = BUILTIN_SUITES.iter().find(|(builtin, _)| *builtin == name) {
             return Self::from_toml(text, name, Path::new("."));
@@ -204,16 +205,15 @@ fn check_extent(budget: Duration, experiments: usize) -> Result<()> {
     Ok(())
 }
 
-/// What `part` of `all` gets of a budget: whole milliseconds, so that a definition that is written out stays readable, and
-/// never nothing, so that something is measured.
+/// The share `part / all` of a budget, in whole milliseconds for readable definitions, and at least one.
 pub fn share(budget: Duration, part: f64, all: f64) -> Duration {
     let share = part / all.max(1e-9);
     let ms = (budget.as_secs_f64() * share * 1e3).floor().max(1.0);
     Duration::from_millis(ms as u64)
 }
 
-/// What the experiments with a budget of their own leave is shared by the number of cells, so
-/// that every cell gets about the same number of trials.
+/// Divides what experiments with a budget of their own leave, in proportion to the number of cells, so that every cell gets about
+/// the same number of trials.
 fn share_budget(
     total: Duration,
     experiments: &mut [Experiment],

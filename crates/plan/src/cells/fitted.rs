@@ -1,4 +1,4 @@
-//! A plan as its target, this machine and the processes of the run allow it.
+//! A plan fitted to its target, this machine and the processes of the run.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use iolab_workload::trial::Batch;
 use super::{Addition, Plan, PlannedCell, lengthen, meaningless, unchecked};
 use iolab_workload::settings::cell_label;
 
-/// A plan whose cells are cut to what there is, each checked against it. What a run learns on its way gives another one.
+/// A plan whose cells are cut to the target and checked against it. What a run adds or chooses makes a new one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPlan(Plan);
 
@@ -23,10 +23,11 @@ impl Deref for FittedPlan {
 }
 
 impl FittedPlan {
-    /// Has `fit` cut and check every cell.
+    /// Fits every cell with `fit`, which cuts it to the target and checks it.
     ///
     /// # Errors
-    /// What `fit` refuses, naming the cell.
+    ///
+    /// Those of `fit`, with the cell.
     pub fn of(mut plan: Plan, fit: &dyn Fn(&mut PlannedCell) -> Result<()>) -> Result<Self> {
         let factors = plan.factor_names();
         for cell in &mut plan.cells {
@@ -35,15 +36,17 @@ impl FittedPlan {
         Ok(Self(plan))
     }
 
-    /// With another time for all measuring. Where trials are as long as levels need, their length follows from it.
+    /// The plan with another budget, from which the length of trials for service levels follows.
     ///
     /// # Errors
-    /// Never, for a plan that was made of a checked experiment.
+    ///
+    /// None for a plan of a checked experiment.
     pub fn with_budget(self, budget: Duration) -> Result<Self> {
         let mut plan = self.0;
         plan.experiment.design.budget = budget;
         let experiment = &plan.experiment;
-        // A share of a budget may be too short for levels that the whole would have paid for: that is no reason to end a study.
+        // A share of a budget may be too short for service levels that the whole budget would suffice for; that must not end a
+        // study.
         let mut timed = unchecked(experiment, None)?;
         timed.retain(|cell| meaningless(experiment, cell).is_none());
         let timed = timed.iter_mut().zip(&mut plan.cells);
@@ -54,7 +57,7 @@ impl FittedPlan {
         Ok(Self(plan))
     }
 
-    /// With the regions and the completion strategies that a run began with, cell by cell.
+    /// The plan with the regions and completion strategies with which a run began, cell by cell.
     #[must_use]
     pub fn as_begun<'a>(mut self, begun: impl Iterator<Item = &'a CellSpec>) -> Self {
         for (PlannedCell { spec, .. }, begun) in self.0.cells.iter_mut().zip(begun) {
@@ -70,7 +73,7 @@ impl FittedPlan {
         self
     }
 
-    /// With the completion strategies of these cells, which were open.
+    /// The plan with completion strategies for cells, given by index, that had none yet.
     #[must_use]
     pub fn with_batches(mut self, chosen: &[(usize, Batch)]) -> Self {
         for (cell, batch) in chosen {
@@ -81,10 +84,11 @@ impl FittedPlan {
         self
     }
 
-    /// With further cells, which `fit` cuts and checks as it did the others.
+    /// The plan with further cells, fitted with `fit` like the others.
     ///
     /// # Errors
-    /// What `fit` refuses, naming the cell.
+    ///
+    /// Those of `fit`, with the cell.
     pub fn grown(
         mut self,
         Addition { experiment, cells }: Addition,
@@ -163,7 +167,7 @@ mod tests {
         assert_eq!(added.spec.trial.region, 1 << 20);
         assert_eq!(added.spec.trial.limit.time, times(&plan)[0]);
         assert!(added.spec.trial.limit.time > Some(Duration::from_millis(100)));
-        // A run that is taken up again has the very same plan.
+        // Resuming a run must give the same plan.
         let again = Plan::of(grown.experiment().clone(), &OneProcess).expect("a plan");
         assert_eq!(
             again.cells()[plan.cells().len()].spec.trial.limit,

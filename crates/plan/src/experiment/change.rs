@@ -1,4 +1,4 @@
-//! What a user changes in an experiment: read once, from `--set` or from an option that stands for one.
+//! Changes of an experiment by the user: from `--set`, or from an option that is short for it.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use iolab_workload::units::parse_share;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     what: What,
-    /// As the user said it, for messages.
+    /// The user's words, for messages.
     said: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum What {
-    /// Several levels make the setting a factor, one fixes it.
+    /// A list of levels makes the setting a factor, a single one fixes it.
     Setting(Scoped, Vec<String>),
     TrialsMin(u32),
     TrialsMax(u32),
@@ -48,23 +48,25 @@ impl Change {
         Self::said(name.trim(), values, format!("--set {text}"))
     }
 
-    /// Sets `name` to a value, or to each of several with commas between.
+    /// Sets `name` to a value, or to several separated by commas.
     ///
     /// # Errors
-    /// As [`Change::parse`].
+    ///
+    /// Those of [`Change::parse`].
     pub fn of(name: &str, values: &str) -> Result<Self> {
         Self::said(name, values, format!("--set {name}={values}"))
     }
 
-    /// The same, for an option that stands for it; `said` is that option with its value.
+    /// The same for an option that is short for it; `said` is the option with its value, for messages.
     ///
     /// # Errors
-    /// As [`Change::parse`].
+    ///
+    /// Those of [`Change::parse`].
     pub fn of_option(name: &str, values: &str, said: String) -> Result<Self> {
         Self::said(name, values, said)
     }
 
-    /// Adds so many finer sizes around each bend.
+    /// Adds this many finer sizes around each bend.
     pub fn refine(sizes: u32) -> Self {
         Self {
             what: What::Refine(sizes),
@@ -79,7 +81,7 @@ impl Change {
         }
     }
 
-    /// Whether both change the same: a setting under whichever of its names, or an entry of the design.
+    /// Whether both change the same setting, under any of its names, or the same entry of the design.
     pub fn is_of_same(&self, other: &Self) -> bool {
         match (&self.what, &other.what) {
             (What::Setting(own, _), What::Setting(other, _)) => own == other,
@@ -87,12 +89,12 @@ impl Change {
         }
     }
 
-    /// As the user said it: `--set bs=4k`, `--depth 32`.
+    /// The user's words: `--set bs=4k`, `--depth 32`.
     pub fn as_said(&self) -> &str {
         &self.said
     }
 
-    /// The levels of a setting, where it changes one.
+    /// The levels of a setting; empty for other changes.
     pub fn levels(&self) -> &[String] {
         match &self.what {
             What::Setting(_, levels) => levels,
@@ -100,7 +102,7 @@ impl Change {
         }
     }
 
-    /// Whether it is of the setting of this name, or of the budget.
+    /// Whether it changes the setting of this name, or is the budget for the name `budget`.
     pub fn is_of(&self, name: &str) -> bool {
         match &self.what {
             What::Setting(of, _) => of.is(name),
@@ -109,7 +111,7 @@ impl Change {
         }
     }
 
-    /// The budget, where it changes that.
+    /// The budget; `None` for other changes.
     pub fn budget(&self) -> Option<Duration> {
         match self.what {
             What::Budget(budget) => Some(budget),
@@ -146,7 +148,7 @@ impl What {
                         let separator = of.setting.kind.separator();
                         text.split(separator).map(str::to_owned).collect()
                     }
-                    // Commands may hold commas in quotes; no other value has any.
+                    // Only commands may contain commas, in quotes.
                     _ => split_list(text),
                 };
                 Self::Setting(of, levels)
@@ -159,7 +161,8 @@ impl Experiment {
     /// Applies a change.
     ///
     /// # Errors
-    /// Of kind usage; the experiment is as it was then.
+    ///
+    /// Of kind usage; the experiment is then unchanged.
     pub fn apply(&mut self, change: &Change) -> Result<()> {
         let mut changed = self.clone();
         changed
@@ -174,7 +177,8 @@ impl Experiment {
     /// Applies `NAME=VALUE[,VALUE...]`; see [`Change::parse`].
     ///
     /// # Errors
-    /// Of kind usage; the experiment is as it was then.
+    ///
+    /// Of kind usage; the experiment is then unchanged.
     pub fn apply_set(&mut self, text: &str) -> Result<()> {
         self.apply(&Change::parse(text)?)
     }
@@ -195,7 +199,7 @@ impl Experiment {
                 }
                 self.forget_what_does_not_vary();
             }
-            // The bound that was asked for moves the other one along.
+            // A bound that contradicts the other one moves it.
             What::TrialsMin(least) => {
                 design.trials_min = *least;
                 design.trials_max = design.trials_max.max(*least);

@@ -1,4 +1,4 @@
-//! `[[only]]`: the combinations of levels that an experiment measures, where it does not measure all of them.
+//! `[[only]]`: the combinations of levels to measure, where not all are.
 
 use std::collections::HashSet;
 
@@ -7,15 +7,16 @@ use iolab_workload::{Error, Result};
 use super::{CELLS_MAX, Experiment, Scoped};
 use crate::experiment::document::{DocumentText, Entries};
 
-/// The level of each setting that is listed; all combinations of an experiment list the same settings.
+/// The level of each listed setting; all combinations of an experiment list the same settings.
 pub type Combination = Vec<(Scoped, String)>;
 
 impl Experiment {
-    /// Makes these the only combinations of their settings. A setting that has one level in all of them is fixed, the others
+    /// Measures only these combinations of their settings. A setting with the same level in all of them is fixed, the others
     /// become factors; further factors are crossed with the combinations.
     ///
     /// # Errors
-    /// Of kind usage: a value that a setting does not take; combinations that list different settings; too many.
+    ///
+    /// Of kind usage: a value that a setting does not take; combinations that list different settings; too many combinations.
     pub fn list(&mut self, combinations: &[Combination]) -> Result<()> {
         let mut rows: Vec<Combination> = Vec::new();
         for combination in combinations {
@@ -53,7 +54,7 @@ impl Experiment {
             product = product.saturating_mul(levels.len());
             self.sweep(setting, &levels)?;
         }
-        // Where every combination is listed, the factors alone say it.
+        // The factors alone describe a complete list.
         self.only = if rows.len() < product {
             rows
         } else {
@@ -63,7 +64,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Takes a setting out of the combinations: it was given other levels, which are crossed with what is left of them.
+    /// Removes a setting from the combinations because it gets other levels, which are crossed with the remaining settings.
     pub(super) fn release(&mut self, of: &Scoped) {
         for row in &mut self.only {
             row.retain(|(listed, _)| listed != of);
@@ -71,7 +72,7 @@ impl Experiment {
         self.merge_rows();
     }
 
-    /// Takes out of the combinations what is no factor any more.
+    /// Removes settings from the combinations that are no longer factors.
     pub(super) fn forget_what_does_not_vary(&mut self) {
         let factors = &self.factors;
         for row in &mut self.only {
@@ -84,14 +85,14 @@ impl Experiment {
         self.only = each_once(self.only.drain(..).filter(|row| !row.is_empty()));
     }
 
-    /// Whether a factor is listed in the combinations, and not crossed.
+    /// Whether a factor is listed in the combinations instead of crossed with them.
     pub(super) fn is_listed(&self, of: &Scoped) -> bool {
         self.only
             .first()
             .is_some_and(|row| row.iter().any(|(listed, _)| listed == of))
     }
 
-    /// Whether a cell with these levels, one of each factor, repeats one before it but for the level of this setting.
+    /// Whether a cell with these levels, one for each factor, is the same as an earlier one except for the level of this setting.
     pub(crate) fn repeats(&self, name: &str, levels: &[String]) -> bool {
         let mut factors = self.factors.iter().zip(levels);
         let Some((factor, level)) = factors.find(|(factor, _)| factor.of.is(name)) else {
@@ -142,7 +143,7 @@ impl Experiment {
     }
 }
 
-/// The rows without those that repeat an earlier one.
+/// The combinations without duplicates.
 fn each_once(rows: impl IntoIterator<Item = Combination>) -> Vec<Combination> {
     let mut seen = HashSet::new();
     let key = |row: &Combination| -> Vec<(String, String)> {
@@ -238,7 +239,7 @@ mod tests {
             experiment.list(&rows).expect("combinations");
             levels(&experiment)
         };
-        // Writes with fsync, then reads: the reads were never asked for with it.
+        // The second combination reads, and no read was requested with fsync.
         assert_eq!(
             of(&[("each", "0"), ("none", "100")]),
             ["each 0", "none 100"]

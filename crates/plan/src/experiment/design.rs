@@ -1,4 +1,4 @@
-//! How often an experiment is repeated, and what ends that.
+//! The number of repetitions of an experiment, and what ends them.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use iolab_workload::units::{format_duration, parse_duration, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
-/// The fewest trials that have an exact 95 % interval of the median.
+/// With fewer trials, the median has no exact 95 % interval.
 const INTERVAL_TRIALS: u32 = 6;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest pause between blocks.
 const SETTLE_MAX: Duration = Duration::from_secs(3600);
 
-/// Repetition and its end.
+/// The number of repetitions, and what ends them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design {
     /// Fewest measured trials per cell.
@@ -26,15 +26,16 @@ pub struct Design {
     pub trials_max: u32,
     /// Goal: half-width of the median's 95 % interval over the median.
     pub precision: f64,
-    /// Time for the whole run; as much again for finer sizes.
+    /// Time for the whole run; finer sizes get the same again.
     pub budget: Duration,
-    /// Finer sizes around each bend and each best size of the grid, with which it is measured once more; 0 for none.
+    /// Number of finer sizes around each bend and each best size of the grid, measured in a second pass over all sizes; 0 for
+    /// none.
     pub refine: u32,
-    /// Pause before each block but the first; not part of the budget.
+    /// Pause before each block except the first; not part of the budget.
     pub settle: Duration,
     /// What is written to the target before the first trial; not part of the budget.
     pub precondition: Precondition,
-    /// Whether the first blocks decide how often the blocks after them visit each cell, and for how long; `None`: they do not.
+    /// Whether the first blocks decide how often and for how long later blocks visit each cell; `None` for the default.
     pub pilot: Option<bool>,
 }
 
@@ -54,14 +55,14 @@ impl Default for Design {
 }
 
 impl Design {
-    /// What to tell whoever has planned more than the budget pays for: `least` is what one trial of each of so many cells takes
-    /// on fast storage, and `block` the most that it takes.
+    /// A warning for a budget that is too short: `least` is the time of one trial of each of `cells` cells on fast storage,
+    /// `block` the longest time. `None` where the budget suffices.
     pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
         let budget = format_duration(self.budget);
         let fewest = least.saturating_mul(self.trials_min + 1);
         if fewest > self.budget {
             let blocks = self.budget.as_secs_f64() / least.as_secs_f64();
-            // A warm-up and one measured trial are granted to every cell.
+            // Every cell gets a warm-up and one measured trial whatever the budget.
             let each = ((blocks as u32).saturating_sub(1)).max(1);
             return Some(format!(
                 "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...) or --budget {} for this experiment",
@@ -71,7 +72,7 @@ impl Design {
                 as_budget(fewest)
             ));
         }
-        // A warm-up and one measured trial are granted to every cell.
+        // Every cell gets a warm-up and one measured trial whatever the budget.
         let granted = block.saturating_mul(2);
         if granted > self.budget {
             return Some(format!(
@@ -84,7 +85,7 @@ impl Design {
             ));
         }
         let fewest = block.saturating_mul(self.trials_min + 1);
-        // Trials may end by their byte bound long before; only a gross misfit is worth a warning.
+        // Trials may end by their byte limit long before; the warning is for budgets that are far too short.
         (fewest > self.budget.saturating_mul(2)).then(|| {
             let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - 1;
             format!(
@@ -95,7 +96,7 @@ impl Design {
         })
     }
 
-    /// What asks for the fewest trials.
+    /// The reason for the fewest trials, for messages.
     fn needed(&self) -> String {
         match self.trials_min {
             INTERVAL_TRIALS => format!("an interval needs {INTERVAL_TRIALS} trials"),
@@ -103,7 +104,7 @@ impl Design {
         }
     }
 
-    /// Refuses what is absurd.
+    /// Refuses bounds that contradict each other or exceed the maximum.
     pub(super) fn check(&self) -> Result<()> {
         if self.trials_min == 0 || self.trials_min > self.trials_max {
             return Err(Error::usage(format!(
@@ -136,7 +137,7 @@ impl Design {
     }
 }
 
-/// A time as a budget to type, rounded up: `45s`, `12min`.
+/// A time as an argument of `--budget`, rounded up: `45s`, `12min`.
 fn as_budget(time: Duration) -> String {
     let seconds = time.as_secs_f64().ceil();
     match seconds {

@@ -1,4 +1,4 @@
-//! TOML documents that people write: experiments and suites, with the place of every mistake.
+//! TOML documents that people write, experiments and suites. Errors give line and column.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,27 +13,27 @@ use crate::experiment::{Combination, Experiment, Scoped, set_budget, set_settle}
 use iolab_workload::foreign_options::unknown_setting;
 use iolab_workload::settings::{Setting, ValueKind};
 
-/// Most levels of one factor; more could not be distinguished in a table or a figure.
+/// Most levels of one factor; tables and figures could not distinguish more.
 const LEVELS_MAX: usize = 1000;
 
-/// Most brackets that are open at once. The parser has a limit of its own, but takes inline tables without a key for closed
-/// twice, and overflows its stack after many of them.
+/// Most nested brackets. The parser's own limit miscounts inline tables without a key, and many of them overflow its stack.
 const DEPTH_MAX: usize = 100;
 
-/// The text of a document and what to call it in messages.
+/// The text of a document with its name for messages.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentText<'a> {
-    /// A file's path, or the name of a built-in.
+    /// Path of the file, or name of the built-in.
     pub name: &'a str,
-    /// Its content.
+    /// The TOML text.
     pub text: &'a str,
 }
 
 impl DocumentText<'_> {
-    /// Reads the document into a type; the message keeps the line and column.
+    /// Deserializes the document.
     ///
     /// # Errors
-    /// Of kind usage: it is not TOML, or not of this type.
+    ///
+    /// Of kind usage, with line and column: not TOML, or not of this type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         let wrong = |what: &str| {
             Error::usage(format!("{}: {}", self.name, what.trim_end()))
@@ -47,7 +47,7 @@ impl DocumentText<'_> {
         toml::from_str(self.text).map_err(|error| wrong(&error.to_string()))
     }
 
-    /// Says where in the document an error lies.
+    /// Adds the position in the document to an error.
     pub(crate) fn at(&self, span: Range<usize>, error: Error) -> Error {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -60,7 +60,7 @@ impl DocumentText<'_> {
     }
 }
 
-/// The most brackets that are open at once, those in texts and comments among them.
+/// The largest number of nested brackets, including those in strings and comments.
 fn depth(text: &str) -> usize {
     let (mut open, mut most) = (0usize, 0);
     for byte in text.bytes() {
@@ -74,7 +74,7 @@ fn depth(text: &str) -> usize {
     most
 }
 
-/// A table whose entries keep their order and their place.
+/// A table whose entries keep their order and their position.
 #[derive(Debug)]
 pub(crate) struct Ordered<V>(Vec<(Spanned<String>, V)>);
 
@@ -116,7 +116,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Ordered<V> {
 }
 
 impl Entries {
-    /// The one level of each setting here, in canonical form, where `check` has nothing against it.
+    /// One level for each setting, in canonical form, after `check` has accepted it.
     pub(crate) fn levels(
         &self,
         source: &DocumentText<'_>,
@@ -136,7 +136,7 @@ impl Entries {
     }
 }
 
-/// `[design]`; what is not given stays as it is.
+/// `[design]`; an entry that is not given keeps its value.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DesignEntries {
@@ -150,21 +150,21 @@ pub(crate) struct DesignEntries {
     pilot: Option<bool>,
 }
 
-/// The tables in which an experiment is defined and a suite changes it.
+/// The tables that define an experiment, and with which a suite changes one.
 #[derive(Debug, Default)]
 pub(crate) struct Definition {
     /// `[factors]`.
     pub(crate) factors: Entries,
     /// `[settings]`.
     pub(crate) settings: Entries,
-    /// `[group.NAME]`; of a suite none.
+    /// `[group.NAME]`; empty for a suite.
     pub(crate) groups: Groups,
     /// `[design]`.
     pub(crate) design: DesignEntries,
 }
 
 impl Definition {
-    /// Writes what is defined here into an experiment, over what it had.
+    /// Applies the tables to an experiment.
     pub(crate) fn apply(
         &self,
         source: &DocumentText<'_>,
@@ -177,7 +177,7 @@ impl Definition {
         }
         for (key, value) in &self.factors.0 {
             let at = |error| source.at(value.span(), error);
-            // writer.rate without quotes is the key rate in a table writer.
+            // TOML reads writer.rate without quotes as the key rate of a table writer.
             let group = experiment
                 .groups
                 .iter()
@@ -210,7 +210,7 @@ impl Definition {
 }
 
 impl DesignEntries {
-    /// Whether a budget is given.
+    /// Whether the tables give a budget.
     pub(crate) fn has_budget(&self) -> bool {
         self.budget.is_some()
     }
@@ -245,7 +245,7 @@ pub(crate) fn budget(source: &DocumentText<'_>, value: &Spanned<Value>) -> Resul
         .map_err(|error| source.at(value.span(), error))
 }
 
-/// Finds the setting of a key and refuses one that this document has already used.
+/// Finds the setting of a key; refuses one that this document has used before.
 fn claim<'a>(
     source: &DocumentText<'_>,
     key: &'a Spanned<String>,
@@ -255,7 +255,7 @@ fn claim<'a>(
 ) -> Result<Scoped> {
     let name = key.get_ref();
     let of = match group {
-        // In the table of a group no other is named.
+        // The table of a group accepts no setting of another group.
         Some(group) => Setting::find(name)
             .ok_or_else(|| unknown_setting(name, &[]))
             .map(|setting| Scoped {
@@ -302,7 +302,7 @@ fn fixed(of: &Scoped, value: &Value) -> Result<String> {
     value_text(&of.to_string(), of.setting.kind, value)
 }
 
-/// The text of a TOML value, when its type fits what the setting takes.
+/// The text of a TOML value whose type the setting accepts.
 fn value_text(name: &str, kind: ValueKind, value: &Value) -> Result<String> {
     match (value, kind) {
         (Value::String(text), _) => Ok(text.clone()),
@@ -321,7 +321,7 @@ fn value_text(name: &str, kind: ValueKind, value: &Value) -> Result<String> {
     }
 }
 
-/// The levels from `from`, multiplied by `times` each, up to `to`.
+/// The levels `from`, `from * times`, and so on, up to `to`.
 fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<String>> {
     let wrong = |what: String| {
         Error::usage(format!("{}: {what}", setting.name))
@@ -360,7 +360,7 @@ fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<St
     )
 }
 
-/// Refuses more levels than anybody can read.
+/// Refuses too many levels.
 pub(crate) fn check_level_count(of: &Scoped, count: usize) -> Result<()> {
     match count {
         0 => Err(Error::usage(format!("factor {of} has no levels"))

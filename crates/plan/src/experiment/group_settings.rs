@@ -1,4 +1,4 @@
-//! Settings of all groups, and of one of them.
+//! Settings of all groups, and settings of one group.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use iolab_workload::{Error, Result};
 
 use super::Experiment;
 
-/// A setting of all groups of a trial, or of one of them.
+/// A setting for all groups of a trial, or for one of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scoped {
-    /// The group; `None` for all of them, and where there is one.
+    /// The group; `None` for all groups, and for trials with a single one.
     pub group: Option<String>,
     /// The setting.
     pub setting: &'static Setting,
@@ -23,7 +23,8 @@ impl Scoped {
     /// The setting of a name such as `bs` or `writer.bs`.
     ///
     /// # Errors
-    /// Of kind usage: there is no such setting; `others` are further names that would do.
+    ///
+    /// Of kind usage: no such setting; `others` are further valid names for the message.
     pub fn find(name: &str, others: &[&str]) -> Result<Self> {
         let (group, setting) = split_group(name);
         match Setting::find(setting) {
@@ -35,7 +36,7 @@ impl Scoped {
         }
     }
 
-    /// Whether it is the setting of this name, of all groups.
+    /// Whether it is the setting of this name for all groups.
     pub fn is(&self, name: &str) -> bool {
         self.group.is_none() && self.setting.name == name
     }
@@ -50,7 +51,7 @@ impl From<&'static Setting> for Scoped {
     }
 }
 
-/// `bs`, `writer.bs`.
+/// Writes `bs`, `writer.bs`.
 impl fmt::Display for Scoped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.group {
@@ -60,12 +61,12 @@ impl fmt::Display for Scoped {
     }
 }
 
-/// A group of workers of every trial, and what it is asked beside what all are.
+/// A group of workers in every trial, with its own settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentGroup {
     /// Its name.
     pub name: String,
-    /// What it is asked, in canonical form; it goes before the settings of all groups.
+    /// Settings in canonical form; they override those of all groups.
     pub settings: Vec<(&'static Setting, String)>,
 }
 
@@ -73,7 +74,8 @@ impl Experiment {
     /// Adds a group.
     ///
     /// # Errors
-    /// Of kind usage: its name cannot be one, or is taken; too many groups.
+    ///
+    /// Of kind usage: an invalid or duplicate name, or too many groups.
     pub fn add_group(&mut self, name: &str) -> Result<()> {
         check_group_name(name)?;
         if self.groups.iter().any(|group| group.name == name) {
@@ -94,10 +96,11 @@ impl Experiment {
         Ok(())
     }
 
-    /// The settings of a group, or of all.
+    /// The settings of a group, or those of all groups.
     ///
     /// # Errors
-    /// Of kind usage: there is no such group.
+    ///
+    /// Of kind usage: no such group.
     pub(super) fn settings_of(
         &mut self,
         group: Option<&str>,
@@ -115,9 +118,10 @@ impl Experiment {
         group.map(|group| &mut group.settings).ok_or(error)
     }
 
-    /// Gives a cell its groups: what all are asked, then what each is, then the levels of its own factors.
+    /// Gives a cell its groups, with the settings of all groups, then its own settings, then the levels of its own factors.
     ///
     /// # Errors
+    ///
     /// Of kind usage: a value that a setting does not take.
     pub(crate) fn put_groups(&self, cell: &mut CellSpec, levels: &[String]) -> Result<()> {
         let common = cell.clone();
@@ -149,7 +153,7 @@ impl Experiment {
             let others = others.filter(|group| !active.names().any(|name| name == group.name));
             others.for_each(|group| group.spec.trial.rate = Some(Rate::ZERO));
         }
-        // What a group does not write it cannot verify, while others do.
+        // With `verify`, a group that only reads is not checked where other groups write.
         if cell.groups.iter().any(|group| group.spec.trial.writes()) {
             let own = self
                 .groups
@@ -164,7 +168,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuses a change of a setting of all groups of which every group has one of its own.
+    /// Refuses a change without effect: to a setting of all groups that every group overrides.
     pub(super) fn check_effect(&self, of: &Scoped) -> Result<()> {
         match of.group.is_none() && self.every_group_has(of.setting) {
             true => Err(self.no_effect(of)),
@@ -172,13 +176,13 @@ impl Experiment {
         }
     }
 
-    /// Whether every group has a setting of its own; not where there are no groups.
+    /// Whether every group overrides a setting; false without groups.
     pub fn every_group_has(&self, setting: &'static Setting) -> bool {
         let has = |group: &ExperimentGroup| self.says_of(group, setting.name);
         !self.groups.is_empty() && self.groups.iter().all(has)
     }
 
-    /// The values that groups have for a setting of their own, each once.
+    /// The distinct values with which groups override a setting.
     pub fn group_values(&self, setting: &'static Setting) -> Vec<String> {
         let fixed = self.groups.iter().flat_map(|group| &group.settings);
         let fixed = fixed
@@ -194,7 +198,7 @@ impl Experiment {
         values
     }
 
-    /// The value of a setting of all groups, or its levels; none where it is left at its default.
+    /// The value or the levels of a setting for all groups; empty where it has its default.
     pub fn common_values(&self, setting: &'static Setting) -> Vec<String> {
         let fixed = self.settings.iter().filter(|(own, _)| *own == setting);
         let factors = self.factors.iter().filter(|f| f.of.is(setting.name));
@@ -205,7 +209,7 @@ impl Experiment {
             .collect()
     }
 
-    /// Whether a group has a setting of its own.
+    /// Whether a group overrides a setting, fixed or as a factor.
     fn says_of(&self, group: &ExperimentGroup, setting: &str) -> bool {
         let fixed = group.settings.iter().any(|(own, _)| own.name == setting);
         let varied = self.factors.iter().any(|factor| {
@@ -225,7 +229,7 @@ impl Experiment {
         .hint(format!("change that of a group: --set {group}.{of}=..."))
     }
 
-    /// Checks what is said of groups.
+    /// Checks the groups and their settings.
     pub(super) fn check_groups(&self) -> Result<()> {
         if let Some(name) = &self.response_group
             && !self.groups.iter().any(|group| group.name == *name)

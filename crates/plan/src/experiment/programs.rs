@@ -1,13 +1,13 @@
-//! Experiments whose trials run programs: which settings have a meaning for them.
+//! Experiments whose trials run programs: which settings apply to them.
 
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
 use iolab_workload::settings::Setting;
 
-/// The two settings that name a program.
+/// The settings that name a program; an experiment has one of them.
 const NAMING: [&str; 2] = ["linkage", "command"];
-/// What else has a meaning for a program: the file it reads and where that lies, its buffer, the cache, the time it may take.
+/// Settings that apply to a program: the file that it reads and where that lies, its buffer, the cache, its time limit.
 const MEANT: [&str; 5] = ["region", "bs", "cache", "time", "target"];
 
 impl Experiment {
@@ -20,7 +20,7 @@ impl Experiment {
         self.ever(name, |value| value != "none")
     }
 
-    /// Naming a program one way takes the other way's place.
+    /// Removes the other setting that names a program.
     pub(super) fn displace(&mut self, by: &Setting) {
         if !NAMING.contains(&by.name) || !self.names_program(by.name) {
             return;
@@ -30,7 +30,7 @@ impl Experiment {
         self.settings.retain(|(setting, _)| !other(setting));
     }
 
-    /// Refuses what has no meaning for a program.
+    /// Refuses settings that do not apply to a program.
     pub(super) fn check_programs(&self) -> Result<()> {
         if !self.runs_programs() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The question follows what is measured: where a change makes an experiment ask something else, the question is put anew.
+//! The question of an experiment after a change: replaced where the change makes the experiment ask something else.
 
 use super::Experiment;
 use crate::cells::cells;
@@ -11,14 +11,14 @@ const NAMED_MAX: usize = 4;
 /// What a question is about.
 #[derive(Debug, PartialEq, Eq)]
 struct Subject {
-    /// The kinds of access, each once.
+    /// The distinct kinds of access.
     accesses: Vec<String>,
-    /// What varies.
+    /// The settings that vary.
     factors: Vec<&'static str>,
 }
 
 impl Subject {
-    /// `None` where programs are run, where there are groups, and where the plan makes no sense.
+    /// `None` for programs, groups and invalid plans.
     fn of(experiment: &Experiment) -> Option<Self> {
         if experiment.runs_programs() || !experiment.groups.is_empty() {
             return None;
@@ -36,14 +36,14 @@ impl Subject {
             .map(|factor| factor.of.setting.name);
         Some(Self {
             accesses,
-            // Other tools answer the same question.
+            // The choice of a tool does not change the question.
             factors: factors.filter(|name| *name != "tool").collect(),
         })
     }
 }
 
 impl Experiment {
-    /// Puts the question anew where accesses or factors differ from those of `before`.
+    /// Replaces the question where accesses or factors differ from those of `before`.
     pub(crate) fn follow(&mut self, before: &Experiment) {
         let (was, is) = (Subject::of(before), Subject::of(self));
         if let Some(subject) = is.filter(|is| Some(is) != was.as_ref()) {
@@ -57,7 +57,7 @@ fn question(response: Response, subject: &Subject) -> String {
         0..=NAMED_MAX => listed(&subject.accesses),
         _ => "these accesses".to_owned(),
     };
-    // The kinds of access vary with these, and are named already.
+    // The kinds of access already name these.
     let told = ["workload", "pattern", "read_percent", "sync"];
     let varied = subject.factors.iter();
     let varied: Vec<String> = varied

@@ -1,4 +1,4 @@
-//! A search for the greatest rate at which service levels hold.
+//! The search for the highest rate at which service levels hold.
 
 use std::time::Duration;
 
@@ -11,28 +11,29 @@ use iolab_workload::{Error, Result};
 
 use super::{Change, Experiment};
 
-/// What the search varies.
+/// The setting that the search varies.
 const RATE: &str = "rate";
-/// Where a search begins when the experiment names no rate, requests/s.
+/// The first rate of a search where the experiment names none, requests/s.
 const START: u64 = 1000;
-/// Least time of a trial of a search: many short trials say more about a rate than few long ones. In shorter ones than a user
-/// takes at a rate, a queue that grows is shorter, and a rate holds that does not hold there.
+/// Shortest trial of a search. Many short trials determine a rate better than few long ones; but in trials shorter than those at
+/// a rate that the user names, the queue stays shorter, and a rate may pass that fails there.
 const TIME: Duration = Duration::from_millis(500);
-/// The same where the budget does not pay for [`TRIALS`] of these.
+/// Shortest trial where the budget does not suffice for [`TRIALS`] of the above.
 const TIME_MIN: Duration = Duration::from_millis(250);
 const TRIALS: u32 = 100;
-/// Time of an answer about levels, so that all of it takes less than a minute.
+/// Default budget of an answer about levels, so that all of it takes less than a minute.
 const BUDGET: &str = "50s";
-/// Precision of a trial's median where levels are judged at given rates: as many trials as the budget pays for, since the
-/// interval is that of all requests, and not of the median.
+/// Precision of a trial's median where levels are judged at given rates. Low, so that the trials use up the budget: levels are
+/// judged by all requests, not by the median.
 const PRECISION: f64 = 0.01;
 
 impl Experiment {
-    /// Has the run answer whether these levels hold at the rates that the user names, or else up to which rate they hold.
-    /// `is_given` tells whether the user chose a setting, or the budget.
+    /// Makes the run answer whether these levels hold at the rates that the user names, or, without rates, up to which rate they
+    /// hold. `is_given` says whether the user chose a setting, or the budget.
     ///
     /// # Errors
-    /// Of kind usage, as [`Experiment::seek`], and levels of requests that there are none of.
+    ///
+    /// Of kind usage: those of [`Experiment::seek`], and levels for a kind of request that the workload does not issue.
     pub fn answer(
         &mut self,
         levels: &ServiceLevels,
@@ -54,12 +55,11 @@ impl Experiment {
         self.check()
     }
 
-    /// Has the run search for the greatest rate at which these levels hold: the rates are the search's, from the first one of
-    /// the experiment on.
+    /// Makes the run search for the highest rate at which these levels hold, starting at the first rate of the experiment.
     ///
     /// # Errors
-    /// Of kind usage: something else varies too, a level is one that a rate is asked for by itself, or another tool is to
-    /// measure.
+    ///
+    /// Of kind usage: another factor, a level that itself requires a rate, or another tool.
     pub fn seek(&mut self, levels: ServiceLevels) -> Result<()> {
         let first = self.base()?.trial.rate.and_then(Rate::requests);
         let named = self.rates().and_then(|rates| rates[0].parse().ok());
@@ -71,7 +71,7 @@ impl Experiment {
         self.check()
     }
 
-    /// Refuses a search that could not be carried out.
+    /// Refuses searches that cannot be carried out.
     pub(super) fn check_seek(&self) -> Result<()> {
         let Some(levels) = &self.seek else {
             return Ok(());
@@ -104,15 +104,16 @@ impl Experiment {
         Ok(())
     }
 
-    /// The rates that vary.
+    /// The levels of the factor `rate`; `None` where it does not vary.
     fn rates(&self) -> Option<&[String]> {
         let rates = self.factors.iter().find(|f| f.of.is(RATE))?;
         Some(&rates.levels)
     }
 
-    /// Adds a rate that a search visits.
+    /// Adds a rate that a search visits, requests/s.
     ///
     /// # Errors
+    ///
     /// Of kind usage, when there are too many.
     pub fn add_rate(&mut self, rate: u64) -> Result<()> {
         if let Some(factor) = self.factors.first_mut() {

@@ -1,4 +1,4 @@
-//! Levels of `bs` that a run adds to its own plan, when the grid has shown where they are worth it.
+//! Levels of `bs` that a run adds to its own plan, where the grid has shown bends or best sizes.
 
 use std::collections::BTreeSet;
 
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use super::{Experiment, Factor};
 use iolab_workload::settings::Setting;
 
-/// Most finer sizes around one place.
+/// Most finer sizes around one size.
 pub const REFINE_MAX: u32 = 32;
 
-/// What a run has added; written by the run itself, so that it can be resumed.
+/// The levels that a run has added; stored so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refined {
-    /// The first block in which the added levels are measured, together with all others.
+    /// The first block that measures the added levels, together with all others.
     pub block: u32,
     /// The added levels of `bs`, in canonical form.
     pub bs: Vec<String>,
 }
 
 impl Experiment {
-    /// Number of levels that a factor has, added ones included.
+    /// Number of levels of a factor, including added ones.
     pub(super) fn level_count(&self, factor: &Factor) -> usize {
         let added = self.refined.as_ref().map_or(0, |refined| refined.bs.len());
         let is_sizes = factor.of.is("bs");
@@ -34,7 +34,7 @@ impl Experiment {
         self.factors.iter().find(|factor| factor.of.is("bs"))
     }
 
-    /// Finer sizes make sense between sizes, and in one dimension.
+    /// Refuses finer sizes without a factor `bs`, or beside other settings that exclude them.
     pub(super) fn check_refine(&self) -> Result<()> {
         if self.design.refine > REFINE_MAX {
             return Err(
@@ -82,7 +82,7 @@ impl Experiment {
     }
 }
 
-/// The file may come from elsewhere.
+/// Checks added levels, since the file may come from elsewhere.
 fn check_levels(refined: &Refined, sizes: &Factor) -> Result<()> {
     let mut seen: BTreeSet<&str> = sizes.levels.iter().map(String::as_str).collect();
     for level in &refined.bs {

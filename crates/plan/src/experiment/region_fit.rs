@@ -1,4 +1,4 @@
-//! Fits an experiment to the region: leaves out larger I/O sizes, and keeps groups behind each other.
+//! Fits an experiment to the region: removes larger I/O sizes, and keeps the distance between groups.
 
 use iolab_workload::Result;
 use iolab_workload::units::{format_size, parse_size};
@@ -6,16 +6,17 @@ use iolab_workload::units::{format_size, parse_size};
 use super::{Experiment, Scoped};
 
 impl Experiment {
-    /// The region of all groups that have none of their own, bytes; `None` where it varies.
+    /// The region of groups without one of their own, bytes; `None` where it varies.
     pub(super) fn region(&self) -> Option<u64> {
         let varies = self.factors.iter().any(|factor| factor.of.is("region"));
         (!varies).then(|| Some(self.base().ok()?.trial.region))?
     }
 
-    /// Keeps groups as many regions behind each other as they were when the region had `before` bytes.
+    /// Keeps groups the same number of regions apart as they were when the region had `before` bytes.
     ///
     /// # Errors
-    /// Of kind usage, as [`Experiment::fix`].
+    ///
+    /// Of kind usage: those of [`Experiment::fix`].
     pub(super) fn move_groups(&mut self, before: Option<u64>) -> Result<()> {
         let (Some(before), Some(now)) = (before, self.region()) else {
             return Ok(());
@@ -48,10 +49,12 @@ impl Experiment {
         Ok(())
     }
 
-    /// Leaves out the I/O sizes above `room` bytes, and says so. With none left the check of the plan says what is wrong.
+    /// Removes the I/O sizes above `room` bytes, and returns a sentence about them. Where all are larger, keeps them, so that the
+    /// check of the plan reports the error.
     ///
     /// # Errors
-    /// Of kind usage, as [`Experiment::sweep`].
+    ///
+    /// Of kind usage: those of [`Experiment::sweep`].
     pub fn leave_out_sizes_above(&mut self, room: u64) -> Result<Option<String>> {
         let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
             return Ok(None);

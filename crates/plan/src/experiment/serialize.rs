@@ -1,4 +1,4 @@
-//! Writes an experiment as TOML, every value in its canonical form.
+//! Writes an experiment as TOML, with every value in canonical form.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
@@ -110,7 +110,7 @@ impl Serialize for Groups<'_> {
     }
 }
 
-/// A canonical value as people would write it in TOML: numbers and flags without quotes.
+/// A canonical value in the usual TOML form: numbers and flags without quotes.
 fn toml_value(kind: ValueKind, text: &str) -> Value {
     match kind {
         ValueKind::Count | ValueKind::Rate => text.parse().map(Value::Integer).ok(),

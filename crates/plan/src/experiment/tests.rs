@@ -387,7 +387,7 @@ fn added_levels_are_kept_and_checked() {
 
 #[test]
 fn brackets_without_end_are_refused() {
-    // The pairs without a key undo the limit of the parser.
+    // Pairs of brackets without a key do not count towards the parser's limit.
     let pairs = "{}".repeat(100_000);
     for opening in ["{a=", "{a={b=", "["] {
         let text = format!("x = {{{pairs}b={}", opening.repeat(100_000));
@@ -441,7 +441,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     );
 }
 
-/// What stands behind each `--set` of a text.
+/// The argument of each `--set` in a text.
 fn sets(text: &str) -> impl Iterator<Item = &str> {
     let behind = text.split("--set ").skip(1);
     behind.map(|rest| rest.split([' ', ';', '(']).next().unwrap_or(rest))

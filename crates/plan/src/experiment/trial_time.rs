@@ -1,5 +1,5 @@
-//! How long trials last that service levels are judged by: long enough for their quantiles, and for a rate beyond the capacity
-//! to show.
+//! The length of trials that judge service levels: long enough for their quantiles, and for the queue to grow at a rate beyond
+//! the capacity.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use iolab_workload::{Error, Result};
 use super::Experiment;
 use crate::cells::unchecked;
 
-/// A rate beyond the capacity by so much fails in a trial that is long enough: half of what two rates of a search differ by.
+/// Trials are long enough to fail at a rate this far beyond the capacity: half the distance of two rates of a search.
 const OVERLOAD: f64 = 0.02;
-/// By so much it fails in any trial.
+/// Every trial is long enough to fail at a rate this far beyond the capacity.
 const OVERLOAD_MAX: f64 = 0.25;
-/// Trials that the budget of a search pays for where they are long enough.
+/// Number of trials of full length in the budget of a search.
 const SEARCH: u32 = 40;
-/// Those that it pays for where they are as short as can be.
+/// Fewest trials of a search; they may be shorter.
 const SEARCH_MIN: u32 = 12;
-/// The same for each rate of a run that judges levels at given rates.
+/// Fewest trials for each rate of a run that judges levels at given rates.
 const CELL: u32 = 12;
 const CELL_MIN: u32 = 7;
 
 impl Experiment {
-    /// How long a trial lasts at the rate that it names: at least as long as the settings say, and longer where the levels
-    /// that the run is about need it. `None` without levels, rate or time.
+    /// The length of a trial at the rate that it names: at least that of the settings, and longer where the levels of the run
+    /// need it. `None` without levels, rate or time.
     pub fn trial_time(&self, trial: &TrialSpec) -> Option<Duration> {
         let levels = self.levels()?;
         let shortest = trial.limit.time?;
@@ -38,7 +38,7 @@ impl Experiment {
         let requests = |level: &ServiceLevel, n: f64| {
             let share = share(level.of, trial);
             if share <= 0.0 {
-                // A trial without such requests never has enough of them.
+                // No length gives a trial requests that the workload does not issue.
                 return Duration::ZERO;
             }
             Duration::try_from_secs_f64(n / (rate * share)).unwrap_or(Duration::MAX)
@@ -51,7 +51,8 @@ impl Experiment {
             let notice = level.time_to_notice(OVERLOAD_MAX);
             match self.seek {
                 Some(_) => notice.max(requests(level, level.requests_min())),
-                // The requests of all trials at a rate are judged together.
+                // The requests of all trials at a rate are judged together, so that each trial need only be long enough for the
+                // queue.
                 None => notice,
             }
         });
@@ -59,10 +60,11 @@ impl Experiment {
         Some(shortest.max(rounded_up(time)))
     }
 
-    /// The least rate that a search visits: at smaller ones the budget does not pay for trials with enough requests.
+    /// The lowest rate that a search visits, requests/s: at lower ones the trials in the budget have too few requests.
     ///
     /// # Errors
-    /// As [`Experiment::base`].
+    ///
+    /// Those of [`Experiment::base`].
     pub fn least_rate(&self) -> Result<u64> {
         let trial = self.base()?.trial;
         let time = (self.design.budget / SEARCH_MIN).as_secs_f64();
@@ -72,7 +74,7 @@ impl Experiment {
         Ok(rates.fold(1.0, f64::max).ceil() as u64)
     }
 
-    /// Refuses levels of requests that there are none of, and bounds that the budget is too short for.
+    /// Refuses levels for a kind of request that is not issued, and bounds that need a longer budget.
     pub(super) fn check_levels(&self) -> Result<()> {
         let Some(levels) = self.levels() else {
             return Ok(());
@@ -95,7 +97,7 @@ impl Experiment {
         }
         let mut trials = cells.iter().flat_map(|cell| cell.spec.trials());
         if self.seek.is_none() && trials.all(|trial| trial.rate.is_none()) {
-            // Without a rate no queue grows, and trials are as long as the settings say.
+            // Without a rate no queue grows, and trials keep the length of the settings.
             return Ok(());
         }
         let (_, few) = self.trials_paid();
@@ -120,7 +122,7 @@ impl Experiment {
         self.seek.as_ref().or(self.hold.as_ref())
     }
 
-    /// Trials that the budget pays for: long ones, and as short ones as can be.
+    /// Number of trials in the budget: of full length, and of the shortest length.
     fn trials_paid(&self) -> (u32, u32) {
         if self.seek.is_some() {
             return (SEARCH, SEARCH_MIN);
@@ -131,7 +133,7 @@ impl Experiment {
     }
 }
 
-/// The share of the requests of a trial that are of a kind; of syncs, how many there are per request.
+/// The share of the requests of a trial that are of a kind; for syncs, their number per request.
 fn share(of: Requests, trial: &TrialSpec) -> f64 {
     let reads = f64::from(trial.read_percent) / 100.0;
     match of {
@@ -141,13 +143,13 @@ fn share(of: Requests, trial: &TrialSpec) -> f64 {
         Requests::Syncs if trial.sync.follows_writes() => {
             (1.0 - reads) / f64::from(trial.sync_every.max(1))
         }
-        // One at the end, however long a trial is.
+        // Every trial has one sync at its end, whatever its length.
         Requests::Syncs if trial.sync == SyncPolicy::End && reads < 1.0 => 1.0,
         Requests::Syncs => 0.0,
     }
 }
 
-/// To hundredths of a second.
+/// Rounds up to hundredths of a second.
 fn rounded_up(time: Duration) -> Duration {
     let hundredths = time.as_nanos().div_ceil(10_000_000);
     Duration::from_millis(u64::try_from(hundredths * 10).unwrap_or(u64::MAX))
@@ -177,19 +179,19 @@ mod tests {
 
     #[test]
     fn trials_are_as_long_as_the_quantile_and_the_bound_ask_for() {
-        // 50 s pay for 40 trials of 1.25 s.
+        // 50 s suffice for 40 trials of 1.25 s.
         for (levels, rate, time) in [
             ("p99<1ms", 100_000, 0.5),
             ("p99<1ms", 1000, 0.5),
             ("p99<1ms", 300, 1.23),
-            // As many requests as the quantile has at all.
+            // The number of requests that the quantile needs.
             ("p99<1ms", 50, 2.0),
             ("p99.9<1ms", 1000, 1.25),
             ("p99.9<1ms", 500, 2.0),
             // A queue that grows by 2 % takes this long to reach the bound.
             ("p99<10ms", 100_000, 0.51),
             ("p50<10ms", 100_000, 1.0),
-            // By 25 %, where the budget does not pay for more.
+            // A queue that grows by 25 %, where the budget does not suffice for more.
             ("p50<300ms", 100_000, 2.4),
             ("p99<1ms,p50<10ms", 100_000, 1.0),
         ] {
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(mixed("reads.p99<1ms", &["read_percent=50"]), 0.74);
         let syncs = ["read_percent=50", "sync=fdatasync", "sync_every=2"];
         assert_eq!(mixed("syncs.p99<1ms", &syncs), 1.25);
-        // What the user asks for is the least.
+        // The length that the user asks for is the minimum.
         let long = asked("p99<1ms", &["time=2s"], &["time"]).unwrap();
         assert_eq!(seconds(&long, 1000), 2.0);
     }
@@ -242,7 +244,7 @@ mod tests {
         let only = ["rate=500", "workload=RS,RR"];
         let error = answered("writes.p99<5ms", &only, &["rate"]).expect_err("reads alone");
         insta::assert_snapshot!(error.message(), @"the level writes.p99<5ms: the experiment has no writes");
-        // Reads alone wait for no writes: they last as long as the setting says.
+        // Reads are not affected by the bound on writes, and keep the length of the setting.
         let reads = cells.iter().find(|cell| !cell.spec.trial.writes());
         let time = experiment.trial_time(&reads.expect("reads").spec.trial);
         assert_eq!(time, Some(Duration::from_secs(1)));

@@ -1,15 +1,15 @@
-//! A workload code says pattern and direction at once: what says them otherwise must not stand beside it.
+//! A workload code sets pattern and direction together, which excludes settings that set them separately.
 
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
 use iolab_workload::settings::Setting;
 
-/// What a workload code says.
+/// The settings that a workload code includes.
 const SAID: [&str; 2] = ["pattern", "read_percent"];
 
 impl Experiment {
-    /// Naming a workload takes the place of what it says.
+    /// Removes the settings that a workload code includes.
     pub(super) fn displace_parts(&mut self, by: &Setting) {
         if by.name == "workload" && self.says(None, "workload", |value| value != "none") {
             self.factors
@@ -19,7 +19,7 @@ impl Experiment {
         }
     }
 
-    /// Refuses two that contradict each other, of all workers or of one group.
+    /// Refuses a workload code beside a setting that it includes, for all workers or for one group.
     pub(super) fn check_workload(&self) -> Result<()> {
         let groups = self.groups.iter().map(|group| Some(group.name.as_str()));
         for group in std::iter::once(None).chain(groups) {
@@ -37,7 +37,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether a setting is fixed at, or has a level, that satisfies `has`: of all workers, or of one group.
+    /// Whether a setting has a value that satisfies `has`, fixed or as a level, for all workers or for one group.
     fn says(&self, group: Option<&str>, name: &str, has: impl Fn(&str) -> bool) -> bool {
         let settings = match group {
             None => Some(&self.settings),
