@@ -1,5 +1,5 @@
-//! What a run measures next: a strategy decides that from what was measured so far. The session carries each step out, and knows
-//! no strategy by its name; another one takes a module here and a line in [`of`].
+//! Strategies decide from the record so far what a run measures next. The session carries out each step and knows no strategy by
+//! name; a new one needs a module here and a line in [`of`].
 
 mod blocks;
 mod finer;
@@ -28,38 +28,38 @@ pub(super) trait Strategy {
     /// What ends the run: the record cannot be read, or nothing can follow from it.
     fn next(&mut self, record: &Record) -> Result<Step>;
 
-    /// What is left, as far as can be foreseen after all that the record holds.
+    /// Forecast of the rest of the run from the record.
     fn outlook(&mut self, record: &Record) -> Outlook;
 }
 
-/// What a strategy has the session do.
+/// What a strategy requests from the session.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A trial.
+    /// Make a trial.
     Visit(Visit),
-    /// A pause of this length without I/O; not part of the budget.
+    /// Pause for this long without I/O; not part of the budget.
     Rest(Duration),
-    /// The plan gets further cells.
+    /// Add cells to the plan.
     Add(Box<Addition>),
-    /// The run file gets what was found or chosen.
+    /// Store findings in the run file.
     Keep(Vec<Finding>),
-    /// Nothing is left to be measured.
+    /// Nothing is left to measure.
     Done,
 }
 
-/// A trial that is to be made.
+/// A requested trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit {
-    /// Its cell, and its place in the plan.
+    /// Its cell, and its position in the plan.
     pub(super) place: VisitPosition,
-    /// The time that ends it, where that is not the cell's.
+    /// Its time limit, where it differs from the cell's.
     pub(super) time: Option<Duration>,
-    /// The length of the intervals of its series, ns, where they are to be finer than those that are kept.
+    /// The interval of its time series, ns, where it must be finer than the stored one.
     pub(super) series_ns: Option<u64>,
 }
 
 impl Visit {
-    /// A trial that is as its cell says.
+    /// A trial with the settings of its cell.
     fn of(place: VisitPosition) -> Self {
         Self {
             place,
@@ -69,31 +69,31 @@ impl Visit {
     }
 }
 
-/// Something that the run file keeps.
+/// A finding for the run file.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// An event of the run, shown to the user.
+    /// An event of the run that is also shown to the user.
     Told(EventKind, String),
-    /// An event of the run or of a cell, which the run file alone keeps.
+    /// An event of the run or of a cell that is only stored.
     Event(EventKind, Option<usize>, String),
-    /// How often and for how long a cell is visited from now on.
+    /// The number and length of future visits to a cell.
     Visits(usize, Pilot),
     /// What ended the repetition of a cell.
     Ended(usize, EndedBy),
-    /// The trials before this block are in no summary.
+    /// Summaries exclude the trials before this block.
     LeftOutBefore(u32),
 }
 
-/// What is left of a run.
+/// The forecast of the rest of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlook {
-    /// The time that it takes.
+    /// Its duration.
     pub(super) time: Duration,
-    /// What that rests on.
+    /// The basis of the forecast.
     pub(super) basis: Basis,
 }
 
-/// The strategy of the experiment whose record this is.
+/// The strategy for the experiment of this record.
 pub(super) fn of(record: &Record) -> Box<dyn Strategy> {
     let experiment = record.plan.experiment();
     if let Some(levels) = &experiment.seek {
@@ -107,7 +107,7 @@ pub(super) fn of(record: &Record) -> Box<dyn Strategy> {
     }
 }
 
-/// Blocks over all cells, from this one on.
+/// Blocks over all cells, starting with this block.
 fn of_blocks(record: &Record, first_block: u32) -> Box<dyn Strategy> {
     let blocks = Blocks::new(record, first_block);
     match record.plan.experiment().design.pilot == Some(true) {
@@ -116,7 +116,7 @@ fn of_blocks(record: &Record, first_block: u32) -> Box<dyn Strategy> {
     }
 }
 
-/// What ended the repetition of a cell, where all of it `ended` so; none of one that was given up.
+/// What ended the repetition of a cell when the blocks ended with `ended`; `None` for a cell that was given up.
 fn ending(record: &Record, repetition: &Repetition, ended: Ended, cell: usize) -> Option<Finding> {
     let ended_by = || Finding::Ended(cell, repetition.ended_by(cell, ended));
     (!record.is_closed(cell)).then(ended_by)

@@ -1,4 +1,4 @@
-//! Randomised complete blocks over all cells until these are precise, or the trials or the budget are spent.
+//! Randomised complete blocks over all cells, until these are precise or the trials or the budget are used up.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,34 +15,35 @@ use super::{Outlook, Step, Strategy, Visit, ending};
 
 /// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
-    /// The warm-up.
+    /// The number of the warm-up block.
     first: u32,
-    /// The block that is begun next.
+    /// The number of the next block.
     next: u32,
-    /// What is left of the block that was begun last.
+    /// The remaining visits of the current block.
     order: VecDeque<VisitPosition>,
-    /// When the first trial of that block in this session began.
+    /// When the first trial of the current block started in this session.
     began: Option<Duration>,
     repetition: Repetition,
-    /// Every session measures at least one block, because a run without any has no result.
+    /// Whether this session has begun a measured block. Each session measures at least one, because a run without any has no
+    /// result.
     granted: bool,
-    /// What was chosen for each cell, for the blocks from `chosen_from` on; empty where nothing was.
+    /// The choice for each cell, for the blocks from `chosen_from` on; empty without a choice.
     chosen: Vec<Pilot>,
     chosen_from: u32,
-    /// Whether it has said what ended it.
+    /// Whether it has reported what ended it.
     is_over: bool,
 }
 
-/// How far blocks have come.
+/// How far the blocks have advanced.
 pub(super) enum Reached {
-    /// This is to be done next.
+    /// The step to take next.
     Step(Step),
-    /// The block that was asked for is next.
+    /// The requested block is the next to begin.
     Block,
 }
 
 impl Blocks {
-    /// From block `first` on, which is a warm-up.
+    /// Starts with block `first`, the warm-up.
     pub(super) fn new(record: &Record, first: u32) -> Self {
         let design = record.plan.experiment().design;
         Self {
@@ -58,17 +59,17 @@ impl Blocks {
         }
     }
 
-    /// The warm-up.
+    /// The number of the warm-up block.
     pub(super) fn first(&self) -> u32 {
         self.first
     }
 
-    /// The repetition of the cells.
+    /// The state of the repetition of each cell.
     pub(super) fn repetition(&self) -> &Repetition {
         &self.repetition
     }
 
-    /// Visits each cell as `chosen` says from this block on, each of which then takes so long.
+    /// From block `from` on, visits each cell as `chosen` says; each such block takes `takes`.
     pub(super) fn choose(&mut self, from: u32, chosen: Vec<Pilot>, takes: Option<Duration>) {
         (self.chosen, self.chosen_from) = (chosen, from);
         if let Some(takes) = takes {
@@ -76,25 +77,25 @@ impl Blocks {
         }
     }
 
-    /// What a cell gets in a block, where something was chosen for it.
+    /// The choice for a cell in a block; `None` where there is none.
     fn chosen(&self, cell: usize, block: u32) -> Option<Pilot> {
         let chosen = self.chosen.get(cell).copied();
         chosen.filter(|_| block >= self.chosen_from)
     }
 
-    /// Visits of a block to a cell. A cell never gets more trials than are allowed, and none after those.
+    /// Number of visits to a cell in a block. Ends when the cell has the most trials that its design allows.
     fn visits(&self, record: &Record, cell: usize, block: u32) -> u32 {
         let Some(Pilot { visits, .. }) = self.chosen(cell, block) else {
             return 1;
         };
-        // The warm-up does not count, and the blocks before the choice visit each cell once.
+        // Without the warm-up; blocks before the choice visit each cell once.
         let before = self.chosen_from - self.first - 1;
         let before = before.saturating_add((block - self.chosen_from).saturating_mul(visits));
         let most = record.plan.experiment().design.trials_max;
         visits.min(most.saturating_sub(before))
     }
 
-    /// The next step; where block `until` is the next to be begun, that.
+    /// The next step; or [`Reached::Block`] before block `until` begins.
     pub(super) fn advance(&mut self, record: &Record, until: Option<u32>) -> Reached {
         self.repetition.follow(record);
         if self.is_over {
@@ -118,7 +119,7 @@ impl Blocks {
         }
     }
 
-    /// The next trial of the block that was begun.
+    /// The next trial of the current block.
     fn rest_of_block(&mut self, record: &Record) -> Option<Visit> {
         let mut rest = std::iter::from_fn(|| self.order.pop_front());
         let place = rest.find(|place| !record.has(place.cell, place.block, place.visit))?;
@@ -130,7 +131,8 @@ impl Blocks {
         })
     }
 
-    /// Begins the next block, and gives the pause before it; or what ended the blocks. `None` where nothing is left of it.
+    /// Begins the next block. Returns the pause before it, or what ended the blocks; `None` where all trials of the block are
+    /// done.
     fn begin_block(&mut self, record: &Record) -> Option<Step> {
         let (block, is_first) = (self.next, self.next == self.first);
         let cells = 0..record.plan.cells().len();
@@ -151,7 +153,7 @@ impl Blocks {
         let has = |place: &&VisitPosition| record.has(place.cell, place.block, place.visit);
         let done = order.iter().filter(has).count();
         let is_open = done < order.len();
-        // A block that an earlier session began is completed, even where the stopping rule would end the run now.
+        // Completes a block that an earlier session began, even where the stopping rule would end the run.
         if done == 0
             && !is_first
             && let Some(ended) = self.repetition.ends()
@@ -181,7 +183,7 @@ impl Strategy for Blocks {
     fn outlook(&mut self, record: &Record) -> Outlook {
         self.repetition.follow(record);
         let last = record.last_block().filter(|last| *last >= self.first);
-        // The one that is being measured, and the one after it.
+        // The current block, and the one after it.
         let (block, next) = last.map_or((self.first, self.first), |last| (last, last + 1));
         let is_warmup = block == self.first;
         let mut now = UnderWay {
@@ -199,9 +201,9 @@ impl Strategy for Blocks {
             now.block += cost * self.visits(record, cell, next);
             in_block += to_come;
         }
-        // A part of the first block shows little.
+        // Part of the first block is too little for an estimate.
         if is_warmup && in_block > 0 {
-            // A warm-up and a measured block are granted, whatever they take.
+            // A warm-up and a measured block are made whatever they take.
             let granted = record.plan.block_at_most().saturating_mul(2);
             let granted = granted.saturating_sub(self.repetition.spent());
             return Outlook {

@@ -1,5 +1,4 @@
-//! Finer sizes: where blocks over the grid have shown bends and best sizes, sizes between those are added, and all are measured
-//! together.
+//! Finer sizes: adds sizes around the bends and best sizes that the grid has shown, and measures all sizes together.
 
 use std::collections::VecDeque;
 
@@ -14,19 +13,19 @@ use iolab_workload::units::format_size;
 use super::super::record::{Record, Trial};
 use super::{Finding, Outlook, Step, Strategy, of_blocks};
 
-/// Measures the sizes that there are, then these and finer ones.
+/// Runs blocks over the grid, then over the grid and finer sizes.
 pub(super) struct FinerSizes {
-    /// What measures the sizes that there are.
+    /// The strategy that measures the present sizes.
     blocks: Box<dyn Strategy>,
     /// Steps to take before the blocks continue.
     steps: VecDeque<Step>,
-    /// Whether finer sizes were looked for in this session.
+    /// Whether this session has looked for finer sizes.
     has_looked: bool,
     is_over: bool,
 }
 
 impl FinerSizes {
-    /// Finer than those that `blocks` measure.
+    /// Refines the sizes that `blocks` measures.
     pub(super) fn new(blocks: Box<dyn Strategy>) -> Self {
         Self {
             blocks,
@@ -36,7 +35,7 @@ impl FinerSizes {
         }
     }
 
-    /// What follows from the blocks that have come to their end.
+    /// Decides what follows when the blocks have ended.
     fn go_on(&mut self, record: &Record) -> Result<()> {
         let is_refined = record.plan.experiment().refined.is_some();
         if !is_refined && !std::mem::replace(&mut self.has_looked, true) {
@@ -47,7 +46,7 @@ impl FinerSizes {
         Ok(())
     }
 
-    /// Adds finer sizes, once, where any lie between those that matter.
+    /// Adds finer sizes once, where there are any between the relevant ones.
     fn look(&mut self, record: &Record) -> Result<()> {
         let analysis = analyse(&record.stored()?);
         let is_direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
@@ -76,7 +75,7 @@ impl FinerSizes {
                 self.steps.push_back(Step::Add(Box::new(addition)));
                 self.blocks = of_blocks(record, first_block);
             }
-            // What the grid has shown is worth having all the same.
+            // The run keeps the results of the grid even where finer sizes fail.
             Err(error) => {
                 let message = format!("no finer sizes: {}", error.message());
                 self.steps.push_back(tell(EventKind::Warning, message));
@@ -107,7 +106,7 @@ impl Strategy for FinerSizes {
         if record.plan.experiment().refined.is_some() {
             return outlook;
         }
-        // Finer sizes take about as long again as all that was done before them.
+        // Finer sizes take about as long as everything before them.
         Outlook {
             time: record.spent() + outlook.time.saturating_mul(2),
             ..outlook
@@ -115,8 +114,8 @@ impl Strategy for FinerSizes {
     }
 }
 
-/// The trials that have shown where finer sizes are worth it are left out in the end: the machine may have been another one
-/// then, and what is chosen by some trials has to be judged by others.
+/// Excludes the trials of the grid that decided which sizes to add: the machine may have changed since, and trials that select a
+/// size must not also judge it.
 fn exploration_left_out(record: &Record) -> Option<Step> {
     let refined = record.plan.experiment().refined.as_ref()?;
     let first = Some(refined.block).filter(|first| *first > 0)?;

@@ -1,5 +1,4 @@
-//! Blocks that begin with a pilot: what the first measured ones show decides how often the others visit each cell, and for how
-//! long.
+//! Blocks with a pilot: the first measured blocks decide how often, and for how long, later blocks visit each cell.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use super::super::record::Record;
 use super::blocks::{Blocks, Reached};
 use super::{Finding, Outlook, Step, Strategy};
 
-/// Cells that are named in a message.
+/// Most cells named in a message.
 const NAMED_MAX: usize = 3;
 
 /// Blocks, the first of which are a pilot.
@@ -28,22 +27,22 @@ pub(super) struct PilotBlocks {
     /// The last block of the pilot.
     end: u32,
     has_chosen: bool,
-    /// What its trials show, of cells whose trials may become shorter.
+    /// Profiles of the pilot's trials, for cells whose trials may become shorter.
     profiles: HashMap<usize, Vec<Profile>>,
-    /// The cell of the trial that was asked for last, where its profile is wanted.
+    /// The cell of the last requested trial, where its profile is needed.
     profiled: Option<usize>,
 }
 
-/// Cells that take the same counts.
+/// Cells that get the same number of visits.
 struct Group {
     cells: Vec<usize>,
     unit: Unit,
-    /// The length of their trials, where that becomes shorter.
+    /// The new length of their trials; `None` where it stays.
     time: Option<Duration>,
 }
 
 impl PilotBlocks {
-    /// A pilot at the beginning of these blocks. One that has chosen for some trials already is not asked again.
+    /// Starts the blocks with a pilot, unless the run has made its choice already.
     pub(super) fn new(mut blocks: Blocks, record: &Record) -> Self {
         let end = blocks.first() + BLOCKS;
         let is_beyond = record.last_block().is_some_and(|last| last > end);
@@ -61,7 +60,7 @@ impl PilotBlocks {
         }
     }
 
-    /// Notes what the trial shows that was asked for last.
+    /// Stores the profile of the last requested trial.
     fn profile(&mut self, record: &Record) {
         let Some(cell) = self.profiled.take() else {
             return;
@@ -72,7 +71,7 @@ impl PilotBlocks {
         }
     }
 
-    /// Chooses for every cell, from the trials of the pilot alone.
+    /// Chooses the visits of every cell, from the trials of the pilot only.
     fn choose(&mut self, record: &Record) -> Step {
         let groups = self.groups(record);
         let units: Vec<Unit> = groups.iter().map(|group| group.unit.clone()).collect();
@@ -107,7 +106,7 @@ impl PilotBlocks {
         step
     }
 
-    /// The cells that still get trials, those together that take the same counts.
+    /// The cells that still get trials, grouped by what must have the same number of visits.
     fn groups(&self, record: &Record) -> Vec<Group> {
         let cells = 0..record.plan.cells().len();
         let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
@@ -139,7 +138,7 @@ impl PilotBlocks {
         alike(record, &open).into_iter().map(of).collect()
     }
 
-    /// A shorter length for the trials of a cell, where that tells more in the same time.
+    /// A shorter length for the trials of a cell, where it gives more information in the same time.
     fn shorter(&self, record: &Record, cell: usize, spread: f64) -> Option<length::Shorter> {
         let limit = record.plan.cells()[cell].spec.trial.limit.time?;
         let goal = record.plan.experiment().design.precision;
@@ -171,7 +170,7 @@ impl Strategy for PilotBlocks {
     }
 }
 
-/// The cells that take the same counts, as places in `open`: those that differ in the tool alone.
+/// Groups `open`, indices of cells, by all levels but the tool: tools get the same number of visits.
 fn alike(record: &Record, open: &[usize]) -> Vec<Vec<usize>> {
     let bare = |cell: usize| CellSpec {
         tool: Tool::IOLAB,
@@ -196,7 +195,7 @@ fn alike(record: &Record, open: &[usize]) -> Vec<Vec<usize>> {
     units.into_iter().map(|(_, places)| places).collect()
 }
 
-/// What was chosen, and which cells stay out of reach.
+/// The choice as a message, with the cells that will miss the precision goal.
 fn in_words(record: &Record, groups: &[Group], shares: &[Share]) -> String {
     let most = shares.iter().map(|share| share.visits).max().unwrap_or(1);
     let several = shares.iter().filter(|share| share.visits > 1).count();
@@ -216,7 +215,7 @@ fn in_words(record: &Record, groups: &[Group], shares: &[Share]) -> String {
     parts.join("; ")
 }
 
-/// The lengths of those trials that become shorter.
+/// The new lengths of trials, as a message; `None` where none changes.
 fn lengths_in_words(groups: &[Group]) -> Option<String> {
     let shorter: Vec<Duration> = groups.iter().filter_map(|group| group.time).collect();
     let (least, greatest) = (shorter.iter().min()?, shorter.iter().max()?);
@@ -234,7 +233,7 @@ fn lengths_in_words(groups: &[Group]) -> Option<String> {
     ))
 }
 
-/// The cells that are not expected to reach the precision goal.
+/// The cells that are not expected to reach the precision goal, as a message.
 fn beyond_in_words(record: &Record, groups: &[Group], shares: &[Share]) -> Option<String> {
     let design = record.plan.experiment().design;
     let shared = groups.iter().zip(shares);

@@ -1,4 +1,5 @@
-//! A search for the greatest rate at which levels hold: one trial after the other, each at the rate that the search asks for.
+//! The search for the highest rate at which service levels hold: one trial after another, each at the rate that the search
+//! chooses.
 
 use iolab_analysis::fitness::counted;
 use iolab_analysis::slo::{self, Visits};
@@ -14,40 +15,40 @@ use super::super::sample::{self, VisitPosition};
 use super::super::stopping_rule::{Ended, Repetition};
 use super::{Finding, Outlook, Step, Strategy, Visit, ending};
 
-/// Share of the budget from which on rates are confirmed, whether or not the search is done.
+/// After this share of the budget, rates are confirmed even if the search has not converged.
 const SEARCHES: f64 = 0.6;
 
-/// Searches for the rate, from the first one of the experiment on.
+/// Searches for the rate, starting with the first rate of the experiment.
 pub(super) struct RateSearch {
     levels: ServiceLevels,
     repetition: Repetition,
-    /// None until the first step: then what earlier sessions have measured is read.
+    /// `None` until the first step, which reads what earlier sessions measured.
     found: Option<Found>,
-    /// The block of the next trial; the first one is the warm-up.
+    /// The block of the next trial; the first block is the warm-up.
     block: u32,
     stage: Stage,
 }
 
-/// What the search knows.
+/// What the search has found so far.
 struct Found {
     search: slo::Search,
     visits: Visits,
 }
 
-/// How far the search is with one rate.
+/// The state of the search at one rate.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
-    /// A rate is to be chosen.
+    /// A rate must be chosen.
     Choose,
-    /// The plan gets a cell with this rate.
+    /// The plan needs a cell with this rate.
     Adds(Next),
-    /// A trial at this rate is made.
+    /// A trial at this rate is due.
     Visits(Next),
-    /// The search is over, and has reported how it ended.
+    /// The search has ended and reported how.
     Over,
 }
 
-/// A rate, and who asked for it.
+/// A rate, with the reason for the trial.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     Searches(u64),
@@ -63,7 +64,7 @@ impl Next {
 }
 
 impl RateSearch {
-    /// About these levels.
+    /// Searches for the rate at which these levels hold.
     pub(super) fn new(levels: ServiceLevels, record: &Record) -> Self {
         let design = record.plan.experiment().design;
         Self {
@@ -75,7 +76,7 @@ impl RateSearch {
         }
     }
 
-    /// What earlier sessions have found.
+    /// Reads what earlier sessions found.
     fn recall(&mut self, record: &Record) -> Result<Found> {
         let experiment = record.plan.experiment();
         let first = &record.plan.cells()[0].spec.trial;
@@ -90,13 +91,13 @@ impl RateSearch {
         Ok(Found { search, visits })
     }
 
-    /// The share of the budget that is spent, from 0 on.
+    /// The used share of the budget, from 0.
     fn spent(&self, record: &Record) -> f64 {
         let budget = record.plan.experiment().design.budget;
         self.repetition.spent().as_secs_f64() / budget.as_secs_f64().max(1e-9)
     }
 
-    /// The step that leads to a trial at this rate: its cell is added where there is none.
+    /// The next step towards a trial at this rate: adds its cell where there is none.
     fn towards(&mut self, next: Next, record: &Record) -> Result<Step> {
         let rate = Rate::Requests(next.rate());
         let has = |cell: &PlannedCell| cell.spec.trial.rate == Some(rate);
@@ -123,7 +124,7 @@ impl RateSearch {
         }
     }
 
-    /// What ended each cell; a rate that was never visited is a gap.
+    /// Reports what ended each cell; rates that were never visited are gaps.
     fn end(&mut self, ended: Ended, record: &Record) -> Step {
         self.stage = Stage::Over;
         let found = |cell: usize| match record.has_any(cell) {
@@ -139,7 +140,7 @@ impl RateSearch {
 }
 
 impl Found {
-    /// Learns from a trial at this rate.
+    /// Updates the search with the trial at this rate.
     fn learn(&mut self, next: Next, record: &Record) {
         let Some(last) = record.last() else {
             return;
@@ -154,8 +155,8 @@ impl Found {
         }
     }
 
-    /// The next rate: those that the search asks for, then those at which the levels are to be shown to hold and to fail. A
-    /// search that is not done leaves them a share of the budget, and takes what they leave.
+    /// The next rate: first those that the search chooses, then those that confirm where the levels hold and where they fail. A
+    /// search that has not converged leaves part of the budget for the confirmation, and uses what is left after it.
     fn next(&mut self, spent: f64) -> Option<Next> {
         let Self { search, visits } = self;
         let confirm = |search: &mut slo::Search| search.confirm(&|rate| visits.shown(rate));
@@ -182,7 +183,7 @@ impl Strategy for RateSearch {
             None => self.recall(record)?,
         };
         if let Stage::Visits(next) = self.stage {
-            // The warm-up shows nothing.
+            // The warm-up is not a result.
             if self.block > 0 {
                 found.learn(next, record);
             }
@@ -203,7 +204,7 @@ impl Strategy for RateSearch {
         }
     }
 
-    /// It ends by its budget at the latest.
+    /// The budget is the latest end.
     fn outlook(&mut self, record: &Record) -> Outlook {
         self.repetition.follow(record);
         Outlook {
