@@ -1,13 +1,12 @@
-//! Claims: what runs show, as data. No sentence is made here; `iolab-report` writes them.
+//! Claims: what runs show, as data. `iolab-report` writes the sentences.
 //!
-//! A claim compares cells that differ in what is asked about and in nothing else. Its numbers are simultaneous over all
-//! comparisons of one kind in one run (Bonferroni), so that a false claim of a kind is made in at most 5 % of runs. What in the
-//! evidence of exactly these cells could turn a comparison round makes it [`Difference::CannotTell`]. METHODS.md has the rules
-//! and how often they fail on runs whose truth is known.
+//! A claim compares cells that differ only in what is asked about. Its intervals are simultaneous over all comparisons of one
+//! kind in one run (Bonferroni), so that at most 5 % of runs have a false claim of a kind. Evidence of exactly these cells that
+//! could reverse a comparison makes it [`Difference::CannotTell`]. METHODS.md has the rules and their measured error rates.
 //!
-//! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes of
-//! a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests at once, `answers.rs`
-//! what only some experiments ask, `agree.rs` claims that contradict each other, `order.rs` which claims a page begins with.
+//! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
+//! of a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests in
+//! flight, `answers.rs` claims of particular experiments, `agree.rs` contradictions, `order.rs` the order of claims.
 
 mod agree;
 mod answers;
@@ -41,43 +40,43 @@ use tail::long_tail;
 use crate::analysis::Analysis;
 use crate::bends::Bends;
 
-/// A statement about cells of some runs.
+/// A statement about cells of one or more runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
-    /// Whether data that was read back is what was written.
+    /// Whether the data read back is the data written.
     Verified(Verified),
-    /// How two programs compare.
+    /// Comparison of two programs.
     Programs(Box<Programs>),
-    /// What a given load does to the response time.
+    /// How the response time depends on the given load.
     Load(Load),
-    /// Fewer requests at once than were asked for, and why.
+    /// Fewer requests in flight than requested, with the cause.
     TooFew(TooFew),
-    /// What page faults of untouched buffers cost.
+    /// The cost of page faults in untouched buffers.
     Preparation(Preparation),
-    /// What changes from one level of a factor to another.
+    /// Comparison of two levels of a factor.
     Comparison(Comparison),
-    /// Where curves over I/O sizes are best: all curves of one run, or the only curve of each of several.
+    /// The best I/O sizes: of all curves of one run, or of the only curve of each of several runs.
     Best(Vec<Best>),
-    /// Throughput that changes its level for good.
+    /// A lasting change of the level of throughput.
     Change(Change),
-    /// Slow requests far from the median one.
+    /// Slow requests, far above the median latency.
     LongTail(LongTail),
     /// Whether cells that write reached a steady state.
     Steady(Steady),
-    /// What more requests in flight gained.
+    /// The gain of more requests in flight.
     Queued(Queued),
-    /// A fixed cost of a request and a rate for its bytes.
+    /// A fixed cost of a request, and a bandwidth for its bytes.
     FixedCosts(FixedCosts),
     /// Where curves over I/O sizes bend.
     Bent(Bent),
-    /// What groups reach at once, against each alone.
+    /// What groups reach together, compared with each alone.
     Together(Together),
-    /// Trials that drift, depend on each other or form two groups.
+    /// Trials that drift, depend on earlier ones, or form two groups.
     Course(Course),
 }
 
 impl Claim {
-    /// The cells that it rests on; empty where it is about a run as a whole.
+    /// The cells that it is based on; empty where it is about whole runs.
     fn cells(&self) -> Vec<CellId> {
         match self {
             Self::Comparison(comparison) => {
@@ -106,7 +105,7 @@ impl Claim {
         }
     }
 
-    /// The runs that it rests on, by their places in ascending order.
+    /// The runs that it is based on: their indices in ascending order.
     pub fn runs(&self) -> Vec<usize> {
         let mut runs: Vec<usize> = match self {
             Self::Verified(Verified { run, .. })
@@ -123,22 +122,22 @@ impl Claim {
     }
 }
 
-/// Where the curves of a run bend, from the bends that were found; apart from the others because fitting them takes long.
+/// Bends of the curves of a run, from the breakpoints `found`. Separate from other claims because the fit is slow.
 pub fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Claim> {
     answers::bent(analysis, found, run).map(Claim::Bent)
 }
 
-/// What runs show.
+/// The claims about several runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfRuns {
-    /// Each by itself, in the order of the runs.
+    /// Claims about single runs, in the order of the runs.
     pub each: Vec<Vec<Claim>>,
-    /// Several of them together.
+    /// Claims about several runs together.
     pub across: Vec<Claim>,
 }
 
-/// All that runs show but for bends. The same runs give the same claims, always; where two of them contradict each other, both say
-/// that it cannot be told.
+/// All claims about runs except bends. Deterministic. Where two runs contradict each other, both claims become
+/// [`Difference::CannotTell`].
 pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let each = runs
         .iter()
@@ -159,7 +158,7 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     }
 }
 
-/// The same as one list, with the best sizes of runs that have one curve each together.
+/// The claims of [`of_runs`] as one list, in which the best sizes of runs with one curve each are one claim.
 pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
     let OfRuns { each, across } = of_runs(runs);
     let mut curves = Vec::new();

@@ -1,30 +1,30 @@
-//! The course of a series: whether its values depend on each other, drift, or fall into two groups.
+//! Tests of a series of values: dependence, drift, two groups, steady state.
 
 use iolab_stats::{
     LjungBox, Modality, RunsTest, Steadiness, Trend, effective_sample_size, lag1, ljung_box,
     mann_kendall, runs_test, steady_state, two_modes,
 };
 
-/// What the order and the shape of a series tell; each `None` where the values do not allow it.
+/// Results of the tests; each `None` where the values do not allow it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesTests {
-    /// Correlation of neighbours.
+    /// Autocorrelation at lag 1.
     pub lag1: Option<f64>,
     /// Ljung-Box test for dependence.
     pub ljung_box: Option<LjungBox>,
     /// Runs test for dependence.
     pub runs: Option<RunsTest>,
-    /// Number of independent values that would tell as much.
+    /// Effective number of independent values.
     pub effective_sample_size: Option<f64>,
-    /// Mann-Kendall test for a drift, with Theil and Sen's slope.
+    /// Mann-Kendall test for a drift, with the slope of Theil and Sen.
     pub trend: Option<Trend>,
-    /// Two groups of values, if it looks like them.
+    /// Two groups of values, where the distribution is bimodal.
     pub modes: Option<Modality>,
-    /// Whether they end in a steady state, each value taken as a round.
+    /// Whether the series ends in a steady state; each value is a round.
     pub steady: Option<Steadiness>,
 }
 
-/// The course of values in the order of time.
+/// Tests values that are in the order of time.
 pub fn series_tests(values: &[f64]) -> SeriesTests {
     SeriesTests {
         lag1: lag1(values),

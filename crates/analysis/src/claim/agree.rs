@@ -1,5 +1,5 @@
-//! Claims that contradict each other: two runs may compare the same two settings of one target and find opposite things. Neither is
-//! shown then.
+//! Contradicting claims: two runs that compare the same two settings of one target with opposite results. Both claims become
+//! "cannot tell".
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,15 +11,15 @@ use super::{Claim, MARGIN};
 use crate::analysis::Analysis;
 use crate::doubt::{Reason, SideDoubt};
 
-/// Where a comparison of two cells stands among claims: its claim, and its place in that.
+/// Where a comparison of two cells is found: the index of its claim, and its index in that claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Source {
     claim: usize,
-    /// An effect of a comparison, or a curve and a size of it.
+    /// Index of the effect in a comparison; or of the curve, and of a size on it.
     part: (usize, usize),
 }
 
-/// What one claim says of two settings: the second over the first, where the first is the lesser as text.
+/// What one claim says of two settings: the ratio of the second to the first, ordered by their text.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     source: Source,
@@ -37,7 +37,7 @@ enum Relation {
 /// Two settings of one target, and the quantity in which they are compared.
 type Key = (String, String, String, String);
 
-/// Makes "cannot tell" of every two comparisons of the same settings of one target that cannot both be true.
+/// Sets every pair of comparisons of the same settings and target that cannot both be true to [`Difference::CannotTell`].
 pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
     for (one, other) in contradictions(claims, runs) {
         doubt(claims, one.source);
@@ -45,7 +45,7 @@ pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
     }
 }
 
-/// Each two comparisons that cannot both be true: their intervals hold nothing in common, and they say different things.
+/// Pairs of comparisons that cannot both be true: their intervals do not overlap, and their conclusions differ.
 fn contradictions(claims: &[Claim], runs: &[&Analysis]) -> Vec<(Said, Said)> {
     let mut found = Vec::new();
     for all in said(claims, runs).values() {
@@ -68,7 +68,8 @@ impl Said {
     }
 }
 
-/// What claims say of each two settings. Only what two runs can say is looked at: one run compares each two cells once.
+/// What claims say of each pair of settings. Only runs with different indices can contradict: one run compares two cells at most
+/// once.
 fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
     let mut all: HashMap<Key, Vec<Said>> = HashMap::new();
     if runs.len() < 2 {
@@ -161,7 +162,7 @@ fn is_alike(estimate: &Estimate) -> bool {
     estimate.interval.is_some_and(within)
 }
 
-/// All settings of a cell, as text.
+/// All settings of a cell, as one text, so that cells of different runs can be matched.
 fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
     let run = runs.get(id.run);
     let cell = run.and_then(|run| run.cells.iter().find(|cell| cell.cell.id == id.cell));
@@ -170,14 +171,14 @@ fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
     values.join("\n")
 }
 
-/// Several runs may contradict one: that is one doubt.
+/// Adds a doubt unless it is already listed: several runs may contradict the same claim.
 fn note_once(doubts: &mut Vec<SideDoubt>, because: SideDoubt) {
     if !doubts.contains(&because) {
         doubts.push(because);
     }
 }
 
-/// Takes what a claim says of one comparison back.
+/// Replaces what a claim says of one comparison by "cannot tell".
 fn doubt(claims: &mut [Claim], source: Source) {
     let because = SideDoubt {
         side: None,

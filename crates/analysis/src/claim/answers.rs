@@ -1,4 +1,4 @@
-//! What answers the question of an experiment, or explains its numbers, beside comparisons and best sizes.
+//! Claims other than comparisons and best sizes that answer the question of an experiment or explain its numbers.
 
 use iolab_stats::{Interval, LatencyBandwidth};
 use iolab_workload::group::ALL;
@@ -11,129 +11,129 @@ use crate::bends::{self, Bend, Bends};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
 use crate::preparation::{PreparationPoint, preparation};
 
-/// Data that was read back after it was written.
+/// Result of reading back data that was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
-    /// The run.
+    /// Index of the run.
     pub run: usize,
-    /// All cells together.
+    /// Counts over all cells.
     pub all: CellVerified,
     /// Cells with wrong data.
     pub wrong: usize,
 }
 
-/// What a given load does to the response time.
+/// How the response time depends on the given load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// The run.
+    /// Index of the run.
     pub run: usize,
-    /// What its rates did.
+    /// What was reached at the requested rates.
     pub rates: Rates,
 }
 
-/// What the rates of a run did.
+/// Which of the requested rates of a run were reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rates {
-    /// Some were held.
+    /// At least one rate was reached.
     Held {
-        /// Requests per second and response times at the least of them.
+        /// Requests per second and response times at the lowest rate that was reached.
         least: (f64, Latency),
-        /// The same at the highest of them, where that is another one.
+        /// The same at the highest rate that was reached; `None` where only one was.
         most: Option<(f64, Latency)>,
     },
-    /// None was held.
+    /// No rate was reached.
     NoneHeld {
-        /// The least rate that was asked for, requests per second.
+        /// The lowest requested rate, requests per second.
         least: f64,
-        /// What was reached there: median over the trials.
+        /// The rate achieved there: median over the trials, requests per second.
         reached: f64,
     },
 }
 
-/// Two programs side by side over the sizes of what they read.
+/// Two programs compared over the sizes of the file that they read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Programs {
-    /// The run.
+    /// Index of the run.
     pub run: usize,
-    /// Both programs.
+    /// The results of both programs.
     pub pair: ProgramPair,
-    /// What is claimed of them.
+    /// What this claim says of them.
     pub aspect: Aspect,
 }
 
-/// What is claimed of two programs.
+/// What a claim about two programs says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aspect {
-    /// How many times as long one takes.
+    /// The ratio of their times.
     Ratio,
-    /// At how many sizes a test finds a difference.
+    /// The number of sizes at which a test finds a difference.
     Significance,
-    /// From which size on they are equivalent within this one of [`MARGINS`].
+    /// The size from which they are equivalent within the margin at this index of [`MARGINS`].
     Equivalence(usize),
 }
 
-/// What page faults of untouched buffers cost.
+/// The cost of page faults in buffers that were not touched before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preparation {
-    /// The run.
+    /// Index of the run.
     pub run: usize,
-    /// The setting in which they cost most.
+    /// The setting with the highest cost.
     pub most: PreparationPoint,
-    /// Settings in which they cost anything.
+    /// Number of settings with a cost.
     pub slower: usize,
-    /// Settings.
+    /// Number of settings compared.
     pub settings: usize,
 }
 
-/// The time of a request as a fixed cost and a rate for its bytes.
+/// The time of a request, modelled as a fixed cost plus its bytes over a bandwidth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixedCosts {
-    /// The run.
+    /// Index of the run.
     pub run: usize,
-    /// For each curve that the model describes: the levels that it holds, and the model in ns and bytes.
+    /// For each curve that fits the model: its fixed levels, and the model in ns and bytes.
     pub curves: Vec<(Vec<String>, LatencyBandwidth)>,
 }
 
-/// Where curves over I/O sizes bend.
+/// Breakpoints of curves over I/O sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bent {
-    /// The run.
+    /// Index of the run.
     pub run: usize,
     /// The quantity.
     pub response: Response,
-    /// For each curve with a bend: the levels that it holds, and its bends in ascending order.
+    /// For each curve with a bend: its fixed levels, and its bends in ascending order of size.
     pub curves: Vec<(Vec<String>, Vec<Bend>)>,
 }
 
-/// What groups reach at once, against what each reaches alone.
+/// What groups reach while all of them are active, compared with the sum of what each reaches alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// The cell in which all are active.
+    /// The cell in which all groups are active.
     pub cell: CellId,
     /// Factor and level of the other factors.
     pub at: Vec<(String, String)>,
-    /// Groups.
+    /// Number of groups.
     pub groups: usize,
-    /// The median at once, in the unit of the response, with its exact interval.
+    /// The median while all are active, in the unit of the response, with its exact interval.
     pub at_once: (f64, Interval),
-    /// The sum of what each reaches alone, with the sums of the ends of the intervals.
+    /// The sum of the medians of the groups alone, then the sums of the lower and upper ends of their intervals.
     pub alone: (f64, f64, f64),
-    /// Whether they share a limit.
+    /// Whether the groups share a limit.
     pub limit: SharedLimit,
 }
 
 /// Whether groups share a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SharedLimit {
-    /// No limit is shown.
+    /// No common limit was shown.
     NotShown,
-    /// They do, and these few reach it by themselves.
+    /// They share a limit, and the named groups suffice to reach it.
     ReachedBy(String),
-    /// They do, and only all of them reach it.
+    /// They share a limit, which only all of them together reach.
     ReachedByAll,
 }
 
-/// What reading back has shown; `None` where nothing was read back.
+/// The result of reading back; `None` where nothing was read back.
 pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
     let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
     let all = cells.fold(CellVerified::default(), CellVerified::plus);
@@ -145,7 +145,7 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
     })
 }
 
-/// The response times at the least and at the greatest rate that was held.
+/// The response times at the lowest and the highest rate that was reached.
 pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
     if analysis.factors != ["rate"] || analysis.response != Response::Latency {
         return None;
@@ -175,7 +175,7 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
     Some(Load { run, rates })
 }
 
-/// All that is claimed of the programs of a run.
+/// All claims about the programs of a run.
 pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Programs> {
     let aspects = [Aspect::Ratio, Aspect::Significance]
         .into_iter()
@@ -202,7 +202,7 @@ pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Programs> {
     pairs.flat_map(of_pair).collect()
 }
 
-/// What untouched buffers cost, where they cost anything.
+/// The cost of untouched buffers; `None` where there is none.
 pub(super) fn untouched(analysis: &Analysis, run: usize) -> Option<Preparation> {
     let points = preparation(analysis);
     let slower = points.iter().filter(|point| point.is_slower()).count();
@@ -218,7 +218,7 @@ pub(super) fn untouched(analysis: &Analysis, run: usize) -> Option<Preparation> 
     })
 }
 
-/// The curves that a fixed cost and a rate describe.
+/// The curves that fit a fixed cost and a bandwidth.
 pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts> {
     let curves = bends::bendable(analysis).into_iter();
     let modelled = curves.filter_map(|curve| {
@@ -229,7 +229,7 @@ pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts>
     (!curves.is_empty()).then_some(FixedCosts { run, curves })
 }
 
-/// The bends of a run whose place is known to within a factor of 4; `found` are all that were fitted.
+/// The bends of a run whose interval spans at most a factor of 4; `found` are all bends that were fitted.
 pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Bent> {
     let curves = bends::bendable(analysis).into_iter();
     let curves = curves.map(|curve| {
@@ -246,7 +246,8 @@ pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Ben
     })
 }
 
-/// A bend is not placed better than between the sizes on either side of it, however little the trials scatter.
+/// Widens the interval of a bend to the measured sizes on either side of it: closer than that the data does not determine it,
+/// however small the scatter.
 fn between_sizes(bend: &Bend, sizes: &[u64]) -> Bend {
     let below = sizes.iter().rev().find(|size| **size as f64 <= bend.size);
     let above = sizes.iter().find(|size| **size as f64 >= bend.size);
@@ -261,10 +262,10 @@ fn between_sizes(bend: &Bend, sizes: &[u64]) -> Bend {
     }
 }
 
-/// The factor that says which groups run.
+/// The factor that selects the active groups.
 const ACTIVE: &str = "active";
 
-/// Where a run has all groups at once and each alone: what they reach at once, against the sum of what each reaches alone.
+/// For runs that have a cell with all groups and one for each group alone.
 pub(super) fn together(analysis: &Analysis, run: usize) -> Vec<Together> {
     let place = analysis.factors.iter().position(|factor| factor == ACTIVE);
     let Some(place) = place else {
@@ -303,7 +304,7 @@ fn of_groups(
     beside: &[(String, &CellAnalysis)],
     at: Vec<(String, String)>,
 ) -> Option<Together> {
-    // Where a rate or a proportion holds groups back, what they reach at once tells of that.
+    // With a rate or a share of its own, a group stops at that, whatever the storage could do.
     let groups = &whole.cell.spec.groups;
     let mut trials = groups.iter().map(|group| &group.spec.trial);
     if trials.any(|trial| trial.rate.is_some() || trial.flow.is_some()) {

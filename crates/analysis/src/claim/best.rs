@@ -1,5 +1,4 @@
-//! Where a curve over I/O sizes is best: the sizes that may be, those shown to be as good within the margin, and those shown to be
-//! worse.
+//! The best I/O size of a curve: which sizes may be the best, which are equivalent to it within the margin, and which are worse.
 
 use iolab_workload::response::Response;
 
@@ -10,19 +9,19 @@ use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
 
-/// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
+/// Above this number of possibly best sizes, equivalence is not tested: the cost grows with the square.
 const OPEN_MAX: usize = 40;
 
-/// How a size compares with the others.
+/// How a size compares with the best ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It comes within [`MARGIN`] of each size that may be best.
+    /// Within [`MARGIN`] of every size that may be the best.
     Near,
-    /// It may be the best one: no difference from that size was found.
+    /// It may be the best: not shown to be worse than the size with the best median.
     Open,
-    /// It is worse than that size.
+    /// Shown to be worse than that size.
     Worse,
-    /// Another size looks better, and the evidence holds something that could turn that round.
+    /// It looks worse, but its evidence holds something that could reverse the result.
     Doubtful,
     /// Too few trials.
     Unknown,
@@ -31,35 +30,35 @@ pub enum Standing {
 /// One size of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Its cell.
+    /// The cell of this size.
     pub cell: CellId,
     /// The I/O size, bytes.
     pub bs: u64,
     /// Its median response.
     pub median: f64,
-    /// How it compares.
+    /// How it compares with the others.
     pub standing: Standing,
-    /// Its response over that of the size with the best median; `None` for that one itself, and without an interval.
+    /// Ratio of its response to that of the size with the best median; `None` for that size itself, and without an interval.
     pub of_best: Option<Estimate>,
-    /// What could turn it round, where it is [`Standing::Doubtful`].
+    /// What could reverse the result, where it is [`Standing::Doubtful`].
     pub doubts: Vec<SideDoubt>,
 }
 
-/// Where a curve is best.
+/// The best sizes of one curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Best {
     /// The quantity.
     pub response: Response,
-    /// Factor and level of what the curve holds.
+    /// Factor and level of what is constant along the curve.
     pub held: Vec<(String, String)>,
     /// Its sizes in ascending order.
     pub candidates: Vec<Candidate>,
-    /// The place of the size with the best median among them.
+    /// Index in `candidates` of the size with the best median.
     pub best: usize,
 }
 
 impl Best {
-    /// The sizes that may be best: no other was shown to be better.
+    /// The sizes that may be the best: no other size was shown to be better.
     pub fn open(&self) -> impl Iterator<Item = &Candidate> {
         let all = self.candidates.iter();
         all.filter(|one| {
@@ -70,7 +69,7 @@ impl Best {
         })
     }
 
-    /// Whether anything is shown: a size that is not the best, or one that is near it.
+    /// Whether the curve shows anything: a size that is worse, or one that is equivalent.
     pub fn shows(&self) -> bool {
         let all = self.candidates.iter();
         let mut shown = all.map(|one| one.standing);
@@ -85,7 +84,7 @@ impl Best {
 /// A size over another, and what that shows.
 type Judged = (Estimate, (Difference, Vec<SideDoubt>));
 
-/// Whether a size comes within the margin of another.
+/// Whether a size is within the margin of another.
 fn is_near(estimate: &Estimate, response: Response) -> bool {
     estimate
         .interval
@@ -95,7 +94,7 @@ fn is_near(estimate: &Estimate, response: Response) -> bool {
         })
 }
 
-/// For each curve over I/O sizes of a run, in the order of the definition.
+/// The best sizes of each curve over I/O sizes of a run, in the order of the definition.
 pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
     let curves = by_size(analysis, "bs");
     curves
@@ -109,7 +108,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let points = &curve.points;
     let top = curve.best(response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
-    // All pairs: the size with the best median is chosen by the trials that judge it, and several may be equally good.
+    // All pairs count: the same trials that select the best median also judge it, and several sizes may be equally good.
     let confidence = confidence(points.len() * (points.len() - 1) / 2);
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
     let against = |i: usize, j: usize| {
@@ -122,7 +121,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
     let of_best: Vec<Option<Judged>> = (0..points.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
         .collect();
-    // Within the margin, too: a small loss is one.
+    // A loss within the margin also counts as a loss.
     let is_lower = |estimate: &Estimate| {
         let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
         match response.more_is_better() {
@@ -134,7 +133,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let judged = of_best[i].as_ref();
         judged.is_some_and(|(estimate, (_, doubts))| is_lower(estimate) && doubts.is_empty())
     };
-    // What is no worse than the size with the best median may be the best itself.
+    // A size that is not shown to be worse than the best median may itself be the best.
     let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);

@@ -1,10 +1,10 @@
-//! Throughput that changes its level and stays there: over the run, within each trial, in the warm-up.
+//! Lasting changes of the level of throughput: over the run, within each trial, and in the warm-up.
 
 use super::effect::CellId;
 use crate::analysis::Analysis;
 use crate::timeline::{Access, RunShift, TrialShift};
 
-/// Most changes over a run that are claimed: the greatest.
+/// At most this many changes over a run are claimed, the largest ones.
 const OVER_RUN_MAX: usize = 3;
 
 /// A change of the level of throughput.
@@ -12,44 +12,44 @@ const OVER_RUN_MAX: usize = 3;
 pub struct Change {
     /// The cell whose levels are given.
     pub cell: CellId,
-    /// Throughput before it, MB/s.
+    /// Throughput before the change, MB/s.
     pub before_mb_s: f64,
-    /// Throughput after it, MB/s.
+    /// Throughput after the change, MB/s.
     pub after_mb_s: f64,
-    /// How many times as high throughput is after it; over a run the median over the cells that have trials of both levels.
+    /// Throughput after over throughput before; over a run the median over the cells that have trials of both levels.
     pub factor: f64,
-    /// The timed time until then, of the run or of a trial, ns.
+    /// Timed time until the change, since the beginning of the run or of the trial, ns.
     pub after_ns: u64,
-    /// Bytes until then: written by the run, or read where only reads changed; moved by a trial.
+    /// Bytes until the change: over a run those written, or read where only reads changed; within a trial those transferred.
     pub after_bytes: f64,
-    /// Where it lies.
+    /// When the change happens.
     pub place: Place,
 }
 
-/// Where a change of level lies.
+/// When a change of level happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Between trials of the run.
     OverRun {
-        /// The cells that changed together, whose bytes are counted.
+        /// What is common to the cells that changed together; their bytes are counted.
         of: Access,
-        /// Trials of the level before it.
+        /// Number of trials before the change.
         trials_before: usize,
-        /// Trials of the level after it.
+        /// Number of trials after the change.
         trials_after: usize,
     },
     /// In every trial of some cells.
     WithinTrials {
-        /// Cells of which that holds; the greatest change is given.
+        /// Number of such cells; the change shown is the largest.
         cells: usize,
-        /// Trials of the cell of which the levels are medians.
+        /// Number of trials of the cell shown, over which the levels are medians.
         trials: usize,
     },
-    /// In the warm-up, which no number holds.
+    /// In the warm-up, which no summary includes.
     InWarmUp,
 }
 
-/// The changes of a run in the order in which a reader needs them: over the run in the order of time, then within trials.
+/// The changes of a run: those over the run in the order of time, then those within trials.
 pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
     let timeline = &analysis.timeline;
     let mut shifts: Vec<&RunShift> = timeline.over_run.iter().collect();

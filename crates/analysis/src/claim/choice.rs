@@ -1,4 +1,5 @@
-//! Which setting to choose for a kind of access: the one with the best throughput, and the simplest one shown to come near it.
+//! The setting to choose for each kind of access: the one with the best throughput, and the simplest one shown to be within the
+//! margin of it.
 
 use iolab_workload::response::Response;
 use iolab_workload::target::TargetName;
@@ -7,7 +8,7 @@ use iolab_workload::trial::{CacheState, SyncPolicy};
 use super::effect::{CellId, Estimate, MARGIN, across_runs, confidence, within_run};
 use crate::analysis::{Analysis, CellAnalysis};
 
-/// What a user asks of storage, and does not choose for speed.
+/// Properties of a workload that a user needs, and does not choose for speed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Access {
     /// The target.
@@ -27,17 +28,17 @@ pub struct Choice {
     pub access: Access,
     /// The cell with the best median throughput.
     pub best: CellId,
-    /// Its median throughput, MB/s.
+    /// The median throughput of that cell, MB/s.
     pub throughput_mb_s: f64,
-    /// The cell that asks least of a program among those shown to be within the margin of the best one, with the ratio of its
-    /// throughput to that; `None` where no simpler one is shown to be.
+    /// The simplest cell among those shown to be within the margin of the best, with the ratio of its throughput to the best;
+    /// `None` where no simpler cell was shown to be.
     pub simplest: Option<(CellId, Estimate)>,
-    /// Cells that were compared.
+    /// Number of cells compared.
     pub cells: usize,
 }
 
-/// The choice for each kind of access of which several cells were measured. Cells that were not served by the target, with a rate,
-/// of programs and of other tools are left out.
+/// The choice for each kind of access with several measured cells. Excludes cells not served by the target, cells with a rate,
+/// and cells of programs or other tools.
 pub fn choices(runs: &[&Analysis]) -> Vec<Choice> {
     let mut accesses: Vec<(Access, Vec<Candidate<'_>>)> = Vec::new();
     for (run, analysis) in runs.iter().enumerate() {
@@ -123,7 +124,8 @@ impl Candidate<'_> {
     }
 }
 
-/// How much a setting asks of the program that uses it: requests in flight, then the size of its buffers, then bytes to skip.
+/// How demanding a setting is for the program that uses it: requests in flight, then buffer size, then skip in bytes. Compared in
+/// this order.
 fn effort(one: &Candidate<'_>) -> (u64, u64, u64) {
     let trial = one.cell.cell.trial();
     (trial.in_flight(), trial.bs, trial.skip)

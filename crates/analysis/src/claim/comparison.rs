@@ -1,4 +1,4 @@
-//! Two levels of a factor, in every setting in which both were measured.
+//! Comparisons of two levels of a factor, over all settings in which both were measured.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use super::effect::{
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubts;
 
-/// Factors whose levels are counts or sizes: each level is compared with the least.
+/// Factors whose levels are counts or sizes: each level is compared with the lowest.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
-/// Factors that claims of other kinds tell of: curves over sizes and rates, other tools, programs.
+/// Factors that other kinds of claims cover: curves over sizes and rates, other tools, programs.
 const OTHERWISE: [&str; 5] = ["bs", "rate", "tool", "program", "size"];
-/// Sync policies, from the one that promises least.
+/// Sync policies in ascending order of the durability that they guarantee.
 const POLICIES: [SyncPolicy; 7] = [
     SyncPolicy::None,
     SyncPolicy::End,
@@ -30,51 +30,51 @@ const POLICIES: [SyncPolicy; 7] = [
 /// What is compared.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Contrast {
-    /// Random accesses with sequential ones.
+    /// Random accesses compared with sequential ones.
     Pattern {
         /// Share of reads, %.
         read_percent: u8,
     },
-    /// Writes with reads.
+    /// Writes compared with reads.
     Direction {
         /// Their pattern.
         pattern: Pattern,
     },
-    /// Each level of a factor of counts or sizes with its least one.
+    /// Each level of an ordered factor compared with its lowest level.
     Ordered {
         /// The factor.
         factor: String,
     },
-    /// One level of a factor with another.
+    /// One level of a factor compared with another.
     Levels {
         /// The factor.
         factor: String,
-        /// The level that is compared with.
+        /// The level that serves as the base.
         base: String,
         /// The other level.
         other: String,
     },
 }
 
-/// What changes from one level to another.
+/// The effects of one contrast in all settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// What is compared.
     pub contrast: Contrast,
     /// The quantity.
     pub response: Response,
-    /// Whether it is what the experiment asks about first: the first factor that is compared, or accesses across runs.
+    /// Whether this is what the experiment asks first: the first factor compared, or accesses across runs.
     pub leads: bool,
-    /// Factors whose levels tell the effects apart.
+    /// Factors whose levels distinguish the effects.
     pub held: Vec<String>,
-    /// One per setting, and per level above the least where levels are ordered; in the order of the definition.
+    /// One effect per setting and, for ordered factors, per level above the lowest; in the order of the definition.
     pub effects: Vec<Effect>,
 }
 
 /// A measured cell.
 type Cell<'a> = &'a CellAnalysis;
 
-/// The comparisons of one run, factor by factor. `run` is its place among several.
+/// The comparisons of one run, factor by factor. `run` is its index.
 pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
     // Programs are compared size by size; see `equivalence.rs`.
     if analysis
@@ -94,7 +94,7 @@ pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
     factors.flat_map(of_factor).collect()
 }
 
-/// Random with sequential, by direction; writes with reads, by pattern.
+/// Compares random with sequential for each direction, and writes with reads for each pattern.
 fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
     let is_random = |cell: Cell<'_>| cell.cell.trial().pattern == Pattern::Rand;
@@ -112,7 +112,7 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison
             let own = measured().filter(move |c| c.cell.trial().read_percent == reads);
             own.filter(move |c| is_random(c) == (pattern == Pattern::Rand))
         };
-        // Reads do not heed the sync policy: they are measured with one of several.
+        // The sync policy does not affect reads, which are measured with one policy only.
         let free = |name: &str| name == "workload" || name == "sync";
         let pairs = pairs(analysis, of(100), of(0), free);
         (Contrast::Direction { pattern }, pairs)
@@ -137,7 +137,7 @@ fn ordered(analysis: &Analysis, run: usize, factor: usize) -> Option<Comparison>
     family(analysis, run, factor, vec![(contrast, pairs)]).pop()
 }
 
-/// The level of a factor whose levels are ordered, as a number.
+/// The level of an ordered factor, as a number.
 fn count(cell: &CellAnalysis, factor: &str) -> u64 {
     let trial = cell.cell.trial();
     match factor {
@@ -149,7 +149,7 @@ fn count(cell: &CellAnalysis, factor: &str) -> u64 {
     }
 }
 
-/// Every level of a factor with its base, a comparison each.
+/// Compares each level of a factor with a base level; one comparison for each.
 fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     let name = &analysis.factors[factor];
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
@@ -192,7 +192,7 @@ fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     family(analysis, run, factor, others.iter().map(compare).collect())
 }
 
-/// Each of `others` with the cell of `base` that has the same levels of all factors but those that are `free`.
+/// Pairs each of `others` with the cell of `base` that has the same levels of all factors except those in `free`.
 fn pairs<'a>(
     analysis: &Analysis,
     base: impl Iterator<Item = Cell<'a>>,
@@ -213,10 +213,10 @@ fn pairs<'a>(
     others.filter_map(partner).collect()
 }
 
-/// Pairs of cells: base and other.
+/// Pairs of cells: the base and the other.
 type Pairs<'a> = Vec<(Cell<'a>, Cell<'a>)>;
 
-/// Comparisons of one kind, whose intervals hold together. Those without a pair are left out.
+/// Comparisons of one kind, with simultaneous intervals. Contrasts without a pair of cells are left out.
 fn family(
     analysis: &Analysis,
     run: usize,

@@ -1,4 +1,4 @@
-//! Requests that were to be served at once and were not, and what a queue gained.
+//! Concurrency below the requested one, and the gain of a queue.
 
 use iolab_workload::trial::{Backend, Descriptors};
 
@@ -6,47 +6,47 @@ use super::effect::CellId;
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, Concurrency, Flag, Relief, Shortfall};
 
-/// Where a queue is fuller than this share of what it takes, it was full.
+/// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
-/// A queue that gains less than this share of its length is one that the storage does not serve at once.
+/// The storage does not serve requests in parallel where they gain less than this share of their number.
 const GAIN: f64 = 0.5;
 
-/// Fewer requests at once than were asked for.
+/// Fewer requests in flight than requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TooFew {
-    /// Cells of which it holds.
+    /// The cells affected.
     pub cells: Vec<CellId>,
-    /// The one with the least share.
+    /// The cell with the lowest share of what was requested.
     pub worst: CellId,
-    /// Requests that it asked for.
+    /// Requests in flight that it requested.
     pub asked: u64,
-    /// Requests that there were.
+    /// Requests in flight that were observed, mean over time.
     pub seen: f64,
-    /// Where they were too few.
+    /// Where requests were missing.
     pub shortfall: Shortfall,
-    /// What the evidence says of the cause.
+    /// The cause according to the evidence.
     pub cause: Cause,
 }
 
-/// Why fewer requests were served at once than were asked for.
+/// Why fewer requests than requested were in flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cause {
-    /// The region has no more of them.
+    /// The region holds too few requests of this size.
     Region {
-        /// Requests of this size that it holds.
+        /// Number of requests that the region holds.
         requests: u64,
     },
-    /// The threads did not issue them in time, or the trials had too few.
+    /// The threads did not issue the requests in time, or the trials had too few requests.
     Late,
-    /// Another cell without what the threads share is faster.
+    /// Another cell, without the resource that the threads share, is faster.
     Shared(Relief),
-    /// One descriptor with one position.
+    /// The threads share one descriptor with one file position.
     Position,
     /// The CPUs were the limit.
     Cpus,
     /// The queue of the device was full.
     Queue {
-        /// Requests that it takes.
+        /// Length of the queue, requests.
         requests: f64,
     },
     /// Each write waits until it is durable.
@@ -55,18 +55,18 @@ pub enum Cause {
     Unknown,
 }
 
-/// What more requests in flight gained.
+/// The gain of more requests in flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queued {
     /// The cell.
     pub cell: CellId,
     /// Requests in flight.
     pub asked: u64,
-    /// Its IOPS over those of one request at a time.
+    /// Its IOPS over those of one request in flight.
     pub gain: f64,
 }
 
-/// The cells with fewer requests in flight than asked for, and those whose requests waited for each other before the device.
+/// The cells with fewer requests in flight than requested, and those whose requests were serialised before the device.
 pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
     [Shortfall::Issued, Shortfall::ReachedDevice]
         .into_iter()
@@ -132,8 +132,8 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> Cause {
     }
 }
 
-/// Where an experiment asks for a time, which grows with the queue: what the requests in flight gained least. Of throughput and IOPS
-/// comparisons tell.
+/// For experiments whose response is a time, which grows with the queue: the cell in which requests in flight gained least. For
+/// throughput and IOPS, comparisons say it.
 pub(super) fn queued(analysis: &Analysis, run: usize) -> Option<Queued> {
     if !analysis.response.is_time() {
         return None;

@@ -1,4 +1,4 @@
-//! Two cells: how many times as great one's response is as the other's, how sure that is, and what could turn it round.
+//! Two cells: the ratio of their responses, its uncertainty, and what in the evidence could reverse it.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use iolab_stats::{effective_sample_size, mean_interval, median, median_interval}
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 
-/// The greatest difference that is none to speak of: one side is at most 5 % lower than the other.
+/// Differences within this margin do not matter: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;
-/// The same as a share of the lower side, by which the other is higher.
+/// The same margin relative to the lower side: by how much the other is higher.
 pub(super) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
-/// Share of runs in which a kind of claim may be false.
+/// Share of runs in which one kind of claim may be false.
 const ALPHA: f64 = 0.05;
-/// How far beyond the least and the greatest of a few values their interval reaches, as a share of their range.
+/// The interval of a few values extends beyond the lowest and the highest by this share of their range.
 const BEYOND_FEW: f64 = 0.2;
 
-/// A cell of one of several runs.
+/// Identifies a cell among several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellId {
-    /// The place of the run.
+    /// Index of the run.
     pub run: usize,
-    /// The cell's id in it.
+    /// Id of the cell in its run.
     pub cell: i64,
 }
 
-/// How one response relates to another.
+/// The conclusion about one response relative to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// It is higher.
@@ -36,48 +36,48 @@ pub enum Difference {
     Equivalent,
     /// No difference was found: the interval holds 1, and more than the margin.
     NotFound,
-    /// Too few trials for an interval, or the evidence holds something that could turn the claim round.
+    /// Too few trials for an interval, or evidence that could reverse the claim.
     CannotTell,
 }
 
-/// A ratio, and the simultaneous interval that it was judged by.
+/// A ratio with the simultaneous interval that decides about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The other cell's response over that of the base: the median over the blocks that both share, or the ratio of the medians.
+    /// The other cell's response over that of the base: the median over the shared blocks, or the ratio of the medians.
     pub ratio: f64,
-    /// Least and greatest ratio of its interval; `None` with too few trials.
+    /// Lower and upper end of the interval; `None` with too few trials.
     pub interval: Option<(f64, f64)>,
-    /// Blocks that both cells share, in which they were compared; `None` where they share too few, or belong to two runs.
+    /// Number of shared blocks in which the cells were compared; `None` where there are too few, or for cells of two runs.
     pub blocks: Option<usize>,
-    /// The interval that allows for trials that depend on the ones before: it reaches as much farther on the logarithms as with so few
-    /// independent trials.
+    /// The interval widened for trials that depend on earlier ones: on the logarithmic scale by the factor that the smaller
+    /// number of independent trials implies.
     pub dependent_interval: Option<(f64, f64)>,
-    /// How many independent values the trials are worth, over their number: of the side that depends most.
+    /// Effective number of independent trials over their number, of the side with the stronger dependence.
     pub independence: f64,
 }
 
-/// Two cells that differ in what is asked about, and in nothing else.
+/// Two cells that differ only in the factor asked about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// The base.
     pub base: CellId,
-    /// The cell that is compared with it.
+    /// The cell compared with the base.
     pub other: CellId,
-    /// The levels in which they differ: of the base, of the other.
+    /// The levels in which they differ: of the base, then of the other.
     pub levels: (String, String),
     /// Factor and level of what both share and other pairs do not.
     pub held: Vec<(String, String)>,
-    /// The median response of each.
+    /// The median response of the base, then of the other, in the unit of the response.
     pub medians: (f64, f64),
-    /// How many times as great the other's response is.
+    /// The ratio of the other's response to the base's.
     pub estimate: Estimate,
     /// What is claimed.
     pub difference: Difference,
-    /// What kept it from being claimed.
+    /// What kept a difference from being claimed.
     pub doubts: Vec<SideDoubt>,
 }
 
-/// The confidence of each of so many comparisons at which all of them hold in 95 % (Bonferroni).
+/// The confidence of each comparison at which all of them together hold in 95 % (Bonferroni).
 pub(crate) fn confidence(comparisons: usize) -> f64 {
     1.0 - ALPHA / comparisons.max(1) as f64
 }
@@ -85,8 +85,8 @@ pub(crate) fn confidence(comparisons: usize) -> f64 {
 /// Values of the trials of a cell, in the order of time, with the block of each.
 pub type Trials<'a> = (&'a [f64], &'a [u32]);
 
-/// How many times as great one cell's values are as another's, by itself in 95 %: from the blocks that both share, where these suffice.
-/// Trials of different runs share none: give them without blocks.
+/// The ratio of one cell's values to another's with its own 95 % interval: from shared blocks where there are enough. For trials
+/// of different runs, which share none, give no blocks.
 pub fn ratio(base: Trials<'_>, other: Trials<'_>) -> Option<Estimate> {
     of_trials(base, other, confidence(1))
 }
@@ -96,7 +96,7 @@ fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Est
     of_blocks(&logs, confidence).or_else(|| of_medians(base.0, other.0, confidence, interval))
 }
 
-/// The ratio of the responses of two cells of one run: from the blocks that both share, where these suffice.
+/// The ratio of the responses of two cells of one run, from shared blocks where there are enough.
 pub(crate) fn within_run(
     base: &CellAnalysis,
     other: &CellAnalysis,
@@ -105,7 +105,7 @@ pub(crate) fn within_run(
     of_trials(base.trials(), other.trials(), confidence)
 }
 
-/// The same for two cells that share no blocks.
+/// The ratio of the responses of two cells of different runs.
 pub(super) fn across_runs(
     base: &CellAnalysis,
     other: &CellAnalysis,
@@ -114,7 +114,7 @@ pub(super) fn across_runs(
     of_medians(&base.values, &other.values, confidence, interval)
 }
 
-/// The ratio from its logarithm in each block, in the order of the blocks; `None` below six of them.
+/// The ratio from its logarithm in each block, in the order of the blocks; `None` below six blocks.
 pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     if logs.len() < TRIALS_MIN {
         return None;
@@ -126,13 +126,13 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     })
 }
 
-/// The ratio of the medians of two samples, each in the order of time: from the ends of the exact intervals of both medians, so that nothing is
-/// assumed of the shape of either. `None` where a side is empty, and where a value is not positive.
+/// The ratio of the medians of two samples, each in the order of time, from the ends of the exact intervals of both medians,
+/// which assumes nothing about either distribution. `None` where a side is empty or a value is not positive.
 pub(crate) fn of_samples(base: &[f64], other: &[f64], confidence: f64) -> Option<Estimate> {
     of_medians(base, other, confidence, exact)
 }
 
-/// The ends of the interval of a median, of logarithms; `None` with too few of them.
+/// A function that gives the interval of a median of logarithms; `None` with too few values.
 type IntervalOf = fn(&[f64], f64) -> Option<(f64, f64)>;
 
 fn of_medians(
@@ -141,7 +141,7 @@ fn of_medians(
     confidence: f64,
     interval: IntervalOf,
 ) -> Option<Estimate> {
-    // The logarithm of the median that is shown: between two values it is not the median of the logarithms.
+    // Takes the logarithm of the median shown: with an even number of values, the median of the logarithms differs.
     let of = |values: &[f64]| {
         let centre = median(values)?.ln();
         let logs = logarithms(values)?;
@@ -161,12 +161,12 @@ fn of_medians(
     (estimate.ratio > 0.0 && estimate.ratio.is_finite()).then_some(estimate)
 }
 
-/// The median of some logarithms with its intervals.
+/// The median of logarithms, with its intervals.
 #[derive(Debug, Clone, Copy)]
 struct Median {
     centre: f64,
     interval: Option<(f64, f64)>,
-    /// The same that allows for values that depend on the ones before.
+    /// The interval widened for values that depend on earlier ones.
     dependent: Option<(f64, f64)>,
     independence: f64,
 }
@@ -185,7 +185,6 @@ impl Median {
 }
 
 impl Estimate {
-    /// From the logarithms.
     fn from_logs(
         ratio: f64,
         interval: Option<(f64, f64)>,
@@ -204,15 +203,15 @@ impl Estimate {
     }
 }
 
-/// `None` where one has none.
+/// The logarithms of all values; `None` where one value has none.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     let logs = values.iter().map(|value| value.ln());
     logs.map(|log| log.is_finite().then_some(log)).collect()
 }
 
-/// How many independent values a series is worth, over its length.
+/// Effective number of independent values over their number.
 pub(crate) fn independence(logs: &[f64]) -> f64 {
-    // Where all values are equal there is no correlation, and no variance that it could raise.
+    // Equal values have no autocorrelation, and no variance that it could increase.
     let worth = effective_sample_size(logs);
     worth.map_or(1.0, |worth| (worth / logs.len() as f64).min(1.0))
 }
@@ -223,15 +222,15 @@ fn exact(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     Some((interval.low, interval.high))
 }
 
-/// The same, or that of few values: cells of one study scatter alike, and those of one block have the same neighbours. The cells of two runs need
-/// not.
+/// The exact interval, or the one for few values. That one assumes that cells of a study scatter alike and that cells of a block
+/// have the same conditions, which does not hold for cells of two runs.
 fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let has_enough = logs.len() >= TRIALS_MIN;
     exact(logs, confidence).or_else(|| has_enough.then(|| few(logs, confidence))?)
 }
 
-/// The interval of values that are too few for order statistics at this confidence: the t interval, widened to a fifth of their range beyond
-/// all of them, so that no odd value decides.
+/// The interval of too few values for order statistics at this confidence: the t interval, extended to a fifth of the range
+/// beyond all values, so that a single outlier does not decide.
 fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let test = mean_interval(logs, confidence)?;
     let (least, greatest) = ends(logs);
@@ -242,7 +241,7 @@ fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     ))
 }
 
-/// The least and the greatest of some values.
+/// The lowest and the highest value.
 fn ends(values: &[f64]) -> (f64, f64) {
     let none = (f64::INFINITY, f64::NEG_INFINITY);
     values.iter().fold(none, |(low, high), value| {
@@ -250,7 +249,7 @@ fn ends(values: &[f64]) -> (f64, f64) {
     })
 }
 
-/// The logarithm of the ratio in each block in which both have a value, by the numbers of the blocks.
+/// The logarithm of the ratio in each shared block, by block number.
 pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f64> {
     let (base, other) = (log_means(base), log_means(other));
     base.iter()
@@ -258,7 +257,7 @@ pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f
         .collect()
 }
 
-/// The mean logarithm of the values of each block; none where a value has no logarithm.
+/// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
 fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for (value, block) in values.iter().zip(of) {
@@ -273,14 +272,14 @@ fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
 }
 
 impl Estimate {
-    /// What its interval shows by itself.
+    /// What its interval shows on its own, without the evidence.
     pub(crate) fn shows(&self, margin: f64) -> Difference {
         self.interval
             .map_or(Difference::CannotTell, |interval| shown(interval, margin))
     }
 }
 
-/// What an interval of a ratio shows by itself.
+/// What an interval of a ratio shows on its own.
 pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
         Difference::Equivalent
@@ -293,8 +292,8 @@ pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     }
 }
 
-/// What an estimate shows, and what could turn it round. Ratios from `1 / (1 + margin)` to `1 + margin` are equivalent;
-/// `more_is_better` says which side a lower response makes the worse one.
+/// The conclusion from an estimate, and the doubts that could reverse it. Ratios from `1 / (1 + margin)` to `1 + margin` are
+/// equivalent; `more_is_better` says whether a lower response is the worse one.
 pub(crate) fn judge(
     estimate: &Estimate,
     margin: f64,
@@ -303,7 +302,7 @@ pub(crate) fn judge(
 ) -> (Difference, Vec<SideDoubt>) {
     let difference = estimate.shows(margin);
     let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
-    // The least difference that the interval allows: more than that need not be explained.
+    // The smallest difference that the interval allows; a doubt that cannot explain this much does not count.
     let (sides, size) = match difference {
         Difference::Higher => (Direction::of_sides(more_is_better), low),
         Difference::Lower => (Direction::of_sides(!more_is_better), 1.0 / high),

@@ -1,4 +1,4 @@
-//! Which claims a page begins with.
+//! The order of claims, and which of them a page begins with.
 
 use super::answers::Aspect;
 use super::best::Best;
@@ -8,38 +8,38 @@ use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
 use super::{Claim, Standing};
 
-/// Most claims that a page begins with.
+/// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
 
-/// What a claim is to the reader; the order in which they are shown.
+/// What a claim means for the reader. The variants are in the order in which claims are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// It answers the question of an experiment.
+    /// Answers the question of an experiment.
     Answer,
-    /// It explains a number.
+    /// Explains a number.
     Explanation,
-    /// A difference, or the best size of an access: it decides what to choose.
+    /// A difference, or the best size of an access: decides what to choose.
     Effect,
-    /// The best size in each of several settings, in which the question was another one.
+    /// The best size in each of several settings, where the experiment asks something else.
     BestInSettings,
-    /// A change over time: a median mixes two levels.
+    /// A change over time: a median would mix two levels.
     Change,
-    /// No steady state: longer runs give other results.
+    /// No steady state: longer runs would give other results.
     Unsteady,
     /// A limit that changes a decision.
     Limit,
     /// Levels that are equivalent.
     Equivalence,
-    /// It says more of what others say.
+    /// Adds detail to other claims.
     Detail,
-    /// It weakens the numbers, and changes no decision.
+    /// Weakens the numbers without changing a decision.
     Weakness,
-    /// Nothing was found, or nothing can be told: no news.
+    /// Nothing was found, or the data does not suffice.
     Nothing,
 }
 
 impl Claim {
-    /// What it is to the reader.
+    /// What this claim means for the reader.
     pub fn role(&self) -> Role {
         match self {
             Self::Comparison(comparison) => comparison.role(),
@@ -67,7 +67,7 @@ impl Claim {
         }
     }
 
-    /// Whether it is what the experiment asks about first; of claims of its role these stand first.
+    /// Whether it is about what the experiment asks first; these come first among claims of their role.
     fn leads(&self) -> bool {
         match self {
             Self::Comparison(comparison) => comparison.leads,
@@ -75,8 +75,8 @@ impl Claim {
         }
     }
 
-    /// How much it matters among claims of its role: the natural logarithm of the greatest ratio that its interval allows no
-    /// smaller one than; 0 where it is about no ratio, so that such claims keep their order.
+    /// Its weight among claims of its role: the natural logarithm of the smallest ratio in its interval. Claims without a ratio
+    /// have 0 and keep their order.
     pub fn size(&self) -> f64 {
         match self {
             Self::Comparison(comparison) => {
@@ -101,13 +101,13 @@ impl Claim {
 }
 
 impl Comparison {
-    /// Effects in which one side is higher.
+    /// Effects with a higher or a lower side.
     pub fn shown(&self) -> impl Iterator<Item = &Effect> {
         let all = self.effects.iter();
         all.filter(|one| matches!(one.difference, Difference::Higher | Difference::Lower))
     }
 
-    /// Effects of one kind.
+    /// Effects with this conclusion.
     pub fn of(&self, difference: Difference) -> impl DoubleEndedIterator<Item = &Effect> {
         self.effects
             .iter()
@@ -126,7 +126,7 @@ impl Comparison {
 }
 
 impl Effect {
-    /// The logarithm of the least ratio, of either sign, that the interval allows; 0 where it holds 1.
+    /// The logarithm of the ratio in the interval that is closest to 1; 0 where the interval contains 1.
     pub fn size(&self) -> f64 {
         let Some((low, high)) = self.estimate.interval else {
             return 0.0;
@@ -135,7 +135,7 @@ impl Effect {
     }
 }
 
-/// The logarithm of the least ratio between the best size and the worst one.
+/// The logarithm of the smallest ratio between the best and the worst size.
 fn spread(best: &Best) -> f64 {
     let worse = best
         .candidates
@@ -148,7 +148,7 @@ fn spread(best: &Best) -> f64 {
     sizes.fold(0.0, f64::max)
 }
 
-/// The claims that show something, the weightiest first, and those that show nothing.
+/// The claims that show something, in descending weight, and those that show nothing.
 pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     let (mut news, nothing): (Vec<&Claim>, Vec<&Claim>) = claims
         .iter()
@@ -158,8 +158,8 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     (news, nothing)
 }
 
-/// The claims that a page may begin with, the weightiest first, of which it takes [`HEADLINES_MAX`]: none that shows nothing, no effect
-/// within the margin, and of one kind about the same runs one.
+/// The claims that a page may begin with, in descending weight, at most [`HEADLINES_MAX`]. Excludes claims that show nothing and
+/// effects within the margin; of each kind about the same runs, only the first.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
     let decides = |claim: &Claim| match claim.role() {
@@ -177,7 +177,7 @@ pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
 }
 
 impl Claim {
-    /// Claims of one kind share it: the name of the kind, and the factor that is compared.
+    /// Key of the kind of a claim: its name, and the factor compared.
     pub fn kind(&self) -> (&'static str, &str) {
         match self {
             Self::Comparison(Comparison { contrast, .. }) => match contrast {

@@ -1,4 +1,4 @@
-//! What the order and the shape of a cell's trials show: a drift, dependence, two groups, a steady state.
+//! What the order and the distribution of a cell's trials show: drift, dependence, two groups, a steady state.
 
 use iolab_stats::{Modality, holm};
 
@@ -6,30 +6,31 @@ use super::effect::{CellId, MARGIN};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::series_tests::SeriesTests;
 
-/// Drift over all trials of a cell below which it is not claimed, as a share of the median: less than the times of single
-/// requests resolve, and far below any interval.
+/// A drift over all trials below this share of the median is not claimed: it is below the resolution of request times, and far
+/// below any interval.
 const DRIFT_LEAST: f64 = 1e-4;
 
-/// Level of the test for a drift: graded at 5 %, it was claimed of 5.7 % of runs of three cells with ten trials and none.
+/// Level of the test for a drift. At 5 %, it was claimed in 5.7 % of runs of three cells with ten trials and no drift.
 const DRIFT_ALPHA: f64 = 0.04;
-/// Level of the test for dependence. Its distribution is an approximation that rejects half as often again as it should with 30 trials.
+/// Level of the test for dependence. The distribution of its statistic is approximate: with 30 trials it rejects 1.5 times as
+/// often as its level.
 const DEPENDENCE_ALPHA: f64 = 0.01;
 
-/// What trials show that intervals take for granted that they do not.
+/// An assumption of the intervals that trials violate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// The cells concerned, in the order of the definition.
+    /// The cells affected, in the order of the definition.
     pub cells: Vec<CellId>,
-    /// The one in which it shows most.
+    /// The cell with the strongest violation.
     pub most: CellId,
-    /// What it is.
+    /// The kind of violation.
     pub shape: Shape,
-    /// How many times as wide the interval of that cell would be if its trials told as much as their effective number does:
-    /// the square root of trials over effective trials; `None` where order is not what is wrong.
+    /// Factor by which the interval of that cell is too narrow: the square root of trials over effective trials; `None` where the
+    /// violation is not about order.
     pub widening: Option<f64>,
 }
 
-/// What is wrong with the order or the shape of trials.
+/// How the order or the distribution of trials violates the assumptions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
     /// They drift with time (Mann and Kendall's test, Holm's correction over the cells).
@@ -37,40 +38,40 @@ pub enum Shape {
         /// Slope per trial, as a share of the median (Theil and Sen).
         slope: f64,
     },
-    /// They depend on the ones before, without drifting (Ljung and Box's test, Holm's correction over the cells).
+    /// They depend on earlier ones without drifting (Ljung and Box's test, Holm's correction over the cells).
     Dependent,
     /// They form two groups that are further apart than [`MARGIN`].
     TwoGroups(Modality),
 }
 
-/// What can be said of a cell that writes, each trial being a round of the SNIA's rule for a steady state.
+/// The state of cells that write, each trial being a round of the SNIA's rule for a steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
-    /// The cells of which it holds, in the order of the definition.
+    /// The cells in this state, in the order of the definition.
     pub cells: Vec<CellId>,
-    /// Cells that write and have trials enough to be judged, drifting ones included.
+    /// Number of cells that write and have enough trials to be judged, including drifting ones.
     pub judged: usize,
-    /// What holds.
+    /// The state.
     pub state: State,
 }
 
 /// Whether a steady state was reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum State {
-    /// It was, after the region was written over.
+    /// Yes, after the whole region was written.
     Reached,
-    /// The last trials are alike, and too little had been written before them.
+    /// The last trials are alike, but less than the region had been written before them.
     NotWrittenOver {
-        /// The least share of the region that was written.
+        /// The lowest share of the region that was written.
         least: f64,
     },
-    /// The last trials are not alike.
+    /// The last trials differ.
     NotReached {
-        /// The cell in which they differ most.
+        /// The cell with the largest difference.
         worst: CellId,
-        /// Their range over their mean.
+        /// Range of its last trials over their mean.
         range: f64,
-        /// The change along their line over their mean.
+        /// Change along the fitted line over their mean.
         slope: f64,
     },
 }
@@ -86,7 +87,7 @@ pub(super) fn id(run: usize, cell: &CellAnalysis) -> CellId {
     }
 }
 
-/// What the trials of a run show that intervals take for granted that they do not.
+/// The violated assumptions of a run.
 pub(super) fn courses(analysis: &Analysis, run: usize) -> Vec<Course> {
     let all = [
         drift(analysis, run),
@@ -146,7 +147,7 @@ fn widening(cell: &CellAnalysis) -> Option<f64> {
     Some((cell.values.len() as f64 / effective).sqrt())
 }
 
-/// Whether the trials of a cell form two groups that are further apart than what matters.
+/// Whether the trials of a cell form two groups further apart than the margin.
 pub fn in_two_groups(cell: &CellAnalysis) -> bool {
     let modes = cell.series_tests.modes;
     modes.is_some_and(|modes| modes.low_median < (1.0 - MARGIN) * modes.high_median)
@@ -161,13 +162,13 @@ pub fn drifting_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     drifting
 }
 
-/// How far a cell drifts over its trials, as a share of its median.
+/// The drift of a cell over all its trials, as a share of its median.
 fn drift_per_run(cell: &CellAnalysis) -> Option<f64> {
     let slope = cell.series_tests.trend?.slope_per_trial / cell.response?.median;
     Some((slope * cell.n as f64).abs()).filter(|drift| drift.is_finite())
 }
 
-/// Cells whose trials depend on the ones before without drifting.
+/// Cells whose trials depend on earlier ones without drifting.
 pub fn dependent_cells(analysis: &Analysis) -> Vec<&CellAnalysis> {
     let drifting = drifting_cells(analysis);
     let mut dependent = significant(analysis, DEPENDENCE_ALPHA, |tests| {
@@ -197,10 +198,10 @@ fn significant(
         .collect()
 }
 
-/// What the cells that write show of a steady state: one claim for each state that some of them are in. A device that is written to may
-/// start fast and end slow; reads hardly change it. Trials that are alike before the region was written over once are no steady state.
+/// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of
+/// a device. Trials that are alike before the whole region was written are not a steady state: a device may be fast at first.
 pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
-    // The standard is about the throughput of the device; a group's latency is another quantity.
+    // The standard covers the throughput of the device, not times or a group's latency.
     if analysis.response.is_time() || analysis.response_group.is_some() {
         return Vec::new();
     }
@@ -217,13 +218,13 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
             continue;
         };
         judged += 1;
-        // What drifts is told as that.
+        // Another claim covers cells that drift.
         if drifts(cell) {
             continue;
         }
         let written = cell.overwritten.filter(|times| *times < 1.0);
         match (steady.reached, written) {
-            // What others did is no unsteadiness of the storage.
+            // A disturbed cell says nothing about the steadiness of the storage.
             (false, _) if cell.is_disturbed() => {}
             (false, _) => {
                 not.push(cell);

@@ -1,11 +1,11 @@
-//! Slow requests: how far the 99th percentile of latency lies from the median one.
+//! Slow requests: the ratio of the 99th percentile of latency to the median.
 
 use iolab_stats::mean_interval;
 
 use super::effect::{CellId, confidence};
 use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
 
-/// The 99th percentile over the median above which a tail is long, but for rounding.
+/// A tail is long where the interval of p99 over p50 lies above this ratio.
 const LONG: f64 = 3.0;
 
 /// The longest tail of a run that is shown to be long.
@@ -15,17 +15,17 @@ pub struct LongTail {
     pub cell: CellId,
     /// Factor and level of the cell, where other cells differ in them.
     pub at: Vec<(String, String)>,
-    /// The median over its trials of p99 over p50.
+    /// p99 over p50, median over the trials.
     pub ratio: f64,
-    /// The interval of that, simultaneous over the cells.
+    /// Its interval, simultaneous over the cells.
     pub interval: (f64, f64),
-    /// p50 and p99, ns: medians over its trials.
+    /// p50 and p99, ns; each the median over the trials.
     pub quantiles: (f64, f64),
     /// Cells whose tail is shown to be long.
     pub cells: usize,
 }
 
-/// The longest tail, where any is shown to be long.
+/// The longest tail; `None` where none is shown to be long.
 pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
     let measured = analysis
         .cells
@@ -33,7 +33,8 @@ pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         .filter(|cell| cell.tail.is_some())
         .count();
     let long = |cell: &&CellAnalysis| {
-        // Slow requests of a disturbed cell may be the work of others, and times behind a rate grow with the length of a trial.
+        // Slow requests of a disturbed cell may have another cause, and behind a rate response times grow with the length of the
+        // trial.
         let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
         if cell.tail_ratios.len() < TRIALS_MIN || cell.mix.is_some() || !is_its_own {
             return None;
