@@ -1,4 +1,4 @@
-//! What a trial asks of storage, in words: `sequential reads`, `random durable writes`.
+//! Descriptions of what a trial does: `sequential reads`, `random durable writes`.
 
 use crate::quantity::format_bytes;
 use crate::trial::{Pattern, SyncPolicy, TrialSpec};

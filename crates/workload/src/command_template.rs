@@ -1,8 +1,7 @@
-//! Commands as users write them: words, quotes, and what is filled in for each trial.
+//! Commands as users write them: words, quotes, and placeholders for each trial.
 //!
-//! No shell is involved: it would be part of what is timed. Words are split as a shell does (spaces, single and double
-//! quotes, backslash), then `{file}`, `{size}` and `{bs}` are filled in word by word, so that a path with a space in it
-//! stays one argument.
+//! No shell is involved, since its time would count. Words are split as by a shell (spaces, single and double quotes, backslash);
+//! then `{file}`, `{size}` and `{bs}` are replaced word by word, so that a path with a space stays one argument.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,18 +10,18 @@ use std::str::FromStr;
 
 use crate::{Error, Result};
 
-/// What a shell would do something with, when it stands alone or first in a word.
+/// Characters with a meaning to a shell, alone or first in a word; refused.
 const OPERATORS: [char; 5] = ['|', '&', ';', '<', '>'];
 
-/// What may stand in braces, for messages.
+/// The valid placeholders, for messages.
 const GAPS: &str = "{file}, {size} and {bs} are filled in; write {{ for a brace";
 
-/// Something that is filled in for each trial.
+/// A placeholder, replaced for each trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholder {
-    /// `{file}`: the path of the file that is read.
+    /// `{file}`: the path of the file to read.
     File,
-    /// `{size}`: its bytes, a number.
+    /// `{size}`: the size of the file, bytes.
     Size,
     /// `{bs}`: the I/O size in bytes, a number.
     Bs,
@@ -39,7 +38,7 @@ enum Piece {
     Gap(Placeholder),
 }
 
-/// A program with its arguments, not filled in yet.
+/// A program and its arguments, with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -53,13 +52,13 @@ impl Template {
         Path::new(&self.program)
     }
 
-    /// Whether this is filled in anywhere.
+    /// Whether this placeholder occurs anywhere.
     pub fn uses(&self, placeholder: Placeholder) -> bool {
         let gap = Piece::Gap(placeholder);
         self.arguments.iter().any(|word| word.contains(&gap))
     }
 
-    /// The arguments for a trial on `file` of `size` bytes with I/O size `bs`, bytes.
+    /// The arguments for a trial on `file` with `size` bytes and I/O size `bs`, bytes.
     pub fn arguments(&self, file: &Path, size: u64, bs: u64) -> Vec<OsString> {
         let fill = |part: &Piece| match part {
             Piece::Text(text) => OsString::from(text),
@@ -107,15 +106,15 @@ impl fmt::Display for Template {
     }
 }
 
-/// Goes through a text character by character and knows what is quoted.
+/// Reads a text character by character and tracks quoting.
 struct Scanner<'a> {
     rest: std::str::Chars<'a>,
     quote: Option<char>,
 }
 
-/// One character of a command, or what it stands for.
+/// One character of a command, with its quoting.
 enum Token {
-    /// A character that means itself, because of quotes or a backslash.
+    /// A character that is literal because of quotes or a backslash.
     Quoted(char),
     /// A character outside of quotes.
     Plain(char),
@@ -131,7 +130,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next token; an error when the text ends inside of quotes or after a backslash.
+    /// The next token; an error when the text ends inside quotes or after a backslash.
     fn next(&mut self) -> Result<Option<Token>> {
         let open = |quote: char| {
             Error::usage(format!("a quotation mark {quote} is not closed"))
@@ -169,7 +168,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The words of a command, quotes removed.
+/// The words of a command, without quotes.
 fn split(text: &str) -> Result<Vec<String>> {
     if text.contains('\0') {
         return Err(Error::usage("the command holds a NUL byte").hint("leave it out"));
@@ -194,7 +193,7 @@ fn split(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// The parts of one word: `{{` and `}}` stand for braces, `{NAME}` for what is filled in.
+/// The parts of one word: `{{` and `}}` are braces, `{NAME}` is a placeholder.
 fn parts(word: &str) -> Result<Vec<Piece>> {
     let mut parts = Vec::new();
     let mut text = String::new();
@@ -220,7 +219,7 @@ fn parts(word: &str) -> Result<Vec<Piece>> {
         }
     }
     text.push_str(rest);
-    // An empty word is an argument too.
+    // An empty word is a valid argument.
     if !text.is_empty() || parts.is_empty() {
         parts.push(Piece::Text(text));
     }
@@ -234,9 +233,9 @@ fn placeholder(name: &str) -> Result<Placeholder> {
         .ok_or_else(|| Error::usage(format!("{{{name}}} is unknown")).hint(GAPS))
 }
 
-/// Splits `COMMAND,COMMAND` at the commas that are neither quoted nor behind a backslash.
+/// Splits `COMMAND,COMMAND` at commas that are neither quoted nor escaped.
 ///
-/// What is not well-formed stays whole: reading it as a command tells what is wrong.
+/// Invalid text stays whole; parsing it as a command reports the error.
 pub fn split_list(text: &str) -> Vec<String> {
     let mut scanner = Scanner::new(text);
     let (mut parts, mut start) = (Vec::new(), 0);

@@ -1,10 +1,10 @@
-//! What the kernel says happened: the process's own I/O account, its resource use, the block devices' counters, the
-//! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
+//! Counters of the kernel: the I/O account and the resource use of the process, the counters of block devices and of the
+//! processor, and pressure on the machine. The difference of two snapshots is the evidence of a trial.
 
 use crate::named::named;
 use crate::quantity::significant;
 
-/// A number of a [`CounterSet`]: one that is always there, or one that the system may not offer.
+/// The type of a counter in a [`CounterSet`]: always available, or optional.
 trait Number: Copy {
     fn known(self) -> Option<u64>;
     fn of(known: Option<u64>) -> Option<Self>;
@@ -30,17 +30,17 @@ impl Number for Option<u64> {
     }
 }
 
-/// Numbers that are counted together, in the order of their fields.
+/// Counters as a list of numbers, in the order of their fields.
 pub trait CounterSet: Sized {
-    /// Each of them; `None` where the system does not offer it.
+    /// The value of each; `None` where the system does not offer it.
     fn numbers(&self) -> impl Iterator<Item = Option<u64>>;
 
-    /// The set of these numbers; `None` where `next` has no more of them, or one is missing that is always there.
+    /// Makes the set from values; `None` where `next` ends early, or gives no value for a counter that is always available.
     fn from_numbers(next: impl FnMut() -> Option<Option<u64>>) -> Option<Self>;
 }
 
-/// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a counter that is
-/// added there is in all of them. What follows the colon says what a sum or difference is where one side does not know a number.
+/// A struct of counters. Sums, differences and messages between ranks follow from its list of fields, so that a new counter is
+/// part of them. `known` or `either` after the colon says what a sum or difference is where one side lacks a value.
 macro_rules! counter_set {
     (
         $(#[$about:meta])*
@@ -55,7 +55,8 @@ macro_rules! counter_set {
         }
 
         impl $name {
-            /// Each number joined with the other's. Where `join` has none for a number that is always there, it becomes 0.
+            /// Combines each value with the other's. Where `join` gives no value for a counter that is always available, it
+            /// becomes 0.
             #[must_use]
             pub fn with(self, other: Self, join: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
                 Self {
@@ -63,13 +64,13 @@ macro_rules! counter_set {
                 }
             }
             $(
-                /// Both together: of two threads, processes, hosts or devices.
+                /// The sum, for two threads, processes, hosts or devices.
                 #[must_use]
                 pub fn plus(self, other: Self) -> Self {
                     self.with(other, $join(u64::saturating_add))
                 }
 
-                /// What was counted since `earlier`.
+                /// The difference since `earlier`.
                 #[must_use]
                 pub fn since(self, earlier: Self) -> Self {
                     self.with(earlier, $join(u64::saturating_sub))
@@ -89,12 +90,12 @@ macro_rules! counter_set {
     };
 }
 
-/// Joins two numbers where both are known; else the result is not known either.
+/// Combines two values; `None` unless both are known.
 fn known(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
     move |a, b| a.zip(b).map(|(a, b)| join(a, b))
 }
 
-/// Joins two numbers where both are known; else the result is the one that is.
+/// Combines two values; where only one is known, gives that.
 fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
     move |a, b| match (a, b) {
         (Some(a), Some(b)) => Some(join(a, b)),
@@ -102,30 +103,30 @@ fn either(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -
     }
 }
 
-/// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
+/// One snapshot, or the difference of two. `None` where the system does not offer a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// The process's I/O account.
+    /// I/O account of the process.
     pub process_io: Option<ProcessIo>,
-    /// What the NFS client sent and fetched; `None` where no target lies on NFS.
+    /// Bytes that the NFS client sent and received; `None` where no target is on NFS.
     pub nfs: Option<NfsIo>,
-    /// Resource use; always there.
+    /// Resource use of the process.
     pub usage: ResourceUse,
-    /// The device's counters, when the target lies on one block device.
+    /// Counters of the device, where the target is on one block device.
     pub device: Option<DeviceStat>,
-    /// The disks at the bottom of a stacked device; `None` where the device itself is the bottom, or it is not known.
+    /// Counters of the disks below a stacked device; `None` where it is not stacked, or they are unknown.
     pub bottom: Option<Bottom>,
-    /// What the processor counted. Every worker counts for itself, so that a snapshot has none.
+    /// Events of the processor. Each worker counts its own, so that a snapshot has none.
     pub hardware: Hardware,
-    /// What the machine as a whole went through.
+    /// Pressure on the whole machine.
     pub pressure: Pressure,
-    /// Mean length of the stretches of physical memory that the I/O buffers lay in, bytes; of up to 16 MiB of each worker.
-    /// `None` where the kernel does not show it: that takes the capability CAP_SYS_ADMIN.
+    /// Mean length of physically contiguous pieces of the I/O buffers, bytes, from up to 16 MiB of each worker. `None` without
+    /// CAP_SYS_ADMIN, since the kernel then hides it.
     pub buffer_piece_bytes: Option<u64>,
 }
 
 impl Counters {
-    /// What happened since `earlier`.
+    /// The difference since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -146,50 +147,50 @@ fn both<T>(now: Option<T>, earlier: Option<T>, since: impl Fn(T, T) -> T) -> Opt
 }
 
 counter_set! {
-    /// `/proc/self/io`: bytes and calls of the whole process, all threads together.
+    /// `/proc/self/io`: bytes and calls of all threads of the process.
     pub struct ProcessIo: known {
-        /// Bytes that read calls returned, from wherever they came.
+        /// Bytes that read calls returned, from any source.
         pub rchar: u64,
-        /// Bytes handed to write calls.
+        /// Bytes given to write calls.
         pub wchar: u64,
         /// Read system calls.
         pub syscr: u64,
         /// Write system calls.
         pub syscw: u64,
-        /// Bytes fetched from storage.
+        /// Bytes read from storage.
         pub read_bytes: u64,
-        /// Bytes sent to storage, or dirtied in the page cache to be sent later.
+        /// Bytes written to storage, including those only dirtied in the page cache.
         pub write_bytes: u64,
     }
 }
 
 counter_set! {
-    /// `/proc/self/mountstats`, bytes of the mounts that are used: those of all processes of the host.
+    /// `/proc/self/mountstats`, for the mounts used; counts all processes of the host.
     pub struct NfsIo: known {
-        /// Bytes that the server sent.
+        /// Bytes received from the server.
         pub read_bytes: u64,
-        /// Bytes that were sent to the server.
+        /// Bytes sent to the server.
         pub write_bytes: u64,
     }
 }
 
-/// An account of the kernel that several clients of a trial read, so that their traffic in it cannot be distinguished.
+/// A counter of the kernel that several clients of a trial read, so that their traffic cannot be separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedAccount {
-    /// The first of them, by its first rank.
+    /// The first client, by its first rank.
     pub first: u64,
-    /// How many they are.
+    /// Number of clients.
     pub clients: u64,
 }
 
-/// Which accounts of a client other clients of the trial read, too.
+/// Which counters of a client other clients of the trial read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SharedAccounts {
-    /// That of the device.
+    /// The counters of the device.
     pub device: Option<SharedAccount>,
-    /// That of the disks below it.
+    /// The counters of the disks below it.
     pub disks: Option<SharedAccount>,
-    /// That of the NFS mount.
+    /// The counters of the NFS mount.
     pub nfs: Option<SharedAccount>,
 }
 
@@ -204,15 +205,15 @@ counter_set! {
         pub minor_faults: u64,
         /// Page faults that needed I/O.
         pub major_faults: u64,
-        /// Times a thread gave the CPU up, mostly to wait.
+        /// Number of times a thread gave up the CPU, mostly to wait.
         pub voluntary_switches: u64,
-        /// Times a thread was preempted.
+        /// Number of times a thread was preempted.
         pub involuntary_switches: u64,
     }
 }
 
 counter_set! {
-    /// `/sys/dev/block/MAJOR:MINOR/stat`; counts every process's traffic.
+    /// `/sys/dev/block/MAJOR:MINOR/stat`: counts the traffic of all processes.
     pub struct DeviceStat: either {
         /// Read requests completed.
         pub read_ios: u64,
@@ -228,15 +229,15 @@ counter_set! {
         pub write_bytes: u64,
         /// Flush requests completed.
         pub flush_ios: u64,
-        /// Time the device had requests in flight, ms.
+        /// Time in which the device had requests in flight, ms.
         pub busy_ms: u64,
-        /// Sum of the times that requests were in flight, ms; over the time of looking it is the mean number in flight.
+        /// Sum of the times that requests were in flight, ms; divided by elapsed time, the mean number in flight.
         pub queue_ms: Option<u64>,
     }
 }
 
 named! {
-    /// A part of the traffic with a device that a control group can bound.
+    /// A kind of traffic with a device that a control group can limit.
     pub enum Traffic: "kind of traffic" {
         /// Bytes read.
         ReadBytes = "rbps",
@@ -250,7 +251,7 @@ named! {
 }
 
 impl Traffic {
-    /// A rate of it, as people read it: `2 MB/s of writes`, `60 writes/s`.
+    /// A rate of this traffic for people: `2 MB/s of writes`, `60 writes/s`.
     pub fn format(self, per_second: u64) -> String {
         let mb = significant(per_second as f64 / 1e6);
         match self {
@@ -263,26 +264,26 @@ impl Traffic {
 }
 
 named! {
-    /// Whose counters hold the flushes of the write cache that a device announces.
+    /// The device whose counters include the flushes of the write cache.
     pub enum FlushCounter: "flush counter" {
-        /// Those of the device itself.
+        /// The device itself.
         Device = "device",
-        /// Those of the disks at its bottom.
+        /// The disks below it.
         Disks = "disks",
     }
 }
 
-/// The disks that a stacked device (a partition, dm, md, loop) lies on in the end.
+/// The disks below a stacked device (partition, dm, md, loop).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bottom {
-    /// Their counters together; where there is none, because the bytes end in memory, all are 0.
+    /// Sum of their counters; all 0 where there are none, because the bytes are in memory.
     pub stat: DeviceStat,
-    /// A loop device lies between: its bytes are those of a file, which the page cache may hold.
+    /// Whether a loop device is between: its bytes are in a file, which the page cache may hold.
     pub in_file: bool,
 }
 
 impl Bottom {
-    /// What happened since `earlier`.
+    /// The difference since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             stat: self.stat.since(earlier.stat),
@@ -292,8 +293,8 @@ impl Bottom {
 }
 
 counter_set! {
-    /// Events that the processor counted in the workers while they ran, user and kernel mode together unless the trial's
-    /// effective settings say otherwise. One that the processor does not count is `None`.
+    /// Events that the processor counted while the workers ran, in user and kernel mode unless the trial's effective settings say
+    /// otherwise. `None` for an event that the processor does not count.
     pub struct HardwareEvents {
         /// Core clock cycles.
         pub cycles: Option<u64>,
@@ -307,27 +308,27 @@ counter_set! {
 }
 
 named! {
-    /// Why there are no hardware events.
+    /// Why no hardware events were counted.
     pub enum NoHardware: "reason" {
-        /// The trial did not ask for them.
+        /// The trial did not request them.
         NotAsked = "not-asked",
-        /// The processor, or the hypervisor above it, offers none.
+        /// The processor, or the hypervisor, offers none.
         NotOffered = "not-offered",
-        /// The kernel does not let this user count (`perf_event_paranoid`).
+        /// The kernel does not permit this user to count (`perf_event_paranoid`).
         NotPermitted = "not-permitted",
-        /// Another program holds the counters.
+        /// Another program uses the counters.
         Busy = "busy",
-        /// The kernel knows no perf events.
+        /// The kernel does not support perf events.
         NoKernelSupport = "no-kernel-support",
     }
 }
 
-/// What the processor counted, or why it did not.
+/// Events of the processor, or why there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hardware {
     /// At least one event was counted.
     Counted(HardwareEvents),
-    /// None was.
+    /// No event was counted.
     Missing(NoHardware),
 }
 
@@ -338,7 +339,7 @@ impl Default for Hardware {
 }
 
 impl Hardware {
-    /// The events; none where there are none.
+    /// The events; all `None` where none were counted.
     pub fn events(self) -> HardwareEvents {
         match self {
             Hardware::Counted(events) => events,
@@ -346,7 +347,7 @@ impl Hardware {
         }
     }
 
-    /// What two workers counted together; where one of them did not count, the sum is not known either.
+    /// The sum of two workers; `None` for an event that one of them did not count.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let (a, b) = match (self, other) {
@@ -356,7 +357,7 @@ impl Hardware {
         Hardware::Counted(a.with(b, known(u64::saturating_add)))
     }
 
-    /// Why there are none.
+    /// Why none were counted; `None` where some were.
     pub fn missing(self) -> Option<NoHardware> {
         match self {
             Hardware::Counted(_) => None,
@@ -368,29 +369,29 @@ impl Hardware {
 counter_set! {
     /// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
     pub struct Pressure {
-        /// Time in which some task of the machine that could run had to wait for a CPU, ns (PSI, `some`).
+        /// Time in which at least one runnable task of the machine waited for a CPU, ns (PSI, `some`).
         pub cpu_stall_ns: Option<u64>,
-        /// Time in which some task waited for I/O, ns.
+        /// Time in which at least one task waited for I/O, ns.
         pub io_stall_ns: Option<u64>,
-        /// Time in which some task waited for memory, ns.
+        /// Time in which at least one task waited for memory, ns.
         pub memory_stall_ns: Option<u64>,
-        /// CPU time that the hypervisor gave to others while a CPU here wanted to run, all CPUs together, ns; counted in
+        /// CPU time that the hypervisor gave to other guests while a CPU here was runnable, sum over all CPUs, ns. Counted in
         /// ticks, mostly of 10 ms.
         pub steal_ns: Option<u64>,
-        /// Interrupts that CPUs served, of devices, timers and other CPUs, all CPUs together.
+        /// Number of interrupts on all CPUs: of devices, timers and other CPUs.
         pub interrupts: Option<u64>,
         /// Time that the machine slept, ns.
         pub suspended_ns: Option<u64>,
-        /// Time in which the control group of this process had used up its CPU quota and had to wait, all CPUs together, ns
+        /// Time in which the control group of this process waited because its CPU quota was used up, sum over all CPUs, ns
         /// (cgroup v2).
         pub throttled_ns: Option<u64>,
-        /// Greatest frequency among the CPUs looked at, kHz; of the later snapshot.
+        /// Highest frequency of the CPUs looked at, kHz, at the later snapshot.
         pub cpu_khz: Option<u64>,
     }
 }
 
 impl Pressure {
-    /// What happened since `earlier`.
+    /// The difference since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             cpu_khz: self.cpu_khz,

@@ -1,4 +1,4 @@
-//! Sets of CPUs, and how threads are placed on them.
+//! Sets of CPUs, and the placement of threads on them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,28 +6,28 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::named::named;
 
-/// Greatest number of a CPU: what `sched_setaffinity` of the C libraries takes.
+/// Highest number of a CPU that `sched_setaffinity` of the C libraries accepts.
 pub const CPU_MAX: u32 = 1023;
 
 named! {
-    /// How threads are placed on the CPUs that they may use.
+    /// The placement of threads on the CPUs that they may use.
     pub enum Placement: "placement" {
-        /// Each runs on any of them, as the kernel likes.
+        /// The kernel chooses.
         Float = "float",
-        /// Each on one, those of neighbouring threads as far apart as the machine has them: packages first, then cores, then
-        /// the hardware threads of a core.
+        /// One CPU per thread, neighbouring threads as far apart as possible: on other packages first, then on other cores, then
+        /// on other hardware threads of a core.
         Spread = "spread",
-        /// Each on one, those of neighbouring threads as close as possible: the hardware threads of a core first.
+        /// One CPU per thread, neighbouring threads as close as possible: on hardware threads of the same core first.
         Packed = "packed",
     }
 }
 
-/// CPUs by their numbers, ascending, each once.
+/// Numbers of CPUs, ascending and distinct.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Cpus(Vec<u32>);
 
 impl Cpus {
-    /// Of these numbers.
+    /// The set of these numbers.
     pub fn new(numbers: impl IntoIterator<Item = u32>) -> Self {
         let mut numbers: Vec<u32> = numbers.into_iter().collect();
         numbers.sort_unstable();
@@ -40,18 +40,18 @@ impl Cpus {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those of both.
+    /// The union.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self::new(self.0.iter().chain(&other.0).copied())
     }
 
-    /// Those that `other` lacks.
+    /// The CPUs that are not in `other`.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let lacks = |cpu: &&u32| other.0.binary_search(cpu).is_err();
@@ -59,7 +59,7 @@ impl Cpus {
     }
 }
 
-/// `0-3,8`, as the kernel writes lists of CPUs.
+/// `0-3,8`, the notation of the kernel.
 impl fmt::Display for Cpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = self.0.chunk_by(|a, b| *b == a + 1);
@@ -87,7 +87,7 @@ impl FromStr for Cpus {
             number.filter(|number| *number <= CPU_MAX).ok_or_else(wrong)
         };
         let mut numbers = Vec::new();
-        // More parts than CPUs name some of them again and again.
+        // A longer list must repeat CPUs.
         if text.split(',').nth(CPU_MAX as usize + 1).is_some() {
             return Err(wrong());
         }

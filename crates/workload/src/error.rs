@@ -1,11 +1,11 @@
-//! The one error type of the workspace: what happened, to what, and what to do next.
+//! The error type of the workspace: what failed, on what, and what to do next.
 
 use std::fmt;
 
-/// What kind of failure this is; each kind has its own exit code in the command line.
+/// The kind of a failure; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The request cannot be carried out as stated: a wrong value, a target of the wrong kind.
+    /// The request is invalid: a wrong value, or a target of the wrong kind.
     Usage,
     /// Refused because data could be lost or the system harmed.
     Refused,
@@ -15,7 +15,7 @@ pub enum Kind {
     Interrupted,
 }
 
-/// A failure, in plain words, with the remedy when one is known.
+/// A failure in plain words, with a remedy where one is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     kind: Kind,
@@ -27,22 +27,22 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A request that cannot be carried out as stated.
+    /// An error of kind [`Kind::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }
 
-    /// A refusal for safety.
+    /// An error of kind [`Kind::Refused`].
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(Kind::Refused, message)
     }
 
-    /// A measurement that failed.
+    /// An error of kind [`Kind::Failed`].
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, message)
     }
 
-    /// The user's interrupt.
+    /// An error of kind [`Kind::Interrupted`].
     pub fn interrupted() -> Self {
         Self::new(Kind::Interrupted, "interrupted")
     }
@@ -55,14 +55,14 @@ impl Error {
         }
     }
 
-    /// Adds what to do next.
+    /// Sets the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds a line of what else the user should know, after what to do next.
+    /// Adds a line to the remedy.
     #[must_use]
     pub fn also(mut self, what: impl fmt::Display) -> Self {
         self.hint = Some(match self.hint {
@@ -72,7 +72,7 @@ impl Error {
         self
     }
 
-    /// Says where it happened: `read-size.toml, line 3: ...`.
+    /// Puts a location in front of the message: `read-size.toml, line 3: ...`.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
@@ -84,12 +84,12 @@ impl Error {
         self.kind
     }
 
-    /// What happened, without the remedy.
+    /// What failed, without the remedy.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do next, when it is known.
+    /// What to do next; `None` where nothing is known to help.
     pub fn remedy(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -1,10 +1,9 @@
-//! Escapes control characters: text from a run file may hold sequences that a terminal would execute.
+//! Escapes control characters, since text from a run file may contain sequences that a terminal executes.
 
 use std::borrow::Cow;
 
-/// The text with every character that a terminal could take as a command made visible:
-/// control characters (`\u{1b}`), line and paragraph separators, and the marks that reverse
-/// the direction of writing.
+/// Replaces every character that may control a terminal by a visible form: control characters (`\u{1b}`), line and paragraph
+/// separators, and marks that reverse the direction of writing.
 pub fn escape_control(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
@@ -20,7 +19,7 @@ pub fn escape_control(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Whether a terminal could take a character as a command, or show what follows in another order.
+/// Whether a character may control a terminal or reorder the text after it.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,46 +1,46 @@
-//! Options of other tools: iolab's way to the same, or that there is none; and what those of a fio job file do to a cell.
+//! Options of other tools: what corresponds to them in iolab, and how those of a fio job file change a cell.
 
 use crate::Error;
 use crate::names::{nearest, unknown};
 use crate::settings::{SETTINGS, Setting};
 
-/// The answer to an option of another tool.
+/// What iolab has for an option of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// How iolab does it.
+    /// How to do it with iolab.
     Way(&'static str),
-    /// Why it does not.
+    /// There is nothing; why.
     None(&'static str),
 }
 
-/// What an option of a fio job does to the cell.
+/// The effect of a fio job's option on the cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It decides these settings.
+    /// Sets these settings.
     Decides(&'static [&'static str]),
-    /// It asks something of the run; what.
+    /// Requests something of the run, which this names.
     Asks(&'static str),
-    /// It names where the job works.
+    /// Names the target of the job.
     Target,
-    /// It changes nothing that is measured, or iolab always does it; the reason.
+    /// Changes nothing that is measured, or iolab always does it; the reason.
     Idle(&'static str),
 }
 
-/// How an option of a fio job is read.
+/// How to read an option in a fio job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InJob {
-    /// Whether it has a meaning without a value.
+    /// Whether it is valid without a value.
     pub is_flag: bool,
-    /// The values that it may have, where iolab can do no other; empty where it takes any or its reader says.
+    /// The accepted values, where iolab supports only these; empty where all are, or its reader checks.
     pub only: &'static [&'static str],
-    /// What it does.
+    /// Its effect.
     pub effect: Effect,
 }
 
-/// Options that do the same.
+/// Options with the same effect.
 #[derive(Debug)]
 pub struct Named {
-    /// Their names, without hyphens in front and with blanks between.
+    /// Their names, without leading hyphens, separated by blanks.
     names: &'static str,
     in_job: Option<InJob>,
 }
@@ -48,13 +48,13 @@ pub struct Named {
 /// Options with the same answer.
 #[derive(Debug)]
 pub struct Foreign {
-    /// What holds for all of them; `None` where iolab has settings of their names.
+    /// What applies to all of them; `None` where iolab has settings of the same names.
     pub answer: Option<Answer>,
     options: &'static [Named],
 }
 
 impl Foreign {
-    /// Their names, without hyphens in front.
+    /// Their names, without leading hyphens.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.options.iter().flat_map(Named::names)
     }
@@ -136,16 +136,16 @@ const fn unanswered(options: &'static [Named]) -> Foreign {
     }
 }
 
-/// Rows of an answer and the options that have it, each with what it does in a job.
+/// Rows of answers, each with the options that it answers and their effect in a job.
 macro_rules! foreign {
     ($($kind:ident $($answer:literal)?: $($names:literal $(=> $does:ident($($with:expr),*))?),+;)+) => {
         &[$($kind($($answer,)? &[$(named($names)$(.$does($($with),*))?),+])),+]
     };
 }
 
-/// All of them, by topic. Most are fio's; some are of vdbench, diskspd, elbencho, hyperfine, ioping, dd and sysbench.
+/// All options, by topic. Most are fio's; others belong to vdbench, diskspd, elbencho, hyperfine, ioping, dd and sysbench.
 pub static FOREIGN: &[Foreign] = foreign! {
-    // What a request is.
+    // The form of a request.
     way "--set workload=RR (or WR, RS, WS), or --set pattern=rand --set read_percent=70":
         "rw readwrite" => decides(&["pattern", "read_percent", "skip", "trim_percent"]);
     way "--set read_percent=70": "rwmixwrite" => decides(&["read_percent"]), "rdpct read_pct write_pct readpercent";
@@ -173,7 +173,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set dontcache=true": "uncached" => flag(&["dontcache"]);
     none "iolab issues requests of the block layer, not commands of a protocol":
         "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk";
-    // How much, where.
+    // Amount and location of the data.
     way "--size 1G (region)": "filesize" => decides(&["region", "bytes"]), "file_size working_set";
     way "--set bytes=10G": "io_size io_limit" => decides(&["bytes"]);
     way "--set requests=10000": "number_ios" => decides(&["requests"]), "count";
@@ -195,7 +195,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "zonemode" => decides(&["pattern", "skip_every", "skip"]),
         "zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold \
             zone_reset_frequency recover_zbd_write_error write_zone_remainders";
-    // Through which path.
+    // The path to the storage.
     way "--direct (cache=direct); --buffered for the page cache": "direct" => flag(&["cache"]);
     way "--buffered (cache=cold), or --set cache=hot": "buffered" => flag(&["cache"]);
     way "--set cache=cold drops the page cache before each trial": "invalidate" => flag(&["cache"]);
@@ -220,7 +220,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "fdatasync" => decides(&["sync", "sync_every"]);
     way "--set sync=end": "end_fsync fsync_on_close" => flag(&["sync"]), "end_syncfs conv";
     none "--set sync=end, each, osync and odsync are the ways to make data durable": "write_barrier sync_file_range";
-    // Data and memory.
+    // Content and buffers.
     way "--set content=zero": "zero_buffers" => flag(&["content"]);
     way "--set content=unique, the default": "refill_buffers scramble_buffers" => flag(&["content"]);
     none "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: \
@@ -234,7 +234,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "hugepage-size";
     none "buffers are aligned to pages": "mem_align iomem_align";
     none "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...": "lockmem";
-    // Files and their space.
+    // Files and allocation.
     none "iolab fills its scratch file before the trials and removes it after them; --fresh writes to a new file in \
         each trial":
         "fallocate overwrite create_serialize create_fsync create_on_open allow_file_create unlink unlink_each_loop"
@@ -318,7 +318,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "write_iolog read_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
             merge_blktrace_iters replay_no_stall replay_time_scale replay_redirect replay_align replay_scale \
             replay_skip";
-    // Numbers and how they are shown.
+    // Recording and display.
     way "--set latency=false": "gtod_reduce" => flag(&["latency"]);
     way "--set latency=false": "disable_lat" => flag(&["latency"]), "disable_clat disable_slat" => idle(OUTSIDE);
     none "iolab always keeps its counters; they are read outside the timed loop":
@@ -352,7 +352,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "profile device-names load read-req-num-512-blocks large-block-op-kbytes prep";
     way "iolab run EXPERIMENT --dry-run": "parse-only showcmd";
     none "iolab has nothing like it": "idle-prof trigger trigger-file trigger-timeout trigger-remote";
-    // Engines of their own.
+    // fio's own engines.
     none "it belongs to an engine of fio that iolab does not have; 'iolab list --settings' names the backends":
         "donorname inplace clustername rbdname clientname conf busy_poll touch_objects rbd_encryption_format \
             rbd_encryption_passphrase pool cont object_class chunk_size skip_bad hdfsdirectory namenode port \
@@ -364,7 +364,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
             libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim \
             libblkio_wait_mode libblkio_force_enable_completion_eventfd xnvme_async xnvme_sync xnvme_admin \
             xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec";
-    // What a job of fio names as iolab does, and what says nothing of a cell.
+    // fio's options with the name of a setting, and those without an effect on a cell.
     unanswered:
         "rwmixread" => decides(&["read_percent"]),
         "bs" => decides(&["bs", "bs_mix"]),
@@ -390,7 +390,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "flow" => decides(&["flow"]);
 };
 
-/// The answer for an option of another tool, hyphens and underlines being the same.
+/// The answer for an option of another tool; hyphens and underscores are equivalent.
 pub fn answer(name: &str) -> Option<Answer> {
     let plain = |name: &str| name.replace('-', "_").to_lowercase();
     let wanted = plain(name);
@@ -398,14 +398,14 @@ pub fn answer(name: &str) -> Option<Answer> {
     FOREIGN.iter().find(known)?.answer
 }
 
-/// How an option of a fio job is read; `None` where iolab does not understand it.
+/// How to read an option in a fio job; `None` where iolab does not support it.
 pub fn in_job(name: &str) -> Option<InJob> {
     let mut all = FOREIGN.iter().flat_map(|foreign| foreign.options);
     all.find(|option| option.names().any(|known| known == name))?
         .in_job
 }
 
-/// Every option of a fio job that is understood.
+/// Every supported option of a fio job.
 pub fn names_in_jobs() -> impl Iterator<Item = &'static str> {
     let all = FOREIGN.iter().flat_map(|foreign| foreign.options);
     let understood = all.filter(|option| option.in_job.is_some());
@@ -413,7 +413,7 @@ pub fn names_in_jobs() -> impl Iterator<Item = &'static str> {
 }
 
 impl Answer {
-    /// As a hint says it.
+    /// The answer as a hint.
     pub fn hint(self) -> String {
         match self {
             Self::Way(way) => format!("iolab's way: {way}"),
@@ -422,8 +422,8 @@ impl Answer {
     }
 }
 
-/// The error for a name that is no setting: iolab's way where another tool has it, else the nearest of the settings and
-/// of `further` names.
+/// The error for an unknown setting, with iolab's equivalent where another tool has an option of that name, otherwise with
+/// similar names among the settings and `further`.
 pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     if let Some(answer) = answer(name) {
         return Error::usage(format!("'{name}' is not a setting of iolab")).hint(answer.hint());
@@ -437,8 +437,7 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     }
 }
 
-/// The error for an option (`--runtime`) that iolab does not have: it is a setting, or an option of another tool; `None`
-/// where it is neither.
+/// The error for an unknown option (`--runtime`) that names a setting or an option of another tool; `None` for other names.
 pub fn unknown_option(option: &str) -> Option<Error> {
     let name = option.trim_start_matches('-');
     let name = name.split('=').next().unwrap_or(name);

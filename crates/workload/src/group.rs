@@ -1,4 +1,4 @@
-//! Groups: workers of one trial that do different things side by side.
+//! Groups: workers of one trial that do different things at the same time.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::target::TargetName;
 use crate::trial::{Backend, CacheState, FileLayout, Rate, THREADS_MAX, TrialLimit, TrialSpec};
 use crate::{Error, Result};
 
-/// How all groups of a trial together are called; no group bears this name.
+/// Name for all groups of a trial together; reserved.
 pub const ALL: &str = "all";
 /// Most groups of a trial.
 pub const GROUPS_MAX: usize = 64;
-/// The time bound of a group that has none and is ended with the others: longer than any trial.
+/// Time limit of a group that has none and ends with the others: longer than any trial.
 const ENDLESS: Duration = Duration::from_secs(366 * 86_400);
 
-/// A group of a cell: workers that do the same, beside other groups.
+/// A group of a cell: workers with the same settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSpec {
     /// Its name.
     pub name: String,
-    /// What its workers are asked to do. It has no groups.
+    /// The settings of its workers; has no groups itself.
     pub spec: CellSpec,
 }
 
-/// The groups of a cell that run, where not all do: `a+b`.
+/// The active groups of a cell, where not all are: `a+b`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Active(Vec<String>);
 
@@ -60,32 +60,33 @@ impl fmt::Display for Active {
     }
 }
 
-/// What one group of a trial is carried out with.
+/// One group of a trial with its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupTrial {
     /// Its number among the groups of the cell, from 1.
     pub group: u32,
-    /// The target that it works on; `None`: the run's own.
+    /// Its target; `None` for the target of the run.
     pub target: Option<TargetName>,
-    /// What its workers are asked to do.
+    /// The settings of its workers.
     pub trial: TrialSpec,
-    /// Whether it has no bound of its own and ends when those that have one do.
+    /// Whether it has no limit of its own and ends with the groups that have one.
     pub follows: bool,
-    /// Whether all groups end once one of its workers is done.
+    /// Whether all groups end when one of its workers ends.
     pub ends: bool,
 }
 
 impl GroupSpec {
-    /// Whether it does nothing in this cell: its rate is 0.
+    /// Whether it issues no requests in this cell: its rate is 0.
     pub fn is_idle(&self) -> bool {
         self.spec.trial.rate == Some(Rate::ZERO)
     }
 }
 
-/// Checks the name of a group: it stands before a dot in `reader.p99`.
+/// Checks that a name can precede a dot, as in `reader.p99`.
 ///
 /// # Errors
-/// Of kind usage: it cannot be one.
+///
+/// Of kind usage: an invalid name.
 pub fn check_group_name(name: &str) -> Result<()> {
     let fits = name.len() <= 32
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -102,10 +103,10 @@ pub fn check_group_name(name: &str) -> Result<()> {
     )
 }
 
-/// The group and the rest of `reader.p99`; no group where there is no dot behind a name.
+/// Splits `reader.p99` into group and rest; without a group name before a dot, gives no group.
 pub fn split_group(text: &str) -> (Option<&str>, &str) {
     match text.split_once('.') {
-        // p99.9 is a quantile.
+        // In p99.9, the dot is part of a quantile.
         Some((group, rest))
             if (group == ALL || check_group_name(group).is_ok())
                 && !rest.starts_with(|c: char| c.is_ascii_digit()) =>
@@ -122,19 +123,19 @@ impl CellSpec {
         !self.groups.is_empty()
     }
 
-    /// The number of a group, from 1; `None` without a name, and where there is no such group.
+    /// The number of a group, from 1; `None` without a name or for an unknown group.
     pub fn number_of(&self, name: Option<&str>) -> Option<u32> {
         let name = name?;
         let place = self.groups.iter().position(|group| group.name == name);
         place.and_then(|place| u32::try_from(place + 1).ok())
     }
 
-    /// The groups that do something.
+    /// The groups with requests.
     pub fn active(&self) -> impl Iterator<Item = &GroupSpec> {
         self.groups.iter().filter(|group| !group.is_idle())
     }
 
-    /// What each group of workers is asked to do; the trial itself where it has one.
+    /// The trial of each group; the cell's own without groups.
     pub fn trials(&self) -> Vec<&TrialSpec> {
         match self.has_groups() {
             true => self.active().map(|group| &group.spec.trial).collect(),
@@ -142,7 +143,7 @@ impl CellSpec {
         }
     }
 
-    /// The targets that its workers use, each once; `None` stands for the run's own.
+    /// The distinct targets of its workers; `None` stands for the target of the run.
     pub fn targets(&self) -> Vec<Option<&TargetName>> {
         let mut targets: Vec<Option<&TargetName>> = match self.has_groups() {
             true => {
@@ -156,7 +157,7 @@ impl CellSpec {
         targets
     }
 
-    /// The targets of a cell without groups: one, or those that it is striped over; `None` stands for the run's own.
+    /// The targets of a cell without groups: one, or those it is striped over; `None` stands for the target of the run.
     pub fn own_targets(&self) -> Vec<Option<&TargetName>> {
         match &self.target {
             None => vec![None],
@@ -164,7 +165,7 @@ impl CellSpec {
         }
     }
 
-    /// What is asked of the groups of workers that use these targets.
+    /// The trials of the groups that use these targets.
     pub fn trials_on(&self, is_one: impl Fn(Option<&TargetName>) -> bool) -> Vec<&TrialSpec> {
         match self.has_groups() {
             true => self
@@ -179,7 +180,7 @@ impl CellSpec {
         }
     }
 
-    /// As [`CellSpec::trials`], to be changed.
+    /// [`CellSpec::trials`] by mutable reference.
     pub fn trials_mut(&mut self) -> Vec<&mut TrialSpec> {
         match self.groups.is_empty() {
             true => vec![&mut self.trial],
@@ -190,8 +191,8 @@ impl CellSpec {
         }
     }
 
-    /// How the groups are carried out. One without a bound of its own runs as long as those that have one; where none has,
-    /// each ends after one pass over its region.
+    /// The groups with their limits resolved: one without a limit runs as long as those that have one; where none has one, each
+    /// ends after a pass over its region.
     pub fn group_trials(&self) -> Vec<GroupTrial> {
         let any_bounded = self.active().any(|group| group.spec.trial.has_bound());
         let end = self.last_end();
@@ -216,10 +217,11 @@ impl CellSpec {
             .collect()
     }
 
-    /// Checks everything that can be checked without a target, of each group and of all together.
+    /// Checks each group and all together, except for what depends on the target.
     ///
     /// # Errors
-    /// Of kind usage, naming the group and the setting.
+    ///
+    /// Of kind usage, with the group and the setting.
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
             self.check_no_group()?;
@@ -271,7 +273,7 @@ impl CellSpec {
         }
     }
 
-    /// Refuses what only has a meaning beside other groups.
+    /// Refuses settings that apply only to groups.
     fn check_no_group(&self) -> Result<()> {
         let trial = &self.trial;
         let given = [
@@ -287,7 +289,7 @@ impl CellSpec {
         }
     }
 
-    /// A proportion takes two. One that runs alone in this cell has no one to keep it to, and does what it can.
+    /// Checks that a weight has another group to be in proportion to. A group that runs alone in this cell ignores its weight.
     fn check_flows(&self) -> Result<()> {
         let mut flows = self
             .groups
@@ -303,7 +305,7 @@ impl CellSpec {
         }
     }
 
-    /// When the last group that a time bounds is over, where a time bounds all that have a bound.
+    /// The end of the last group with a time limit, where all limits are times.
     pub fn last_end(&self) -> Option<Duration> {
         let bounded = self
             .active()
@@ -315,7 +317,7 @@ impl CellSpec {
         ends?.into_iter().max()
     }
 
-    /// What is read back has to be what its own group wrote.
+    /// Refuses to verify bytes that another group wrote.
     fn check_whose_bytes(&self) -> Result<()> {
         for group in self.active().filter(|group| group.spec.trial.verify) {
             let own = group.range();
@@ -342,7 +344,7 @@ impl CellSpec {
         Ok(())
     }
 
-    /// Bytes that its workers may use: of every target the ranges of all groups, each byte once.
+    /// Bytes in the ranges of all groups, each byte of each target counted once.
     pub fn bytes_used(&self) -> u64 {
         if !self.has_groups() {
             return self.trial.region;
@@ -364,8 +366,8 @@ impl CellSpec {
         used
     }
 
-    /// The groups as one trial, for what is told of them together: where they agree, as they say; threads and regions
-    /// together.
+    /// The groups as one trial, for descriptions: common values where they agree, with the sum of threads and the union of
+    /// regions.
     pub fn merge_trials(&self) -> TrialSpec {
         let trials = self.trials();
         let Some(first) = trials.first() else {
@@ -424,14 +426,14 @@ impl CellSpec {
     }
 }
 
-/// When groups are over together; what they transfer, where requests bound them all.
+/// The limits of all groups together; where all are limited by requests, the sum of their bytes.
 fn merge_limits(trials: &[&TrialSpec]) -> TrialLimit {
     let end = |trial: &&TrialSpec| Some(trial.limit.time? + trial.start_delay);
     let is_counted = trials
         .iter()
         .any(|trial| trial.limit.bytes.or(trial.limit.requests).is_some());
     let bytes = |trial: &&TrialSpec| {
-        // Nothing is checked yet.
+        // Guards against a division by zero, since nothing is checked yet.
         (trial.bs > 0).then_some(())?;
         let requests = trial.requests_bound()? as f64;
         Some((requests * trial.mean_request()) as u64)
@@ -445,13 +447,13 @@ fn merge_limits(trials: &[&TrialSpec]) -> TrialLimit {
 }
 
 impl GroupSpec {
-    /// The bytes of its target that it may use.
+    /// The bytes of its target that it may access.
     fn range(&self) -> Range<u64> {
         let trial = &self.spec.trial;
         trial.offset..trial.offset.saturating_add(trial.region)
     }
 
-    /// Checks what can be checked of one group.
+    /// Checks one group.
     fn check_alone(&self) -> Result<()> {
         let CellSpec { trial, .. } = &self.spec;
         if self.spec.tool.is_peer() || self.spec.runs_program() {

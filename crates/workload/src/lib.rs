@@ -1,10 +1,10 @@
-//! iolab-workload: what a trial can be asked and what it yields, the settings of experiments, the offsets and data of requests,
-//! sizes and durations as users write them, and the one error type. Plain data: no I/O, no clock.
+//! iolab-workload: the settings of a trial and its results, the settings of experiments, the offsets and data of requests, sizes
+//! and durations as users write them, and the error type. Plain data: no I/O, no clock.
 //!
-//! Files to begin with: `trial.rs` what a trial is asked (`trial/check.rs` what it cannot be asked), `group.rs` groups
-//! of a trial, `stripe.rs` one trial over several targets, `pattern.rs` which bytes requests go to, `outcome.rs` what it yields, `settings.rs` the one table of
-//! settings (`settings/` its rows by topic), `units.rs` and `quantity.rs` sizes and values as people read and write
-//! them, `named.rs` enums with one name per value.
+//! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` which combinations are invalid), `group.rs` groups
+//! of a trial, `stripe.rs` a trial over several targets, `pattern.rs` the offsets of requests, `outcome.rs` results,
+//! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
+//! read and written, `named.rs` enums with one name per value.
 
 pub mod access;
 pub mod command_template;

@@ -1,4 +1,4 @@
-//! How the built-in reader is linked.
+//! The linkage of the built-in reader.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use crate::{Error, Result};
 
 use crate::command_template::Template;
 
-/// How the reader is linked.
+/// The linkage of the built-in reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Linkage {
-    /// All code in the program itself.
+    /// The program contains all code.
     Static,
     /// The C library is loaded when the program starts.
     Dynamic,
 }
 
 impl Linkage {
-    /// The reader with its arguments, as run files keep it.
+    /// The reader with its arguments, as run files store it.
     pub fn template(self) -> Template {
         let text = match self {
             Linkage::Static => "reader-static {file} {bs}",

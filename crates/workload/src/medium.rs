@@ -1,16 +1,16 @@
-//! What answers for the bytes of a target.
+//! What stores the bytes of a target.
 
 use crate::named::named;
 
 named! {
-    /// What answers for a target's bytes.
+    /// What stores the bytes of a target.
     pub enum Medium: "medium" {
         /// Devices of this machine, through the kernel.
         Storage = "storage",
-        /// Memory, beyond doubt.
+        /// Certainly memory.
         Memory = "memory",
-        /// A process (FUSE) or another machine (NFS, SMB, a hypervisor's shared folder): the kernel does not know what it
-        /// does with them.
+        /// A process (FUSE) or another machine (NFS, SMB, a hypervisor's shared folder), about whose storage the kernel knows
+        /// nothing.
         Elsewhere = "elsewhere",
     }
 }

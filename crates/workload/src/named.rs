@@ -1,7 +1,7 @@
-//! Words of definitions and run files: an enum whose every value has one name.
+//! Enums with one name per value, for definitions and run files.
 
-/// Defines an enum with its names: one list serves parsing, printing and messages. `else FUNCTION` names what answers other
-/// texts: a second name of a value, or why there is none of this name.
+/// Defines an enum with its names: one list serves parsing, printing and messages. `else FUNCTION` handles other texts: a second
+/// name of a value, or an error that explains why there is no such name.
 #[macro_export]
 macro_rules! named {
     (

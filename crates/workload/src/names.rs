@@ -1,9 +1,9 @@
-//! Names: those that are in no table, with what was probably meant; those that become file names.
+//! Names: errors for unknown ones with suggestions, and checks of those that become file names.
 
 use crate::{Error, Result};
 use strsim::osa_distance;
 
-/// The error for a name that is in no table, with the nearest known names.
+/// The error for an unknown name, with the nearest known names.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
     let near = nearest(name, known);
     let hint = match near.as_slice() {
@@ -24,7 +24,8 @@ pub fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// The same for a word of a short list, all of which is shown: what sounds alike may mean something else (`fsync`, `osync`).
+/// The error for an unknown word of a short list, with the whole list, since similar words may differ in meaning (`fsync`,
+/// `osync`).
 pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Error {
     let all = format!("it is one of: {}", known.join(", "));
     let hint = match nearest(word, known).first() {
@@ -34,9 +35,9 @@ pub fn unknown_word(what: &str, word: &str, known: &[&str]) -> Error {
     Error::usage(format!("{what} '{word}' is unknown")).hint(hint)
 }
 
-/// Known names that a slip of the keyboard or another tool's habit could have turned into `name`, nearest first, at most three.
+/// Known names that resemble `name` after a typing error or in another tool, at most three, nearest first.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
-    // A name from a stranger's file may be of any length; only short ones can be near.
+    // Text from a foreign file may be long; only short names can be similar.
     if name.is_empty() || name.len() > 64 {
         return Vec::new();
     }
@@ -55,10 +56,10 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     near.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// Letters of a word that stand for it at least, where names are run together: `randread`.
+/// Fewest letters that abbreviate a word in a compound name: `randread`.
 const WORD_MIN: usize = 3;
 
-/// Whether `name` is made of the words of `candidate`, or of their beginnings, in any order: `randread` of `read-random`.
+/// Whether `name` consists of the words of `candidate`, or of their beginnings, in any order: `randread` for `read-random`.
 fn has_same_words(name: &str, candidate: &str) -> bool {
     let is_separator = |c: char| matches!(c, '-' | '_' | '.');
     let mut left = name.replace(is_separator, " ");
@@ -78,10 +79,11 @@ fn has_same_words(name: &str, candidate: &str) -> bool {
     words > 1 && left.trim().is_empty()
 }
 
-/// Checks a name, which becomes a file name.
+/// Checks a name that becomes a file name.
 ///
 /// # Errors
-/// Of kind usage: it cannot be one.
+///
+/// Of kind usage: an invalid name.
 pub fn check_file_name(name: &str) -> Result<String> {
     let fits = !name.is_empty()
         && name.len() <= 64
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!(nearest("patern", &known)[0], "pattern");
         assert_eq!(nearest("thread", &known)[0], "threads");
         assert_eq!(nearest("percent", &known)[0], "read_percent");
-        // Two neighbours in the wrong order are one slip.
+        // A swap of two adjacent letters counts as one error.
         assert_eq!(nearest("sb", &known)[0], "bs");
         assert!(nearest("zzzzzz", &known).is_empty());
         let experiments = ["read-random", "read-size", "write-random", "read-stride"];

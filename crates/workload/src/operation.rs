@@ -1,4 +1,4 @@
-//! What requests do, and a value for each of it: what handles one operation handles all, or does not compile.
+//! The operations of requests, and a container with a value for each: code that handles one handles all, or does not compile.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,7 +8,7 @@ use crate::named::named;
 macro_rules! operations {
     ($($(#[doc = $doc:literal])* $([$default:ident])? $operation:ident = $name:literal in $field:ident,)+) => {
         named! {
-            /// What requests do.
+            /// What a request does.
             #[derive(Default, PartialOrd, Ord)]
             pub enum Operation: "operation" {
                 $($(#[doc = $doc])* $(#[$default])? $operation = $name,)+
@@ -22,17 +22,17 @@ macro_rules! operations {
         }
 
         impl<T> PerOperation<T> {
-            /// The value that `of` has for each operation.
+            /// The value of `of` for each operation.
             pub fn from_fn(mut of: impl FnMut(Operation) -> T) -> Self {
                 Self { $($field: of(Operation::$operation),)+ }
             }
 
-            /// What `of` makes of each value.
+            /// Applies `of` to each value.
             pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> PerOperation<U> {
                 PerOperation { $($field: of(self.$field),)+ }
             }
 
-            /// What `with` makes of each value and that of `other` for the same operation.
+            /// Combines each value with that of `other` for the same operation.
             pub fn zip<U, V>(
                 self,
                 other: PerOperation<U>,
@@ -41,29 +41,29 @@ macro_rules! operations {
                 PerOperation { $($field: with(self.$field, other.$field),)+ }
             }
 
-            /// References to the values.
+            /// The values by reference.
             pub fn as_ref(&self) -> PerOperation<&T> {
                 PerOperation { $($field: &self.$field,)+ }
             }
 
-            /// References to the values, which can be changed.
+            /// The values by mutable reference.
             pub fn as_mut(&mut self) -> PerOperation<&mut T> {
                 PerOperation { $($field: &mut self.$field,)+ }
             }
 
-            /// The values in the order of [`Operation::ALL`].
+            /// All values, in the order of [`Operation::ALL`].
             pub fn into_values(self) -> impl Iterator<Item = T> {
                 [$(self.$field),+].into_iter()
             }
 
-            /// Each operation with its value, in the order of [`Operation::ALL`].
+            /// Each operation and its value, in the order of [`Operation::ALL`].
             pub fn iter(&self) -> impl Iterator<Item = (Operation, &T)> {
                 [$((Operation::$operation, &self.$field)),+].into_iter()
             }
         }
 
         impl<T> PerOperation<Option<T>> {
-            /// The values, where every operation has one.
+            /// All values; `None` unless every operation has one.
             pub fn transposed(self) -> Option<PerOperation<T>> {
                 Some(PerOperation { $($field: self.$field?,)+ })
             }
@@ -94,14 +94,14 @@ operations! {
     [default] Read = "read" in read,
     /// Writes.
     Write = "write" in write,
-    /// Makes durable what was written.
+    /// Makes written data durable.
     Sync = "sync" in sync,
-    /// Gives blocks back.
+    /// Releases blocks.
     Trim = "trim" in trim,
 }
 
 impl Operation {
-    /// Whether it is a request of the workload: a sync follows requests, and is counted apart from them.
+    /// Whether the workload requests it; syncs follow requests and are counted separately.
     pub fn is_request(self) -> bool {
         match self {
             Self::Read | Self::Write | Self::Trim => true,
@@ -110,17 +110,17 @@ impl Operation {
     }
 }
 
-/// Requests completed, and the bytes that they moved.
+/// Completed requests and transferred bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Requests completed.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Bytes moved, also by requests that were never completed in full.
+    /// Bytes transferred, including those of requests that were not completed.
     pub bytes: u64,
 }
 
 impl PerOperation<Moved> {
-    /// Both together. Sums beyond 2^64 stay there.
+    /// The sum, which saturates at 2^64 - 1.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.zip(other, |a, b| Moved {
@@ -129,7 +129,7 @@ impl PerOperation<Moved> {
         })
     }
 
-    /// What came to an earlier state to make it this one.
+    /// The difference since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.zip(earlier, |now, then| Moved {
@@ -138,13 +138,13 @@ impl PerOperation<Moved> {
         })
     }
 
-    /// Bytes of all operations.
+    /// Sum over all operations.
     pub fn bytes(&self) -> u64 {
         self.into_values()
             .fold(0, |sum, moved| sum.saturating_add(moved.bytes))
     }
 
-    /// Requests of the workload, without syncs.
+    /// Requests of the workload; excludes syncs.
     pub fn requests(&self) -> u64 {
         self.iter()
             .filter(|(operation, _)| operation.is_request())

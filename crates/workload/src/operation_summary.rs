@@ -1,4 +1,4 @@
-//! What is told of the requests of a trial in a few numbers.
+//! Summary of the requests of a trial.
 
 pub use iolab_latency::LatencySummary;
 
@@ -6,14 +6,14 @@ use crate::histogram::LatencyHistogram;
 use crate::operation::{Moved, PerOperation};
 use crate::outcome::{Tally, Waits};
 
-/// Requests of one operation in a sample.
+/// Summary of the requests of one operation in a sample.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OperationSummary {
-    /// Requests completed; of syncs every `fsync` and `fdatasync` call, the final one included.
+    /// Number of completed requests; for syncs, of `fsync` and `fdatasync` calls including the final one.
     pub requests: u64,
     /// Bytes transferred.
     pub bytes: u64,
-    /// Transfers the kernel cut short and iolab continued.
+    /// Number of transfers that the kernel cut short and iolab continued.
     pub short_transfers: u64,
     /// Service time: completion minus submission. `None` without requests.
     pub latency: Option<LatencySummary>,
@@ -24,7 +24,7 @@ pub struct OperationSummary {
 }
 
 impl OperationSummary {
-    /// What was counted.
+    /// The summary of a tally.
     pub fn of(tally: &Tally) -> Self {
         let waits = |of: fn(&Waits) -> &LatencyHistogram| {
             let waits = tally.waits.as_ref()?;
@@ -40,20 +40,19 @@ impl OperationSummary {
         }
     }
 
-    /// What whoever made the requests waited for them: their response time where they had an intended start, else
-    /// their service time.
+    /// The times that the issuer waited for requests: response times where there is an intended start, otherwise service times.
     pub fn waited(&self) -> Option<LatencySummary> {
         self.response.or(self.latency)
     }
 }
 
 impl PerOperation<OperationSummary> {
-    /// What was counted.
+    /// The summaries of all tallies.
     pub fn of(tallies: &PerOperation<Tally>) -> Self {
         tallies.as_ref().map(OperationSummary::of)
     }
 
-    /// Requests and bytes alone.
+    /// Requests and bytes only.
     pub fn moved(&self) -> PerOperation<Moved> {
         self.as_ref().map(|summary| Moved {
             requests: summary.requests,

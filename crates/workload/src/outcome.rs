@@ -1,4 +1,4 @@
-//! What one trial did: counted by the engine as it happened, never copied from what was asked.
+//! The result of one trial, as the engine counted it.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use crate::request_sizes::RequestSizes;
 use crate::series::Series;
 use crate::verify::{FaultyData, Verified};
 
-/// Requests of one operation.
+/// The requests of one operation.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Requests completed without error. Of syncs every `fsync` and `fdatasync` call, the final one included.
+    /// Number of requests completed without error; for syncs, of `fsync` and `fdatasync` calls including the final one.
     pub requests: u64,
-    /// Bytes transferred by them; 0 of syncs.
+    /// Bytes transferred by them; 0 for syncs.
     pub bytes: u64,
-    /// Times the kernel transferred less than asked and the request was continued.
+    /// Number of times the kernel transferred less than requested and the request was continued.
     pub short_transfers: u64,
-    /// Service time of every completed request, ns; empty when the trial did not record it. Where a sync follows a
-    /// write (policies `each` and `fdatasync`), the write's includes it; of syncs only of those.
+    /// Service time of every completed request, ns; empty where the trial does not record it. A sync that follows a write
+    /// (policies `each` and `fdatasync`) is part of the write's time; the histogram of syncs holds only these syncs.
     pub latency: LatencyHistogram,
-    /// What a rate shows of these requests; `None` in the closed loop.
+    /// Times in relation to the rate; `None` in the closed loop.
     pub waits: Option<Waits>,
 }
 
-/// No request yet, with a histogram that is ready to record.
+/// No requests, with a histogram ready for recording.
 impl Default for Tally {
     fn default() -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Default for Tally {
 }
 
 impl PerOperation<Tally> {
-    /// Requests and bytes alone.
+    /// Requests and bytes only.
     #[inline]
     pub fn moved(&self) -> PerOperation<Moved> {
         self.as_ref().map(|tally| Moved {
@@ -52,7 +52,7 @@ impl PerOperation<Tally> {
     }
 }
 
-/// What is recorded of requests that had an intended start, besides their service time.
+/// Times of requests that had an intended start, in addition to their service time.
 #[derive(Debug, Clone)]
 pub struct Waits {
     /// Response time: completion minus intended start, ns.
@@ -61,22 +61,22 @@ pub struct Waits {
     pub lateness: LatencyHistogram,
 }
 
-/// How a trial kept up with its rate.
+/// How well a trial kept its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RateReport {
-    /// Requests per second asked for.
+    /// Requested rate, requests per second.
     pub rate_wanted: f64,
-    /// Requests per second submitted, until the time was up or the last one was submitted.
+    /// Achieved rate, requests submitted per second until the time limit or the last submission.
     pub rate_achieved: f64,
-    /// Requests that were due and could not be submitted, because every slot was taken: the sum of the greatest
-    /// number of each worker. With Poisson arrivals as expected from the mean gap.
+    /// Most requests that were due but not submitted because all slots were in use: the sum of each worker's maximum. With
+    /// Poisson arrivals, estimated from the mean gap.
     pub backlog_max: u64,
-    /// The same when the time was up or the last request was submitted.
+    /// Number of such requests at the time limit or the last submission.
     pub backlog_end: u64,
 }
 
 impl RateReport {
-    /// Of two workers together.
+    /// The sum of two workers.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -88,176 +88,176 @@ impl RateReport {
     }
 }
 
-/// Why a trial failed.
+/// What made a trial fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// A request of iolab's own.
+    /// A request of iolab.
     Request(FailedRequest),
-    /// The program that the trial ran.
+    /// The program of the trial.
     Program(FailedProgram),
-    /// The target does not hold what was written.
+    /// The target holds other data than was written.
     Data(FaultyData),
     /// One of several processes.
     Rank(FailedRank),
 }
 
-/// What failed in one of the processes of a trial.
+/// A failure in one of the processes of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedRank {
-    /// The process and its host.
+    /// The process and its host, in words.
     pub place: String,
-    /// What failed.
+    /// The error message.
     pub message: String,
     /// What to do about it.
     pub remedy: String,
 }
 
-/// A program that did not end as it should.
+/// A program that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedProgram {
-    /// Its name and arguments, as they were started.
+    /// Its name and arguments.
     pub command: String,
     /// How it ended.
     pub end: ProgramEnd,
-    /// The last that it wrote to its standard error; of one whose report is of no use, why that is so.
+    /// The last output on its standard error; or why its report is unusable.
     pub last_words: String,
 }
 
-/// How a program ended that did not succeed.
+/// How a program that failed ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramEnd {
-    /// With this exit code, which is not 0.
+    /// Exit code other than 0.
     Code(i32),
-    /// By this signal.
+    /// Number of the signal that ended it.
     Signal(i32),
-    /// It was killed when its time was over.
+    /// Killed at its time limit.
     Time(Duration),
-    /// It was killed when it had written more than this many bytes to its standard output.
+    /// Killed because it wrote more than this many bytes to its standard output.
     Output(usize),
-    /// It ended well, but what it reports is of no use.
+    /// It succeeded, but its report is unusable.
     Report,
 }
 
 /// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedRequest {
-    /// The system call, for example `pwrite`.
+    /// Name of the system call, for example `pwrite`.
     pub syscall: &'static str,
     /// Byte offset of the request.
     pub offset: u64,
-    /// Bytes the request asked for.
+    /// Bytes requested.
     pub length: u64,
-    /// The error number; 0 stands for an unexpected end of file.
+    /// Error number; 0 for an unexpected end of file.
     pub errno: i32,
 }
 
-/// Why a trial ended.
+/// What ended a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The bytes, requests or the pass asked for are done.
+    /// The requested bytes or requests, or the pass, are complete.
     Done,
-    /// The time bound was reached.
+    /// The time limit.
     Time,
-    /// The stop flag was raised; the outcome is partial.
+    /// The stop flag; the outcome is partial.
     Interrupted,
     /// A request or the program failed; the outcome is partial.
     Failed,
 }
 
 named! {
-    /// How a ring of `io_uring` was set up.
+    /// Flags with which a ring of `io_uring` was set up.
     pub enum RingFlag: "ring flag" {
         /// A kernel thread polls the submission queue.
         Sqpoll = "sqpoll",
-        /// One thread submits.
+        /// Only one thread submits.
         SingleIssuer = "single_issuer",
-        /// Completions are processed when they are asked for.
+        /// Completions are processed when they are requested.
         DeferTaskrun = "defer_taskrun",
         /// Completions are processed when the thread enters the kernel.
         CoopTaskrun = "coop_taskrun",
         /// Completions are polled for.
         Iopoll = "iopoll",
-        /// iolab looks for completions before it sleeps in the kernel, as long as that finds some.
+        /// iolab polls for completions before it sleeps in the kernel, as long as that succeeds.
         Spin = "spin",
     }
 }
 
-/// What was in effect, where that can differ from what was asked for.
+/// Settings in effect, where they can differ from the requested ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Effective {
     /// `io_uring`: the file was registered.
     pub fixed_file: bool,
     /// `io_uring`: the buffers were registered.
     pub fixed_buffers: bool,
-    /// `io_uring`: set-up flags in force, and whether iolab spins.
+    /// `io_uring`: flags in effect, and whether iolab spins.
     pub ring: Vec<RingFlag>,
-    /// Whether completions or submissions were polled for: CPU time is no sign of work then.
+    /// Whether completions or submissions were polled for; CPU time then does not measure work.
     pub polled: bool,
-    /// Of a trial that another tool carried out: its version and its command line.
+    /// Version and command line of another tool that carried out the trial.
     pub command: Option<String>,
-    /// Why something asked for is not in force; empty when all is.
+    /// Why a requested setting is not in effect; empty when all are.
     pub note: String,
 }
 
-/// What one trial did.
+/// The result of one trial.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What was done, by operation.
+    /// Requests by operation.
     pub operations: PerOperation<Tally>,
-    /// Requests that failed; 1 for a program that did.
+    /// Number of failed requests; 1 for a failed program.
     pub errors: u64,
     /// The first failure.
     pub failure: Option<Failure>,
-    /// Why it ended.
+    /// What ended it.
     pub ended: Ended,
-    /// From the first worker's start to the last worker's end (final `fsync` included), ns; of a program from the
-    /// call that starts it until its end is seen.
+    /// From the start of the first worker to the end of the last one, including the final `fsync`, ns; for a program, from the
+    /// call that starts it until its end is noticed.
     pub elapsed_ns: u64,
-    /// The span in which every worker was active, ns.
+    /// Time in which all workers were active, ns.
     pub all_active_ns: u64,
-    /// Requests in flight on average while every worker was active, by Little's law (J. D. C. Little, Operations Research 9 (1961)
-    /// 383-387): the times of each worker's requests over its span, added up. `None` where times were not recorded.
+    /// Mean number of requests in flight while all workers were active, by Little's law (J. D. C. Little, Operations Research 9
+    /// (1961) 383-387): the sum over workers of their request times divided by their span. `None` where times were not recorded.
     pub in_flight: Option<f64>,
-    /// The part of `elapsed_ns` that the final `fsync` of policy `end` took (longest worker), ns.
+    /// Part of `elapsed_ns` that the final `fsync` of policy `end` took, of the slowest worker, ns.
     pub end_sync_ns: u64,
-    /// Time in which workers paused (think time, bursts), all of them together, ns; part of `elapsed_ns`.
+    /// Sum of the pauses of all workers (think time, bursts), ns; part of `elapsed_ns`.
     pub paused_ns: u64,
-    /// Time-stamp counter against `CLOCK_MONOTONIC_RAW` over this trial, parts per million.
+    /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW` during this trial, parts per million.
     pub clock_drift_ppm: f64,
     /// Kernel counters over the timed span.
     pub counters: Counters,
-    /// The page cache and the file around the timed span.
+    /// Page cache and extents around the timed span.
     pub region: Region,
-    /// Settings in force.
+    /// Settings in effect.
     pub effective: Effective,
-    /// How the rate was kept up with; `None` in the closed loop.
+    /// How well the rate was kept; `None` in the closed loop.
     pub rate_report: Option<RateReport>,
     /// Requests and bytes over time.
     pub series: Series,
-    /// What reading back has shown; `None` where it was not requested, or the trial did not come that far.
+    /// Result of reading back; `None` where it was not requested, or the trial failed before.
     pub verified: Option<Verified>,
-    /// How many requests of each size were issued, where sizes were drawn from a mix.
+    /// Number of requests of each size, where sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
-    /// The CPUs that workers were seen on: at the start, at the end, and at the end of every interval of the series.
+    /// CPUs on which workers were seen: at the start, at the end, and at the end of every interval of the series.
     pub cpus_used: Cpus,
-    /// Requests that could not be carried out without waiting, and were made again; `None` where none was tried so.
+    /// Number of requests that could not complete without waiting and were repeated; `None` where none was tried without waiting.
     pub waited: Option<u64>,
-    /// What each group did, where the trial had several.
+    /// The result of each group, where the trial had several.
     pub groups: Vec<GroupOutcome>,
 }
 
-/// What one group of a trial did.
+/// The result of one group of a trial.
 #[derive(Debug, Clone)]
 pub struct GroupOutcome {
     /// Its number among the groups of the cell, from 1.
     pub group: u32,
-    /// Its first worker's start, from that of the trial, ns.
+    /// Start of its first worker, from the start of the trial, ns.
     pub start_ns: u64,
-    /// What its workers did. The counters are those that the kernel keeps per thread; it has no series.
+    /// The result of its workers. Its counters are those that the kernel keeps per thread; it has no series.
     pub outcome: Outcome,
 }
 
-/// Nothing done, in no time, to its end.
+/// No requests, zero time.
 impl Default for Outcome {
     fn default() -> Self {
         Self {
@@ -286,12 +286,12 @@ impl Default for Outcome {
 }
 
 impl Outcome {
-    /// Requests completed, without syncs.
+    /// Number of completed requests; excludes syncs.
     pub fn requests(&self) -> u64 {
         self.operations.moved().requests()
     }
 
-    /// Bytes moved by all requests.
+    /// Bytes transferred by all requests.
     pub fn bytes(&self) -> u64 {
         self.operations.moved().bytes()
     }

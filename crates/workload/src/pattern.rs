@@ -1,11 +1,10 @@
 //! Offsets: sequential, strided, reverse, random permutation, random with replacement, zipf.
 //!
-//! An [`Offsets`] belongs to one worker and is an endless stream of byte offsets. Its memory
-//! does not depend on the number of blocks. Patterns that visit every block divide the blocks
-//! between the workers: all workers together make one pass. [`RandomBytes`] are the data.
+//! An [`Offsets`] belongs to one worker and is an infinite stream of byte offsets, in memory that does not depend on the number
+//! of blocks. Patterns that visit every block divide the blocks between the workers, which together make one pass.
 //!
-//! Here are the offsets of a worker (`permutation.rs`: a random order without a list), which requests read, how many fall
-//! to a worker, and the random data of files and buffers.
+//! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
+//! buffers; `permutation.rs` is a random order without a list.
 
 mod permutation;
 
@@ -21,8 +20,8 @@ use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, Zones};
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
 
-/// Requests that fall to one worker under the trial's bounds; time may end it earlier, and so may the bytes of requests
-/// whose sizes are drawn.
+/// Number of requests of one worker under the limits of the trial; time, or the bytes of requests with drawn sizes, may end it
+/// earlier.
 pub fn quota(spec: &TrialSpec, worker: u32) -> u64 {
     let bound = match spec.bs_mix {
         None => spec.requests_bound(),
@@ -32,14 +31,14 @@ pub fn quota(spec: &TrialSpec, worker: u32) -> u64 {
     bound.map_or(u64::MAX, |total| share(total, number, spec.workers()).1)
 }
 
-/// One worker's endless stream of offsets.
+/// One worker's infinite stream of offsets.
 #[derive(Debug, Clone)]
 pub struct Offsets {
     kind: Order,
     bs: u64,
-    /// Where the worker's share of the region begins, bytes.
+    /// Start of the worker's share of the region, bytes.
     base: u64,
-    /// Length of what a random order draws from, bytes.
+    /// Length of the range that a random order draws from, bytes.
     length: u64,
 }
 
@@ -79,7 +78,7 @@ struct Strided {
 struct Runs {
     next: u64,
     phase: u64,
-    /// Bytes of the run under way that were visited.
+    /// Bytes visited of the current run.
     within: u64,
     run: u64,
     skip: u64,
@@ -109,7 +108,7 @@ struct Zoned {
     zones: Vec<Zone>,
 }
 
-/// A key for one purpose, derived from a seed (SplitMix64's output function, Steele et al. 2014).
+/// A key for one purpose, derived from a seed (output function of SplitMix64, Steele et al. 2014).
 #[inline]
 pub fn derive(seed: u64, purpose: u64) -> u64 {
     let mut z = seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -118,24 +117,24 @@ pub fn derive(seed: u64, purpose: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Random bytes without end, which no device can compress: what files and buffers are filled with.
+/// An infinite stream of incompressible random bytes for files and buffers.
 #[derive(Debug)]
 pub struct RandomBytes(Xoshiro256PlusPlus);
 
 impl RandomBytes {
-    /// Those of a seed.
+    /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// Fills a buffer with the next ones.
+    /// Fills a buffer from the stream.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
     }
 }
 
 impl Offsets {
-    /// The stream of worker `worker` of `spec`, which has passed [`TrialSpec::check`].
+    /// The stream of worker `worker` of `spec`, which must have passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
         let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
@@ -150,7 +149,7 @@ impl Offsets {
             turned: spec.first_offset == FirstOffset::Random,
         };
         let alone = match spec.layout {
-            // In a file that has the size of a share.
+            // Offsets in a file as large as a share.
             FileLayout::Private => Some(share(part.blocks, worker, spec.workers()).1),
             FileLayout::Overlapping => Some(part.blocks),
             FileLayout::Shared | FileLayout::Interleaved => None,
@@ -210,8 +209,8 @@ impl Offsets {
         self.base + relative
     }
 
-    /// The next offset of a request of `len` bytes, a multiple of the block size. Ordered requests follow each other; a
-    /// random one begins at a block that was drawn, or so far before it that it ends where the region does.
+    /// The next offset of a request of `len` bytes, a multiple of the block size. Ordered requests follow each other; a random
+    /// one begins at a drawn block, or early enough to end within the region.
     pub fn next_offset_of(&mut self, len: u64) -> u64 {
         let relative = match &mut self.kind {
             Order::Seq { next, end, .. } => {
@@ -230,31 +229,31 @@ impl Offsets {
     }
 }
 
-/// A draw from `0..bound`: Lemire's multiplication maps it to a range without division; its bias is below 2^-16.
+/// A draw from `0..bound` by Lemire's multiplication without a division; its bias is below 2^-16.
 #[inline(always)]
 fn below(rng: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// What falls to one worker, and the seeds it draws from.
+/// The blocks of one worker, and its seeds.
 struct Share {
     /// Blocks of the region, or of the worker's own file.
     blocks: u64,
     bs: u64,
     worker: u32,
     workers: u32,
-    /// Blocks are dealt out in turn.
+    /// Whether workers take blocks in turn.
     interleaved: bool,
-    /// Common to all workers of a region.
+    /// Seed of all workers of a region.
     seed: u64,
-    /// The worker's own.
+    /// Seed of this worker.
     own: u64,
-    /// Whether an ordered pattern begins at a block that is drawn.
+    /// Whether an ordered pattern begins at a drawn block.
     turned: bool,
 }
 
 impl Share {
-    /// First byte, distance from block to block, and that distance times the number of blocks, of an ordered pattern.
+    /// First byte of an ordered pattern, distance between blocks, and that distance times the number of blocks.
     fn ordered(&self) -> (u64, u64, u64) {
         let (first, count) = share(self.blocks, self.worker, self.workers);
         if self.interleaved {
@@ -265,7 +264,7 @@ impl Share {
         }
     }
 
-    /// Which of so many blocks an ordered pattern begins with. Workers that take blocks in turn begin with neighbours.
+    /// The block, of so many, that an ordered pattern begins with. Workers that take blocks in turn begin with adjacent ones.
     fn first_of(&self, blocks: u64) -> u64 {
         match (self.turned, self.interleaved) {
             (false, _) => 0,
@@ -293,7 +292,7 @@ impl Share {
         let stride = self.bs + skip;
         let first = self.first_of(length / self.bs) * self.bs;
         let phase = first % stride / self.bs * self.bs;
-        // Not every block can be a phase, nor lie on one.
+        // A block can only be a phase if it fits between two others and into the share.
         let fits = phase + self.bs <= stride.min(length);
         let phase = if fits { phase } else { 0 };
         let next = phase + first / stride * stride;
@@ -370,7 +369,7 @@ impl Strided {
         self.next += self.stride;
         if self.next + bs > self.length {
             self.phase += bs;
-            // A phase must fit between two blocks of the phase before, and into the share.
+            // A phase must fit between two blocks of the previous phase, and into the share.
             if self.phase + bs > self.stride.min(self.length) {
                 self.phase = 0;
             }
@@ -390,7 +389,7 @@ impl Runs {
             self.next += self.skip;
         }
         if self.next + bs > self.length {
-            // The next phase is what the run before it has skipped.
+            // The next phase covers what the previous runs skipped.
             self.phase += self.run;
             if self.phase + self.run > (self.run + self.skip).min(self.length) {
                 self.phase = 0;
@@ -435,7 +434,7 @@ impl Zoned {
     }
 }
 
-/// Decides which requests read, from a seed, at a fixed share.
+/// Decides which requests read, at random with a fixed share.
 #[derive(Debug, Clone)]
 pub struct Mix {
     rng: Xoshiro256PlusPlus,
@@ -452,7 +451,7 @@ impl Mix {
         }
     }
 
-    /// Whether the next request reads.
+    /// Whether the next request is a read.
     #[inline(always)]
     pub fn next_is_read(&mut self) -> bool {
         match self.read_percent {

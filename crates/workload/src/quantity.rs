@@ -1,26 +1,26 @@
-//! Measured values as people read them: three significant digits and the unit.
+//! Formats measured values for people: three significant digits and the unit.
 
 use std::fmt::Display;
 
-/// A number of things: `1 cell`, `2 cells`.
+/// A count with its noun: `1 cell`, `2 cells`.
 pub fn counted<N: Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
     let plural = if n == N::from(1) { "" } else { "s" };
     format!("{n} {what}{plural}")
 }
 
-/// Writes a value with three significant digits, and all digits before the point:
-/// `0.123`, `1.23`, `12.3`, `123`, `1234`.
+/// Formats a value with three significant digits, and all digits before the decimal point: `0.123`, `1.23`, `12.3`, `123`,
+/// `1234`.
 pub fn significant(value: f64) -> String {
     digits(value, 3)
 }
 
-/// The same with `count` significant digits, at least one.
+/// Formats a value with `count` significant digits, at least one.
 pub fn digits(value: f64, count: usize) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
     let after = count.saturating_sub(1);
-    // Rounding can carry into a further digit (9.996 is 10.0), so the digits are counted after it.
+    // Rounding may add a digit (9.996 becomes 10.0), so the digits are counted afterwards.
     let rounded = format!("{value:.after$e}");
     if !value.is_finite() || value.abs() >= 1e15 || value.abs() < 1e-6 {
         return rounded;
@@ -33,10 +33,10 @@ pub fn digits(value: f64, count: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Writes a time given in nanoseconds: `890 ns`, `12.3 us`, `1.25 ms`, `36.0 s`.
+/// Formats a time in nanoseconds: `890 ns`, `12.3 us`, `1.25 ms`, `36.0 s`.
 pub fn format_ns(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
-        // The limits lie where three digits would round up to the next unit.
+        // Thresholds are where three digits would round up to the next unit.
         x if x < 999.5 => {
             let whole = if ns.fract() == 0.0 {
                 format!("{ns}")
@@ -52,7 +52,7 @@ pub fn format_ns(ns: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// Writes a size that is no level but an estimate: `512 B`, `34.2 KiB`, `1.50 MiB`.
+/// Formats an estimated size: `512 B`, `34.2 KiB`, `1.50 MiB`. For levels, see `units::format_size`.
 pub fn format_bytes(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     let (value, unit) = match bytes.abs() {
@@ -68,7 +68,7 @@ pub fn format_bytes(bytes: f64) -> String {
     }
 }
 
-/// Writes a share as a percentage: `3.2 %`, `45 %`.
+/// Formats a share as a percentage: `3.2 %`, `45 %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() < 9.95 {
@@ -78,7 +78,7 @@ pub fn format_percent(share: f64) -> String {
     }
 }
 
-/// Writes a p value: two significant digits, `<0.0001` for what is smaller.
+/// Formats a p value: two significant digits, `<0.0001` below that.
 pub fn format_p(p: f64) -> String {
     match p {
         p if p < 0.000_1 => "<0.0001".to_owned(),

@@ -1,63 +1,63 @@
-//! The state that the page cache and the file are in around a trial.
+//! State of the page cache and of the file around a trial.
 
-/// What the page cache holds of a range.
+/// The part of a range that is in the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Residency {
-    /// Bytes of the range that were looked at, evenly spread over it; the other counts are scaled to all of it.
+    /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
     pub looked_bytes: u64,
     /// Bytes in the page cache.
     pub resident_bytes: u64,
-    /// Bytes in the page cache that must still be written; `None` where only mincore tells.
+    /// Bytes in the page cache that are not yet written; `None` where only mincore is available.
     pub dirty_bytes: Option<u64>,
-    /// Bytes being written at the moment; `None` where only mincore tells.
+    /// Bytes being written at that moment; `None` where only mincore is available.
     pub writeback_bytes: Option<u64>,
 }
 
 impl Residency {
-    /// Bytes that have not reached storage, where that is known.
+    /// Bytes that have not reached storage; `None` where unknown.
     pub fn owed_bytes(&self) -> Option<u64> {
         Some(self.dirty_bytes?.saturating_add(self.writeback_bytes?))
     }
 }
 
-/// What of a range was never written, and reads as zeros without any storage behind it.
+/// The part of a range that was never written, and reads as zeros without storage I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extents {
-    /// Bytes of the range that were looked at, evenly spread over it; the other counts are scaled to all of it.
+    /// Bytes of the range that were examined, evenly spread; the other counts are extrapolated to the whole range.
     pub looked_bytes: u64,
-    /// Bytes in holes; those in unwritten extents are among them where only SEEK_HOLE tells.
+    /// Bytes in holes; includes unwritten extents where only SEEK_HOLE is available.
     pub hole_bytes: u64,
-    /// Bytes with space allocated (`fallocate`) but never written; `None` where only SEEK_HOLE tells.
+    /// Bytes allocated (`fallocate`) but never written; `None` where only SEEK_HOLE is available.
     pub unwritten_bytes: Option<u64>,
 }
 
 impl Extents {
-    /// Bytes that nothing was ever written to.
+    /// Bytes that were never written.
     pub fn empty_bytes(&self) -> u64 {
         self.hole_bytes
             .saturating_add(self.unwritten_bytes.unwrap_or(0))
     }
 }
 
-/// What was seen of the region that a trial may touch, and what looking cost.
+/// State of the region that a trial may access, and the cost of examining it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Region {
-    /// Of the page cache, before the start.
+    /// Page cache before the start.
     pub before: Option<Residency>,
-    /// Of the page cache, after the end.
+    /// Page cache after the end.
     pub after: Option<Residency>,
     /// Holes and unwritten extents before the start; devices have none.
     pub extents: Option<Extents>,
-    /// Time of the `fdatasync` that followed buffered writes no sync of the trial had made durable, ns: what writing
-    /// through the page cache left to be done.
+    /// Time of the `fdatasync` after buffered writes that no sync of the trial made durable, ns: what the page cache still had to
+    /// write.
     pub owed_sync_ns: Option<u64>,
-    /// Time that looking took, before and after the timed span, ns; the `fdatasync` is not part of it.
+    /// Time of examining the region before and after the timed span, without the `fdatasync`, ns.
     pub evidence_ns: u64,
 }
 
 impl Region {
-    /// Share of a region of so many bytes that nothing was ever written to; `None` where that is not known. What is dirty
-    /// in the page cache may be on its way there.
+    /// Share of a region of so many bytes that was never written; `None` where unknown, because dirty pages of the cache may
+    /// still be written there.
     pub fn empty_share(&self, region_bytes: u64) -> Option<f64> {
         let extents = self.extents.filter(|extents| extents.looked_bytes > 0)?;
         let owed = self.before.as_ref().and_then(Residency::owed_bytes);

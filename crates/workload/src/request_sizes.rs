@@ -1,38 +1,38 @@
-//! How many requests of each size a trial has made.
+//! The number of requests of each size in a trial.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Requests of one direction and size.
+/// Number of requests of one direction and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeCount {
-    /// Whether they read.
+    /// Whether these are reads.
     pub reads: bool,
-    /// Bytes of each.
+    /// Size of each, bytes.
     pub bytes: u64,
-    /// How many were issued.
+    /// Number of requests issued.
     pub requests: u64,
 }
 
-/// The requests of a trial whose sizes were drawn; empty where all have the same.
+/// The sizes of requests, where they were drawn; empty where all have the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestSizes(Vec<SizeCount>);
 
 impl RequestSizes {
-    /// Those of which there are any.
+    /// Leaves out sizes without requests.
     pub fn new(counts: impl IntoIterator<Item = SizeCount>) -> Self {
         let issued = counts.into_iter().filter(|count| count.requests > 0);
         Self(issued.collect())
     }
 
-    /// By direction and size.
+    /// Sorted by direction and size.
     pub fn counts(&self) -> &[SizeCount] {
         &self.0
     }
 
-    /// Those of two workers together.
+    /// The sum of two workers.
     #[must_use]
     pub fn plus(mut self, other: Self) -> Self {
         for count in other.0 {

@@ -1,4 +1,4 @@
-//! What an experiment asks about.
+//! The measured quantities that experiments ask about.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 use crate::quantity::{format_ns, significant};
 
-/// A quantity that each trial has a value of: what an experiment asks about, or what runs are compared by.
+/// A quantity with a value in each trial: the subject of an experiment, or of a comparison of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Response {
     /// Bytes per second, in MB/s.
@@ -20,15 +20,15 @@ pub enum Response {
     Latency,
     /// Time of a whole trial, in ns.
     Elapsed,
-    /// 90th percentile of the same times as [`Response::Latency`], in ns.
+    /// 90th percentile of the times of [`Response::Latency`], in ns.
     P90,
     /// 99th percentile, in ns.
     P99,
     /// 99.9th percentile, in ns.
     P999,
-    /// Greatest of these times, in ns.
+    /// Longest of these times, in ns.
     Max,
-    /// CPU time per request, user and system together, in ns.
+    /// CPU time per request, user plus system, in ns.
     Cpu,
 }
 
@@ -69,7 +69,7 @@ impl Response {
         !matches!(self, Response::Throughput | Response::Iops)
     }
 
-    /// Whether it takes latencies that were recorded request by request.
+    /// Whether it needs the latency of each request.
     pub fn is_latency(self) -> bool {
         matches!(
             self,
@@ -77,17 +77,17 @@ impl Response {
         )
     }
 
-    /// Whether the better of two values is the greater.
+    /// Whether higher values are better.
     pub fn more_is_better(self) -> bool {
         !self.is_time()
     }
 
-    /// The value turned so that the better of two is the greater.
+    /// The value with its sign changed where needed so that higher is better.
     pub fn worth(self, value: f64) -> f64 {
         if self.more_is_better() { value } else { -value }
     }
 
-    /// Fewest requests of a trial that has a value: with fewer the 95 % interval of the quantile has no upper end (see
+    /// Fewest requests in a trial for a value: with fewer, the 95 % interval of the quantile has no upper end (see
     /// `iolab_stats::quantile_ranks`).
     pub const fn requests_min(self) -> u64 {
         match self {
@@ -98,7 +98,7 @@ impl Response {
         }
     }
 
-    /// Unit of the values, as a heading says it.
+    /// Unit of the values, for headings.
     pub fn unit(self) -> &'static str {
         match self {
             Response::Throughput => "MB/s",
@@ -107,7 +107,7 @@ impl Response {
         }
     }
 
-    /// Writes a value with its unit.
+    /// Formats a value with its unit.
     pub fn format(self, value: f64) -> String {
         match self {
             Response::Throughput | Response::Iops => {
@@ -117,7 +117,7 @@ impl Response {
         }
     }
 
-    /// As the heading of a column calls it.
+    /// Name in headings of columns.
     pub fn heading(self) -> &'static str {
         match self {
             Response::Throughput | Response::Iops => self.unit(),
@@ -128,7 +128,7 @@ impl Response {
     }
 }
 
-/// From its name, or `p50` for [`Response::Latency`].
+/// Parses its name; `p50` also means [`Response::Latency`].
 impl FromStr for Response {
     type Err = Error;
 
@@ -144,12 +144,12 @@ impl FromStr for Response {
     }
 }
 
-/// A response of whole trials, or of one of their groups.
+/// A response of whole trials, or of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     /// The group; `None` for whole trials.
     pub group: Option<String>,
-    /// What is measured of it.
+    /// The quantity.
     pub response: Response,
 }
 
@@ -166,7 +166,7 @@ impl FromStr for Metric {
     }
 }
 
-/// As headings and sentences call it.
+/// Name in headings and sentences.
 impl fmt::Display for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

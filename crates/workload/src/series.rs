@@ -1,11 +1,11 @@
-//! What a trial did over time: requests and bytes per interval of the timed span.
+//! Time series of a trial: requests and bytes per interval of the timed span.
 
 use crate::operation::{Moved, PerOperation};
 
-/// Length of an interval as long as a trial is not too long for it, ns.
+/// Length of an interval, unless the trial is too long for it, ns.
 pub const INTERVAL_NS: u64 = 100_000_000;
 
-/// Most intervals of a trial: where more would be needed, they get twice as long.
+/// Most intervals of a trial; longer trials have longer intervals, doubled as often as needed.
 pub const INTERVALS_MAX: usize = 4096;
 
 /// One interval of a trial.
@@ -15,36 +15,35 @@ pub struct Interval {
     pub start_ns: u64,
     /// Its length, ns.
     pub length_ns: u64,
-    /// What was completed within it.
+    /// What completed within it.
     pub done: PerOperation<Moved>,
 }
 
 impl Interval {
-    /// Where it ends, from the start of the timed span, ns.
+    /// Its end, from the start of the timed span, ns.
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.length_ns)
     }
 
-    /// Throughput of all operations together, MB/s (10^6 bytes per second).
+    /// Throughput of all operations, MB/s (10^6 bytes per second).
     pub fn throughput_mb_s(&self) -> f64 {
         self.done.bytes() as f64 * 1e3 / self.length_ns.max(1) as f64
     }
 }
 
-/// A trial over time: intervals that follow each other without a gap, from the start of the timed span to the last
-/// completion. A final `fsync` lies behind them.
+/// Consecutive intervals of a trial from the start of the timed span to the last completion; the final `fsync` is not included.
 ///
-/// All but the last are equally long: 100 ms, or the least doubling of it with which there are no more than 4096. A
-/// rest shorter than half of that belongs to the last. Each worker's intervals count from its own start; the starts of
-/// several lie as far apart as `elapsed_ns` and `all_active_ns` of the outcome tell.
+/// All but the last have the same length: 100 ms, doubled until there are at most 4096. A remainder shorter than half an interval
+/// is part of the last one. Each worker's intervals start with that worker; the difference of `elapsed_ns` and `all_active_ns` of
+/// the outcome bounds how far these starts are apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Series {
-    /// In the order of time; none for a program.
+    /// In the order of time; empty for a program.
     pub intervals: Vec<Interval>,
 }
 
 impl Series {
-    /// What all intervals hold together.
+    /// Sum over all intervals.
     pub fn total(&self) -> PerOperation<Moved> {
         self.intervals
             .iter()
@@ -53,8 +52,7 @@ impl Series {
             })
     }
 
-    /// The same in intervals of at least this length: as many neighbours as that takes are taken together, and a rest shorter than
-    /// half of that belongs to the last.
+    /// Merges neighbours into intervals of at least this length; a remainder shorter than half of that is part of the last.
     #[must_use]
     pub fn coarsened(&self, length_ns: u64) -> Self {
         let first = self
@@ -74,7 +72,7 @@ impl Series {
         Self { intervals }
     }
 
-    /// The same with at most `most` intervals (at least 1): neighbours are taken together, two at a time.
+    /// Merges pairs of neighbours until there are at most `most` intervals (at least 1).
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
             let pairs = self.intervals.chunks(2);
@@ -84,7 +82,7 @@ impl Series {
     }
 }
 
-/// Neighbouring intervals as one.
+/// Merges consecutive intervals into one.
 pub fn merge_intervals(neighbours: &[Interval]) -> Interval {
     let sum = |a: Interval, b: &Interval| Interval {
         start_ns: a.start_ns,

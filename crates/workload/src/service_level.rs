@@ -9,27 +9,27 @@ use crate::named::named;
 use crate::units::{format_duration, parse_duration};
 
 named! {
-    /// The requests that a level is of.
+    /// The requests that a level is about.
     pub enum Requests: "kind of requests" {
         /// Reads and writes together.
         All = "requests",
         /// Reads.
         Reads = "reads",
-        /// Writes, with the sync that follows one.
+        /// Writes, including the sync that follows one.
         Writes = "writes",
         /// Syncs that follow writes.
         Syncs = "syncs",
     }
 }
 
-/// What a level bounds.
+/// The quantity that a level limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// This quantile of the times, between 0 and 1.
     Quantile(f64),
     /// The mean time.
     Mean,
-    /// The greatest time.
+    /// The longest time.
     Max,
     /// Requests per second.
     Iops,
@@ -37,41 +37,41 @@ pub enum Quantity {
     Throughput,
 }
 
-/// Its bound.
+/// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// Times stay below this.
+    /// Times must be below this.
     Below(Duration),
-    /// A rate stays above this, in requests/s or MB/s.
+    /// Rates must be above this, requests/s or MB/s.
     Above(f64),
 }
 
 /// One service level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServiceLevel {
-    /// The requests that it is of.
+    /// Its requests.
     pub of: Requests,
-    /// What it bounds.
+    /// Its quantity.
     pub quantity: Quantity,
     /// Its bound.
     pub bound: Bound,
 }
 
-/// A level, and who says so.
+/// A level with its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Need {
     /// The level.
     pub level: ServiceLevel,
-    /// Where it is documented; or that it is not documented. Empty where the user set the level.
+    /// Where it is documented, or a note that it is not. Empty for the user's own levels.
     pub source: String,
-    /// The wording there; empty where the source was not opened or gives none.
+    /// The wording of the source; empty where it was not opened or gives none.
     pub wording: String,
-    /// What would make a no a yes.
+    /// What to change where the level does not hold.
     pub remedy: String,
 }
 
 impl Need {
-    /// A level that the user set.
+    /// A level of the user's.
     pub fn of(level: ServiceLevel) -> Self {
         Self {
             level,
@@ -85,24 +85,24 @@ impl Need {
 /// Most levels of a question.
 pub const LEVELS_MAX: usize = 100;
 
-/// Several levels that have to hold together.
+/// Several levels that must all hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceLevels(Vec<ServiceLevel>);
 
-/// Fewest requests of which none took longer that make a greatest time worth telling: with 95 % confidence fewer than 1 %
-/// of all do (the rule of three).
+/// Fewest requests for a statement about the longest time: if none of them took longer, then with 95 % confidence fewer than 1 %
+/// of all do (rule of three).
 pub const REQUESTS_OF_MAX: u64 = 300;
-/// Fewest requests for a mean, and those that are enough: the standard error of the mean of exponential times is 10 % then.
+/// Fewest requests for a mean, and enough for one: the standard error of the mean of exponential times is then 10 %.
 const MEAN_REQUESTS_MIN: f64 = 10.0;
 const MEAN_REQUESTS: f64 = 100.0;
 
-/// Quantiles are told apart to a millionth of a percent.
+/// Resolution of quantiles: a millionth of a percent.
 const QUANTILE_STEPS: f64 = 1e8;
 
 const HINT: &str = "write for example p99<1ms, mean<200us, max<50ms, reads.p99<2ms, writes.p50<1ms, syncs.p99.9<10ms, iops>500 or throughput>100; several with commas between";
 
 impl ServiceLevel {
-    /// Whether it bounds times.
+    /// Whether it limits times.
     pub fn is_of_time(&self) -> bool {
         matches!(self.bound, Bound::Below(_))
     }
@@ -115,7 +115,7 @@ impl ServiceLevel {
         }
     }
 
-    /// Fewest requests of a trial whose times say something of it: with fewer, a quantile is the greatest of them.
+    /// Fewest requests of a trial for a value: with fewer, the quantile would be the longest time.
     pub fn requests_min(&self) -> f64 {
         match self.quantity {
             Quantity::Quantile(q) => (1.0 / q.min(1.0 - q)).round(),
@@ -124,9 +124,9 @@ impl ServiceLevel {
         }
     }
 
-    /// Requests of a trial that are enough for it. For a quantile `q` of independent times: those of which both ends of its
-    /// 95 % interval exist, `n` with `q^n` and `(1 - q)^n` at most 2.5 % (David and Nagaraja, Order Statistics, 3rd ed.
-    /// (2003), 7.1). For a maximum: those of which none took longer when, at 95 %, fewer than 1 % of all do.
+    /// Enough requests for a judgement. For a quantile `q` of independent times, `n` such that both ends of its 95 % interval
+    /// exist: `q^n` and `(1 - q)^n` at most 2.5 % (David and Nagaraja, Order Statistics, 3rd ed. (2003), 7.1). For a maximum: if
+    /// none took longer then, at 95 %, fewer than 1 % of all do.
     pub fn requests_enough(&self) -> f64 {
         match self.quantity {
             Quantity::Quantile(q) => (0.025_f64.ln() / q.max(1.0 - q).ln()).ceil(),
@@ -136,13 +136,13 @@ impl ServiceLevel {
         }
     }
 
-    /// How long a trial lasts in which this share of requests more than the storage serves makes the level fail: the times
-    /// grow by that share of the time that has passed. Zero where no times are bound.
+    /// The length of a trial after which the level fails at a rate that exceeds the capacity by this share: response times grow
+    /// by that share of the elapsed time. Zero for levels without times.
     pub fn time_to_notice(&self, overload: f64) -> Duration {
         let Bound::Below(limit) = self.bound else {
             return Duration::ZERO;
         };
-        // Which share of the trial has passed when half of the requests, or all but 1 %, are behind.
+        // The share of the trial after which half of the requests, or all but 1 %, are late.
         let part = match self.quantity {
             Quantity::Quantile(q) => q,
             Quantity::Mean => 0.5,
@@ -152,7 +152,7 @@ impl ServiceLevel {
             .unwrap_or(Duration::MAX)
     }
 
-    /// What it bounds: `syncs.p99`.
+    /// Requests and quantity: `syncs.p99`.
     pub fn subject(&self) -> String {
         let quantity = match self.quantity {
             Quantity::Quantile(q) => format!("p{}", (q * QUANTILE_STEPS).round() / 1e6),
@@ -239,7 +239,7 @@ fn quantity(name: &str) -> Option<Quantity> {
         _ => {
             let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
             let q = percent / 100.0;
-            // One that cannot be written again would make a run file that cannot be read.
+            // A quantile that cannot be written exactly would make an unreadable run file.
             let step = (q * QUANTILE_STEPS).round();
             (step > 0.0 && step < QUANTILE_STEPS).then_some(Quantity::Quantile(q))?
         }

@@ -1,5 +1,4 @@
-//! The one table of settings that an experiment may set or sweep: it serves TOML, `--set`,
-//! messages and help. Its rows stand in the file of their topic.
+//! The table of all settings of an experiment: it serves TOML, `--set`, messages and help. Its rows are in one file per topic.
 
 mod bounds;
 mod cache;
@@ -39,7 +38,7 @@ const TOPICS: &[&[Setting]] = &[
     programs::ROWS,
 ];
 
-/// The columns of files and exports that exist keep this order. A new setting needs no place in it: it comes behind them.
+/// Existing columns of files and exports keep this order. A new setting is not listed: its column comes last.
 const COLUMN_ORDER: &[&str] = &[
     "backend",
     "pattern",

@@ -1,4 +1,4 @@
-//! One stream of requests over several targets in turn: where each byte lies.
+//! One stream of requests over several targets: where each byte is.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use crate::trial::{Backend, Descriptors, FileLayout, TrialSpec};
 use crate::units::format_size;
 use crate::{Error, Result};
 
-/// Pieces of a region that are dealt out to targets in turn: the first piece to the first target, as RAID 0 does it.
+/// Pieces of a region, assigned to targets in turn as in RAID 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
-    /// Bytes of a piece.
+    /// Size of a piece, bytes.
     pub piece: u64,
     /// Number of targets.
     pub targets: u64,
 }
 
 impl Stripe {
-    /// How a trial is striped over so many targets. Unless the trial names a piece, each request goes to the next target.
+    /// The stripe of a trial over so many targets. Without a piece size in the trial, each request goes to the next target.
     pub fn of(trial: &TrialSpec, targets: usize) -> Self {
         Self {
             piece: trial.stripe.unwrap_or(trial.bs).max(1),
@@ -25,7 +25,7 @@ impl Stripe {
         }
     }
 
-    /// The number of the target that holds a byte, and the byte's offset there.
+    /// Index of the target that holds a byte, and the offset of the byte there.
     #[inline(always)]
     pub fn place(self, offset: u64) -> (usize, u64) {
         let (piece, within) = (offset / self.piece, offset % self.piece);
@@ -33,28 +33,28 @@ impl Stripe {
         (target as usize, row * self.piece + within)
     }
 
-    /// The whole pieces of each target that hold a range.
+    /// The range on each target that covers `range`, in whole pieces.
     pub fn on_each(self, range: Range<u64>) -> Range<u64> {
         let row = self.piece.saturating_mul(self.targets);
         let start = range.start / row * self.piece;
         start..range.end.div_ceil(row).saturating_mul(self.piece)
     }
 
-    /// Bytes that targets hold together of which the smallest has so many.
+    /// Total bytes on targets of which the smallest has so many.
     pub fn capacity(self, smallest: u64) -> u64 {
         (smallest / self.piece)
             .saturating_mul(self.piece)
             .saturating_mul(self.targets)
     }
 
-    /// Bytes from this one to the end of its piece.
+    /// Bytes from this offset to the end of its piece.
     pub fn left_of_piece(self, offset: u64) -> u64 {
         self.piece - offset % self.piece
     }
 }
 
 impl CellSpec {
-    /// The stripe over the targets of a cell; `None` where it has one target.
+    /// The stripe over the targets of a cell; `None` for one target.
     pub fn striped(&self) -> Option<Stripe> {
         let targets = self.target.as_ref()?.parts().len();
         (targets > 1).then(|| Stripe::of(&self.trial, targets))
@@ -62,10 +62,11 @@ impl CellSpec {
 }
 
 impl TrialSpec {
-    /// Checks what is asked of a trial that is striped over several targets.
+    /// Checks a trial that is striped over several targets.
     ///
     /// # Errors
-    /// Of kind usage: what cannot be striped, and why.
+    ///
+    /// Of kind usage: a setting that cannot be striped.
     pub fn check_stripe(&self, stripe: Stripe) -> Result<()> {
         let fail = |what: String, hint: &str| {
             Err(Error::usage(format!("{what} striped over several targets")).hint(hint))

@@ -1,4 +1,4 @@
-//! A target of a run that has several, as its cells call it.
+//! The name of a target in the cells of a run with several.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use crate::{Error, Result};
 /// Most targets that one stream is striped over.
 const STRIPED_MAX: usize = 64;
 
-/// What parts the paths of a trial that is striped over several targets, as in fio's `filename`: `/mnt/a:/mnt/b`.
+/// Separates the paths of a striped target, as in fio's `filename`: `/mnt/a:/mnt/b`.
 const PARTS: &str = ":/";
 
-/// The path of a target, from the root on, or those of several that a trial is striped over: a level of the factor `target`.
-/// Text that can be shown on a terminal.
+/// The absolute path of a target, or of several that a trial is striped over: a level of the factor `target`. Contains no control
+/// characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TargetName {
     text: String,
-    /// Each of several by itself; empty where there is one.
+    /// The parts of a striped target; empty for a single one.
     parts: Vec<TargetName>,
 }
 
@@ -26,7 +26,7 @@ impl TargetName {
         &self.text
     }
 
-    /// The targets in their order: itself, or those that a trial is striped over.
+    /// The targets in order: itself, or those that a trial is striped over.
     pub fn parts(&self) -> &[TargetName] {
         match self.parts.is_empty() {
             true => std::slice::from_ref(self),
@@ -97,7 +97,7 @@ mod tests {
         let name: TargetName = "/mnt/a b".parse().expect("a path");
         assert_eq!(name.to_string(), "/mnt/a b");
         assert_eq!(name.parts(), std::slice::from_ref(&name));
-        // A colon alone is part of a name.
+        // A colon without a slash is part of a name.
         let name: TargetName = "/dev/by-path/pci-0:1.0".parse().expect("a path");
         assert_eq!(name.parts().len(), 1);
         for wrong in ["", "mnt/a", "/mnt/\u{1b}[2J", "/mnt/a\nb", "/a:/b:/a"] {

@@ -1,4 +1,4 @@
-//! What carries the cells out: the word that definitions and run files have for it.
+//! The tool that carries out the cells, by its name in definitions and run files.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use crate::Result;
 /// Longest name, bytes.
 const NAME_MAX: usize = 15;
 
-/// What issues the requests of a cell: iolab itself (or a program that it times), or a peer by its name. Which peers this
-/// version can start is a question for the runner: a run file may name others.
+/// What issues the requests of a cell: iolab (or a program that it times), or a peer. The runner knows which peers it can start;
+/// a run file may name others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tool {
     letters: [u8; NAME_MAX],
@@ -20,7 +20,7 @@ impl Tool {
     /// iolab itself.
     pub const IOLAB: Self = Self::named("iolab").expect("letters");
 
-    /// The tool of a name; `None` unless that is 1 to 15 small letters, digits and hyphens.
+    /// The tool of a name; `None` unless that is 1 to 15 lowercase letters, digits and hyphens.
     pub const fn named(name: &str) -> Option<Self> {
         let bytes = name.as_bytes();
         if bytes.is_empty() || bytes.len() > NAME_MAX {
@@ -42,11 +42,11 @@ impl Tool {
     pub fn name(&self) -> &str {
         let length = self.letters.iter().position(|letter| *letter == 0);
         let letters = &self.letters[..length.unwrap_or(NAME_MAX)];
-        // They are ASCII, each of them checked.
+        // All bytes are checked ASCII.
         std::str::from_utf8(letters).unwrap_or_default()
     }
 
-    /// Whether it is another tool than iolab.
+    /// Whether it is a tool other than iolab.
     pub fn is_peer(self) -> bool {
         self != Self::IOLAB
     }

@@ -1,4 +1,4 @@
-//! What one trial shall do: every setting of the engine, typed, with the names users write.
+//! All settings of one trial, typed, with the names that users write.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -33,9 +33,9 @@ pub use trims::TrimBy;
 pub use zones::{Zone, Zones};
 
 named! {
-    /// How requests are issued; the names are fio's, but for `pool`.
+    /// How requests are issued; the names are fio's, except `pool`.
     pub enum Backend: "backend" {
-        /// `lseek` where the position is not already right, then `read` or `write`.
+        /// `lseek` where the position differs, then `read` or `write`.
         Sync = "sync",
         /// `pread` and `pwrite`.
         Psync = "psync",
@@ -47,9 +47,9 @@ named! {
         Libaio = "libaio",
         /// `io_uring`.
         IoUring = "io_uring",
-        /// `pread` and `pwrite` on as many threads of its own as requests are to be outstanding.
+        /// `pread` and `pwrite` on additional threads, one for each outstanding request.
         Pool = "pool",
-        /// Completes at once without I/O: what iolab itself costs.
+        /// Completes at once without I/O: measures the cost of iolab itself.
         Null = "null",
     }
 }
@@ -59,7 +59,7 @@ named! {
 pub enum Pattern {
     /// Ascending, one block after the other.
     Seq,
-    /// Ascending with `skip` bytes left out after each block, or run of blocks; wraps to the next unvisited phase.
+    /// Ascending, with `skip` bytes left out after each block or run of blocks; wraps to the next unvisited phase.
     Strided,
     /// Descending.
     Reverse,
@@ -67,14 +67,14 @@ pub enum Pattern {
     Rand,
     /// Uniform, independent draws.
     RandReplace,
-    /// Zipf-distributed popularity with the given exponent over scattered blocks.
+    /// Zipf distribution with this exponent over scattered blocks.
     Zipf(f64),
     /// Independent draws that prefer parts of the region.
     Zoned(Zones),
 }
 
 named! {
-    /// State of the page cache before the trial and how it is passed.
+    /// Use of the page cache, and its state before the trial.
     pub enum CacheState: "cache state" {
         /// `O_DIRECT`: the page cache is bypassed.
         Direct = "direct",
@@ -88,7 +88,7 @@ named! {
 named! {
     /// How I/O buffers are prepared before the timed span.
     pub enum BufferInit: "buffer_init" {
-        /// Fresh mappings that were never touched. Reads only: written data has to come from somewhere.
+        /// Newly mapped and never touched. Reads only, since writes need data.
         Untouched = "untouched",
         /// Every byte set to zero.
         Zeroed = "zeroed",
@@ -96,10 +96,10 @@ named! {
         Touched = "touched",
         /// `MADV_POPULATE_WRITE`.
         Populated = "populated",
-        /// `MADV_HUGEPAGE` and then touched: the buffers of a worker lie in huge pages, so that each is one piece of physical
-        /// memory, or few, as far as the kernel has any.
+        /// `MADV_HUGEPAGE`, then touched: the buffers of a worker are in huge pages, as far as the kernel has any, so that each
+        /// is physically contiguous or nearly so.
         Huge = "huge",
-        /// `MADV_NOHUGEPAGE` and then touched.
+        /// `MADV_NOHUGEPAGE`, then touched.
         NoHuge = "nohuge",
         /// Filled with incompressible data.
         Random = "random",
@@ -107,33 +107,32 @@ named! {
 }
 
 named! {
-    /// Where an ordered pattern (`seq`, `reverse`, `strided`) begins in the share of a worker.
+    /// Where an ordered pattern (`seq`, `reverse`, `strided`) begins in a worker's share.
     pub enum FirstOffset: "first_offset" {
-        /// At its first block in every trial, as other tools do. What the drive has kept of the trial before serves the
-        /// first blocks again.
+        /// At the first block in every trial, as with other tools. The drive may still cache these blocks from the previous
+        /// trial.
         Zero = "zero",
-        /// At a block drawn anew for every trial; behind the last block comes the first.
+        /// At a block drawn for every trial; the first block follows the last one.
         Random = "random",
     }
 }
 
 named! {
-    /// The physical memory that I/O buffers lie in. A request to a device is split where its buffer has too many pieces.
+    /// The physical memory of I/O buffers. The kernel splits a request to a device whose buffer has too many pieces.
     pub enum BufferMemory: "buffer_memory" {
-        /// In few pieces: the buffers of all workers lie beside each other in an arena of huge pages, as far as the kernel
-        /// has any.
+        /// In few pieces: the buffers of all workers are in one arena of huge pages, as far as the kernel has any.
         Contiguous = "contiguous",
-        /// Whatever pages the kernel gives: mostly of 4 KiB, in many pieces.
+        /// Any pages the kernel gives: mostly 4 KiB each, in many pieces.
         Kernel = "kernel",
     }
 }
 
 named! {
-    /// What writes put on the target.
+    /// The content of written data.
     pub enum Content: "content" {
         /// Incompressible, and different in every 4 KiB.
         Unique = "unique",
-        /// Incompressible, the same buffer again and again: can be deduplicated.
+        /// Incompressible, but always the same buffer: can be deduplicated.
         Repeated = "repeated",
         /// Zeros: can be compressed and deduplicated.
         Zero = "zero",
@@ -147,12 +146,12 @@ pub enum Batch {
     One,
     /// This percentage of the depth, 1 to 99.
     Percent(u8),
-    /// All that are outstanding.
+    /// All outstanding ones.
     All,
 }
 
 impl Batch {
-    /// Completions to wait for at this depth, at least 1 and at most the depth.
+    /// Number of completions to wait for at this depth, from 1 to the depth.
     pub fn wait_for(self, depth: u32) -> u32 {
         match self {
             Batch::One => 1,
@@ -164,16 +163,16 @@ impl Batch {
 }
 
 named! {
-    /// How the intended starts of the open loop are spaced.
+    /// The distribution of intended starts in the open loop.
     pub enum Arrivals: "arrivals" {
-        /// Evenly.
+        /// At constant intervals.
         Constant = "constant",
-        /// Independently of each other: gaps are exponentially distributed.
+        /// Independent: gaps are exponentially distributed.
         Poisson = "poisson",
     }
 }
 
-/// What ends a trial; the first bound that is reached counts. With none set, one pass over the region.
+/// The limits of a trial; the first one reached ends it. Without any, one pass over the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrialLimit {
     /// Bytes over all threads; rounded up to whole requests.
@@ -184,22 +183,22 @@ pub struct TrialLimit {
     pub time: Option<Duration>,
 }
 
-/// Everything that one trial is asked to do.
+/// The settings of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSpec {
     /// How requests are issued.
     pub backend: Backend,
-    /// In which order blocks are visited.
+    /// The order in which blocks are visited.
     pub pattern: Pattern,
-    /// I/O size in bytes; with [`TrialSpec::bs_mix`] what requests begin at multiples of.
+    /// I/O size in bytes; with [`TrialSpec::bs_mix`], the alignment of requests.
     pub bs: u64,
-    /// Sizes that requests are drawn from; `None`: all have [`TrialSpec::bs`].
+    /// Sizes to draw from; `None`: all requests have [`TrialSpec::bs`].
     pub bs_mix: Option<SizeMix>,
     /// Bytes left out by [`Pattern::Strided`] after each block, or each [`TrialSpec::skip_every`].
     pub skip: u64,
-    /// Bytes that [`Pattern::Strided`] visits one after the other before it leaves some out; `None`: one block.
+    /// Bytes that [`Pattern::Strided`] visits in sequence before it skips; `None`: one block.
     pub skip_every: Option<u64>,
-    /// Bytes that go to one target before the next one has its turn, where a trial is striped over several; `None`: one block.
+    /// Bytes per piece, where a trial is striped over several targets; `None`: one block.
     pub stripe: Option<u64>,
     /// First byte of the region.
     pub offset: u64,
@@ -207,19 +206,19 @@ pub struct TrialSpec {
     pub region: u64,
     /// Workers, 1 to 1024.
     pub threads: u32,
-    /// Workers of other processes that share the region, the bounds and the rate with these.
+    /// Workers of other processes with which these share the region, the limits and the rate.
     pub others: Others,
-    /// Processes (ranks) that take part, of those that measure together; `None`: all.
+    /// Number of processes (ranks) that take part; `None`: all.
     pub ranks: Option<u32>,
-    /// Hosts whose processes take part; `None`: all.
+    /// Number of hosts whose processes take part; `None`: all.
     pub hosts: Option<u32>,
     /// Whose part of the region a process reads.
     pub shift: Shift,
     /// The CPUs that workers may run on; `None`: all that the process may use.
     pub cpus: Option<Cpus>,
-    /// How workers are placed on them.
+    /// Placement of the workers on the CPUs.
     pub placement: Placement,
-    /// The NUMA node that the memory of the workers is taken from; `None`: as the kernel likes.
+    /// NUMA node for the memory of the workers; `None`: the kernel chooses.
     pub memory_node: Option<u32>,
     /// Outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only.
     pub depth: u32,
@@ -227,21 +226,21 @@ pub struct TrialSpec {
     pub batch: Batch,
     /// Share of reads in percent; 100 reads only, 0 writes only.
     pub read_percent: u8,
-    /// Share of the requests that do not read, in percent, that take data away instead of writing any.
+    /// Share of the requests other than reads, in percent, that trim instead of write.
     pub trim_percent: u8,
-    /// How they do that.
+    /// How trims are carried out.
     pub trim_by: TrimBy,
     /// Which bytes belong to which worker.
     pub layout: FileLayout,
-    /// Whose the open file descriptions are.
+    /// Which workers share open file descriptions.
     pub descriptors: Descriptors,
-    /// Trials that only write start on a file that is created for each; see [`TrialSpec::starts_fresh`].
+    /// Whether trials that only write start with a new file; see [`TrialSpec::starts_fresh`].
     pub fresh: bool,
     /// When written data is made durable.
     pub sync: SyncPolicy,
-    /// Writes of a worker between two syncs of the policies `each` and `fdatasync`; 1: a sync follows each write.
+    /// Number of writes per sync of a worker, for policies `each` and `fdatasync`.
     pub sync_every: u32,
-    /// The space that writes go to; `None`: the file or device as it is, or with `fresh` a new file without space.
+    /// The allocation of the file that is written; `None`: as it is, or with `fresh` a new, empty file.
     pub allocate: Option<Allocate>,
     /// Page cache state.
     pub cache: CacheState,
@@ -249,63 +248,62 @@ pub struct TrialSpec {
     pub first_offset: FirstOffset,
     /// Buffer preparation.
     pub buffer_init: BufferInit,
-    /// What the buffers lie in.
+    /// Physical memory of the buffers.
     pub buffer_memory: BufferMemory,
-    /// What is written.
+    /// Content of written data.
     pub content: Content,
-    /// Share of each 4 KiB of written data that is zeros, in percent: what a compressor saves.
+    /// Share of each 4 KiB of written data that is zeros, in percent; a compressor saves that much.
     pub compressible: u8,
-    /// Share of the writes whose data was written before, in percent.
+    /// Share of the writes that repeat earlier data, in percent.
     pub dedup: u8,
-    /// Whether written blocks bear their offset, generation and checksum, and are read back after the timed span.
+    /// Whether written blocks carry offset, generation and checksum, and are read back after the timed span.
     pub verify: bool,
-    /// What ends the trial.
+    /// The limits of the trial.
     pub limit: TrialLimit,
-    /// Requests or bytes per second over all threads, made at intended starts whatever the storage does (open loop);
-    /// `None`: as soon as one completes (closed loop).
+    /// Requests or bytes per second over all threads, at intended starts that do not wait for completions (open loop); `None`:
+    /// closed loop.
     pub rate: Option<Rate>,
-    /// How the intended starts of a rate are spaced.
+    /// Distribution of the intended starts.
     pub arrivals: Arrivals,
-    /// How long a worker pauses after each [`TrialSpec::thinktime_every`] requests, once they have completed.
+    /// Pause of a worker after each [`TrialSpec::thinktime_every`] completed requests.
     pub thinktime: Option<Duration>,
-    /// Requests of a worker from one pause to the next.
+    /// Number of requests between two pauses.
     pub thinktime_every: u32,
-    /// Requests for one time, none for another.
+    /// Alternating periods with and without requests.
     pub bursts: Option<Bursts>,
-    /// Whether the service time of every request is recorded. Where the requests are as fast as the clock, taking
-    /// the time would be most of what is measured.
+    /// Whether to record the service time of every request. For requests about as fast as the clock, reading it would dominate.
     pub latency: bool,
-    /// Whether the processor's own events are counted.
+    /// Whether to count events of the processor.
     pub hardware_counters: bool,
-    /// Seed of offsets, of the read-write mix and of the data written.
+    /// Seed of offsets, of the mix of reads and writes, and of data.
     pub seed: u64,
     /// `io_uring`: register the file and the buffers.
     pub registered: bool,
     /// `io_uring`: a kernel thread polls the submission queue.
     pub sqpoll: bool,
-    /// `io_uring`, `pvsync2`: poll for completions instead of taking interrupts.
+    /// `io_uring`, `pvsync2`: poll for completions instead of waiting for interrupts.
     pub iopoll: bool,
-    /// The file is opened with `O_NOATIME`: reads do not change its time of access.
+    /// Opens the file with `O_NOATIME`: reads do not change its access time.
     pub noatime: bool,
     /// Length of the intervals of the series, ns.
     pub series_ns: u64,
-    /// Buffered requests leave nothing in the page cache (`RWF_DONTCACHE`).
+    /// Buffered requests drop their pages from the cache afterwards (`RWF_DONTCACHE`).
     pub dontcache: bool,
-    /// Writes are carried out as a whole or not at all (`RWF_ATOMIC`).
+    /// Writes are atomic (`RWF_ATOMIC`).
     pub atomic: bool,
-    /// Requests are tried without waiting first (`RWF_NOWAIT`).
+    /// Requests are first tried without waiting (`RWF_NOWAIT`).
     pub nowait: bool,
-    /// What the kernel is told of the order of reads; `None`: nothing.
+    /// Advice to the kernel about the order of reads; `None`: none.
     pub fadvise: Option<Advice>,
     /// I/O priority of the workers; `None`: that of the process.
     pub ioprio: Option<IoPriority>,
     /// Nice value of the workers, -20 (first) to 19; `None`: that of the process.
     pub nice: Option<i8>,
-    /// How much later than the other groups of the trial the workers start.
+    /// Delay of the start of these workers after that of the trial.
     pub start_delay: Duration,
-    /// The weight of its group: groups that have one issue requests in the proportion of their weights.
+    /// Weight of the group: groups with weights issue requests in proportion to them.
     pub flow: Option<u32>,
-    /// Whether the whole trial is over when the first worker of this group is.
+    /// Whether the trial ends with the first worker of this group that ends.
     pub ends_trial: bool,
 }
 
@@ -379,24 +377,24 @@ impl Default for TrialSpec {
 pub const THREADS_MAX: u32 = 1024;
 /// Greatest queue depth.
 pub const DEPTH_MAX: u32 = 4096;
-/// Nice values of threads, from the first to get a CPU to the last.
+/// Nice values of threads, from the highest to the lowest priority.
 pub const NICE: RangeInclusive<i8> = -20..=19;
 /// Most blocks a region may have: the random permutation is tested up to here.
 pub const BLOCKS_MAX: u64 = 1 << 48;
-/// Largest single request: what one `read` or `write` transfers at most, `MAX_RW_COUNT` of Linux.
+/// Largest single request, bytes: the most that `read` or `write` transfers, `MAX_RW_COUNT` of Linux.
 pub const BS_MAX: u64 = 0x7fff_f000;
 
 /// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
 pub const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 impl TrialSpec {
-    /// Whether the preparation of the buffers has a meaning at this I/O size: `nohuge` has none below
-    /// [`HUGE_PAGE_BYTES`], where the kernel uses small pages anyway.
+    /// Whether the preparation of the buffers has an effect at this I/O size: below [`HUGE_PAGE_BYTES`], `nohuge` has none, since
+    /// the kernel uses small pages anyway.
     pub fn buffer_init_applies(&self) -> bool {
         self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_BYTES
     }
 
-    /// Whether each worker has a share of the region, and does not go over all of it.
+    /// Whether each worker has a share of the region instead of all of it.
     pub fn parts_region(&self) -> bool {
         match self.layout {
             FileLayout::Private => true,
@@ -405,7 +403,7 @@ impl TrialSpec {
         }
     }
 
-    /// Requests that can be outstanding at a time, over all threads.
+    /// Most requests in flight, over all threads.
     pub fn in_flight(&self) -> u64 {
         u64::from(self.threads) * u64::from(self.depth)
     }
@@ -420,7 +418,7 @@ impl TrialSpec {
         self.read_percent > 0
     }
 
-    /// Whether it makes requests of this operation.
+    /// Whether it has requests of this operation.
     pub fn requests(&self, operation: Operation) -> bool {
         match operation {
             Operation::Read => self.reads(),
@@ -430,13 +428,13 @@ impl TrialSpec {
         }
     }
 
-    /// Whether anything but the pass over its region ends it.
+    /// Whether it has a limit besides the pass over its region.
     pub fn has_bound(&self) -> bool {
         self.limit != TrialLimit::default() || self.fills_new_file()
     }
 
-    /// Requests over all threads that end a trial; `None` where only time does. With [`TrialSpec::bs_mix`] the number that
-    /// is expected of the bytes.
+    /// Number of requests over all threads that ends a trial; `None` where only time does. With [`TrialSpec::bs_mix`], the
+    /// expected number for the bytes.
     pub fn requests_bound(&self) -> Option<u64> {
         let bytes = match &self.bs_mix {
             None => self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs)),
@@ -458,7 +456,7 @@ impl TrialSpec {
 }
 
 impl Backend {
-    /// Whether more than one request can be outstanding per worker.
+    /// Whether a worker can have more than one request in flight.
     pub fn is_asynchronous(self) -> bool {
         match self {
             Backend::Libaio | Backend::IoUring | Backend::Pool | Backend::Null => true,
@@ -466,7 +464,7 @@ impl Backend {
         }
     }
 
-    /// Whether flags can be set on a single write, such as `RWF_DSYNC`.
+    /// Whether single writes can have flags such as `RWF_DSYNC`.
     pub fn takes_write_flags(self) -> bool {
         match self {
             Backend::Pvsync2 | Backend::Libaio | Backend::IoUring | Backend::Null => true,
@@ -476,12 +474,12 @@ impl Backend {
 }
 
 impl Pattern {
-    /// Whether every worker goes over a contiguous share in the order of its offsets, forwards or backwards.
+    /// Whether every worker visits a contiguous share in the order of offsets, ascending or descending.
     pub fn is_ordered(self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Reverse | Pattern::Strided)
     }
 
-    /// Whether every thread draws from the whole region (else each visits a share of its own).
+    /// Whether every thread draws from the whole region, instead of a share of its own.
     pub fn shares_region(self) -> bool {
         matches!(
             self,
@@ -561,7 +559,7 @@ impl FromStr for Batch {
 }
 
 impl TrialSpec {
-    /// How long a trial takes at most, as far as its bounds tell: its time, or its requests at its rate.
+    /// The longest time of a trial according to its limits: its time limit, or its requests at its rate.
     pub fn time_foreseen(&self) -> Option<Duration> {
         let paced = || {
             let seconds = self.requests_bound()? as f64

@@ -1,4 +1,4 @@
-//! Sizes and durations as users write and read them. Sizes are binary, rates decimal.
+//! Reads and writes sizes and durations as users write them. Sizes are binary, rates decimal.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ const BINARY: [(&str, u32); 6] = [
 /// Reads `4096`, `4k`, `4K`, `4Ki`, `4KiB` (all 4096 bytes), `1.5MiB`.
 ///
 /// # Errors
-/// Of kind usage. `kB` and its like are refused: they are 1000 to some and 1024 to others.
+///
+/// Of kind usage. Refuses `kB` and the like, which mean multiples of 1000 or of 1024.
 pub fn parse_size(text: &str) -> Result<u64> {
     let trimmed = text.trim();
     let split = trimmed
@@ -65,7 +66,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
     Ok(value as u64)
 }
 
-/// Writes a size exactly: `4KiB`, `1MiB`, `1536`, never rounded, and readable by [`parse_size`].
+/// Formats a size exactly, as [`parse_size`] reads it: `4KiB`, `1MiB`, `1536`.
 pub fn format_size(bytes: u64) -> String {
     for (unit, shift) in [
         ("PiB", 50),
@@ -94,7 +95,7 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     let duration = if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
         parse_seconds(trimmed).ok_or_else(wrong)?
     } else {
-        // Whoever writes `10M` means minutes; it would be months.
+        // In `10M`, M means minutes, not months.
         if trimmed.contains('M') {
             return Err(wrong());
         }
@@ -107,8 +108,8 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     }
 }
 
-/// Digits with at most one point, exactly, to the nanosecond below: a float would lose nanoseconds of longer times. What
-/// is more than a duration holds is the longest one.
+/// Reads digits with at most one point, exactly, rounded down to nanoseconds; floating point would lose precision for long times.
+/// Saturates at the longest duration.
 fn parse_seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if whole.len() + fraction.len() == 0 || fraction.contains('.') {
@@ -124,7 +125,7 @@ fn parse_seconds(text: &str) -> Option<Duration> {
     Some(seconds.map_or(Duration::MAX, |seconds| Duration::new(seconds, ns)))
 }
 
-/// A duration for people who wait: two digits and a unit, rounded up: `40 s`, `3 min`, `2.9 h`.
+/// Formats a duration with two digits, rounded up, for announcements: `40 s`, `3 min`, `2.9 h`.
 pub fn rough_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().ceil();
     match seconds {
@@ -134,8 +135,8 @@ pub fn rough_duration(duration: Duration) -> String {
     }
 }
 
-/// Writes a duration with one unit and at most three digits after the point: `250ms`, `1.5s`, `2min`.
-/// Readable by [`parse_duration`] and exact to the nanosecond for such values.
+/// Formats a duration with one unit and at most three decimal places: `250ms`, `1.5s`, `2min`. [`parse_duration`] reads it back,
+/// exactly where the value fits that form.
 pub fn format_duration(duration: Duration) -> String {
     let ns = duration.as_nanos();
     for (unit, size) in [

@@ -1,17 +1,17 @@
-//! What reading back has shown.
+//! The result of reading back written data.
 
-/// What can be wrong with a block.
+/// What is wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It bears a header of ours, and its checksum is wrong.
+    /// It has a header of ours, but a wrong checksum.
     Corrupted,
-    /// It is whole, but was written for another offset.
+    /// It is valid, but was written for another offset.
     Misplaced,
-    /// It is whole and in its place, but from an earlier write, trial or run.
+    /// It is valid and in place, but from an earlier write, trial or run.
     Stale,
-    /// A part of it is from one write, another part from before.
+    /// Part of it is from one write, part from an earlier one.
     Torn,
-    /// It holds nothing that was ever written with a header of ours: zeros, or what was there before.
+    /// It has no header of ours: zeros, or what was there before.
     Lost,
 }
 
@@ -40,20 +40,20 @@ impl FaultKind {
 /// A write of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Write {
-    /// Number of the thread, from 0.
+    /// Index of the thread.
     pub thread: u32,
-    /// Number of the write among the thread's, from 0.
+    /// Index of the write among those of the thread.
     pub number: u64,
 }
 
-/// What lies where something else was written.
+/// What is found where something else was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundInstead {
     /// Data with a header of ours whose checksum is wrong.
     Damaged,
-    /// What the trial wrote for the place that begins at this byte.
+    /// What the trial wrote for the block at this byte offset.
     MadeFor(u64),
-    /// What an earlier trial or run wrote.
+    /// Data of an earlier trial or run.
     Earlier,
     /// An earlier write of the same trial.
     Written(Write),
@@ -64,7 +64,7 @@ pub enum FoundInstead {
 }
 
 impl FoundInstead {
-    /// Data without a header of ours, which may be zeros.
+    /// Data without a header of ours; `zeros` says whether they are all zero.
     pub fn unknown(zeros: bool) -> Self {
         if zeros { Self::Zeros } else { Self::Unknown }
     }
@@ -73,38 +73,38 @@ impl FoundInstead {
 /// Blocks with one kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
-    /// How many.
+    /// Number of blocks.
     pub blocks: u64,
-    /// The first byte in the target that is wrong with any of them; 0 without blocks.
+    /// Offset in the target of the first wrong byte; 0 without blocks.
     pub first_offset: u64,
 }
 
-/// What reading back has shown.
+/// The result of reading back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
-    /// Blocks read back: each that the trial wrote, once.
+    /// Number of distinct blocks that the trial wrote and that were read back.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes of the region that the page cache still held when reading back began, after everything was written out
-    /// and the cache was told to drop it; `None` where the system does not tell.
+    /// Bytes of the region still in the page cache when reading back began, after they were written and the cache was asked to
+    /// drop them; `None` where unknown.
     pub cached_bytes: Option<u64>,
-    /// By the kinds of [`FaultKind::ALL`], in their order.
+    /// In the order of [`FaultKind::ALL`].
     pub faults: [Faults; FaultKind::ALL.len()],
 }
 
 impl Verified {
-    /// The blocks with a kind of fault.
+    /// The blocks with this kind of fault.
     pub fn of(&self, kind: FaultKind) -> Faults {
         self.faults[kind as usize]
     }
 
-    /// Blocks that are not as they were written.
+    /// Number of blocks with any fault.
     pub fn faulty_blocks(&self) -> u64 {
         self.faults.iter().map(|faults| faults.blocks).sum()
     }
 
-    /// What was read back of two ranges together.
+    /// The sum of two ranges.
     #[must_use]
     pub fn plus(mut self, other: Self) -> Self {
         self.blocks += other.blocks;
@@ -122,7 +122,7 @@ impl Verified {
         self
     }
 
-    /// Counts one more block with a fault at `offset`, the first byte in the target that is wrong.
+    /// Counts a block with a fault, whose first wrong byte is at `offset` in the target.
     pub fn count(&mut self, kind: FaultKind, offset: u64) {
         let faults = &mut self.faults[kind as usize];
         faults.first_offset = match faults.blocks {
@@ -133,23 +133,23 @@ impl Verified {
     }
 }
 
-/// The first place at which the target does not hold what was written.
+/// The first block that does not hold what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultyBlock {
-    /// What is wrong with the block.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// The first byte in the target that is wrong.
+    /// Offset in the target of the first wrong byte.
     pub offset: u64,
-    /// The last write to the block; of several threads that share blocks, of one of them.
+    /// The last write to the block; where several threads share blocks, of one of them.
     pub wanted: Write,
-    /// What is there instead.
+    /// What was found.
     pub found: FoundInstead,
 }
 
-/// Data that is not what was written.
+/// Data that differs from what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultyData {
-    /// Everything that was found.
+    /// Counts over all blocks.
     pub verified: Verified,
     /// The first faulty block.
     pub first: FaultyBlock,

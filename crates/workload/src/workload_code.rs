@@ -1,4 +1,4 @@
-//! Workload codes: a pattern and a direction in two letters.
+//! Workload codes: pattern and direction in two letters.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,10 +20,10 @@ pub enum WorkloadCode {
 }
 
 impl WorkloadCode {
-    /// All of them, in the order in which they are listed.
+    /// All codes, in the order in which they are listed.
     pub const ALL: [Self; 4] = [Self::WS, Self::RS, Self::WR, Self::RR];
 
-    /// What it stands for: a pattern, and a share of reads in percent.
+    /// Its pattern, and its share of reads in percent.
     pub fn parts(self) -> (Pattern, u8) {
         match self {
             Self::WS => (Pattern::Seq, 0),
@@ -33,7 +33,7 @@ impl WorkloadCode {
         }
     }
 
-    /// The code of a pattern, by its name, and a share of reads in percent; `None` where there is no code for it.
+    /// The code for a pattern's name and a share of reads in percent; `None` where there is none.
     pub fn of(pattern: &str, read_percent: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|code| {
             let (its, percent) = code.parts();

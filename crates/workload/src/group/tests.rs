@@ -54,14 +54,14 @@ fn a_group_without_a_bound_runs_as_long_as_the_others() {
         trials.iter().map(|g| g.follows).collect::<Vec<_>>(),
         [false, true, true]
     );
-    // Without any bound each has one pass.
+    // Without any limit, each makes one pass.
     let none = cell(vec![("a", TrialSpec::default()), ("b", writer())]);
     assert!(
         none.group_trials()
             .iter()
             .all(|g| !g.follows && g.trial.limit.time.is_none())
     );
-    // Where requests bound the others, it is ended with them.
+    // Requests limit the other one, so that it ends with that.
     let counted = TrialSpec {
         limit: TrialLimit {
             requests: Some(5),
@@ -146,7 +146,7 @@ fn the_bytes_of_all_targets_are_counted_once() {
             ..CellSpec::default()
         };
         assert_eq!(cell.bytes_used(), bytes, "{cell:?}");
-        // One that idles uses none.
+        // An idle group uses none.
         cell.groups[1].spec.trial.rate = Some(Rate::ZERO);
         assert_eq!(cell.bytes_used(), without_second);
         cell.groups.clear();
@@ -261,7 +261,7 @@ fn a_group_with_a_flow_may_run_alone() {
         rate,
         ..writer()
     };
-    // The other one is idle in this cell; its rate is in the place of its flow.
+    // The other one is idle in this cell; its rate of 0 replaces its flow.
     let cell = cell(vec![("a", with(None)), ("b", with(Some(Rate::ZERO)))]);
     cell.check().expect("alone");
 }

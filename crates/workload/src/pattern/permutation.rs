@@ -1,4 +1,4 @@
-//! A random order of any number of blocks, without a list of them.
+//! A random order of any number of blocks without a list of them.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -22,7 +22,7 @@ pub struct Permutation {
 const ROUNDS: usize = 4;
 
 impl Permutation {
-    /// The permutation of `0..blocks` that belongs to `key`; `blocks` is at least 1.
+    /// The permutation of `0..blocks` for `key`; `blocks` is at least 1.
     pub fn new(blocks: u64, key: u64) -> Self {
         assert!(blocks > 0, "a permutation of nothing");
         let mask = blocks.next_power_of_two() - 1;
@@ -36,7 +36,7 @@ impl Permutation {
         }
     }
 
-    /// Where `index` goes; `index` is below the number of blocks.
+    /// The image of `index`, which must be below the number of blocks.
     #[inline]
     pub fn apply(&self, index: u64) -> u64 {
         let mut x = index;
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// The inverse, step by step: its existence at any size shows that every block comes exactly once.
+    /// The inverse, step by step; that it exists for any size shows that every block occurs exactly once.
     fn invert(p: &Permutation, value: u64) -> u64 {
         let inverse_of = |odd: u64| {
             // Newton's iteration for the inverse modulo 2^64.

@@ -1,4 +1,4 @@
-//! Blocks are visited as the patterns say, by all workers together.
+//! Patterns visit the blocks that they promise, over all workers.
 
 use crate::trial::share;
 use std::collections::HashSet;
@@ -228,7 +228,7 @@ proptest! {
         };
         prop_assert!(spec.check().is_ok());
         let blocks = runs * run;
-        // From a run that was drawn the first phase is not whole: two passes cover all.
+        // From a drawn start, the first phase is incomplete: two passes cover all blocks.
         let count = if first_offset == FirstOffset::Zero { blocks } else { 2 * blocks };
         let seen: HashSet<u64> = pass(&spec, 0, count).into_iter().collect();
         prop_assert_eq!(seen.len() as u64, blocks);
@@ -333,7 +333,7 @@ fn passes_differ_and_seeds_differ() {
     assert_eq!(pass(&one, 0, 128), two);
 }
 
-/// Neighbours in a random order are far apart: the mean distance of a uniform shuffle is n/3.
+/// Neighbours in a random order are far apart: the mean distance in a uniform shuffle is n/3.
 #[test]
 fn permutation_looks_random() {
     for (blocks, key) in [(1_000u64, 1), (4_096, 2), (262_144, 3), (1_000_003, 4)] {

@@ -1,4 +1,4 @@
-//! What ends a trial.
+//! Settings: limits of a trial.
 
 use super::values::{parse_count, put_bound, put_flag};
 use super::{Setting, Topic, ValueKind};

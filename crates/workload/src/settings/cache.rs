@@ -1,4 +1,4 @@
-//! The page cache.
+//! Settings: the page cache.
 
 use super::values::{put, put_or_none};
 use super::{Setting, Topic, Value, ValueKind};

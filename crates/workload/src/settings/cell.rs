@@ -1,4 +1,4 @@
-//! One cell, typed: the same value from the definition to the report.
+//! The settings of one cell, typed, from the definition to the report.
 
 use crate::trial::TrialSpec;
 
@@ -9,26 +9,26 @@ use crate::target::TargetName;
 use crate::tool::Tool;
 use crate::workload_code::WorkloadCode;
 
-/// What a cell asks of the engine, before the choices that only a measurement can make.
+/// The settings of a cell, before the choices that need a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSpec {
-    /// The trial; its seed is set per trial. Where it has groups, what they are together.
+    /// The trial; its seed is set for each trial. With groups, the merged trial of all groups.
     pub trial: TrialSpec,
-    /// Groups that do different things side by side; none where all workers do the same.
+    /// Groups that do different things at the same time; empty where all workers do the same.
     pub groups: Vec<GroupSpec>,
-    /// The groups that run; `None`: all of them.
+    /// The active groups; `None`: all.
     pub active: Option<Active>,
-    /// What gives its pattern and its share of reads, where a code does.
+    /// The workload code, where one sets pattern and share of reads.
     pub workload: Option<WorkloadCode>,
     /// Whether short probes choose the completion strategy (`batch = "auto"`), the default.
     pub batch_auto: bool,
-    /// Which build of the built-in reader each trial runs, if any.
+    /// The build of the built-in reader that each trial runs, if any.
     pub linkage: Option<Linkage>,
-    /// The program of the user's that each trial runs, if any.
+    /// The user's program that each trial runs, if any.
     pub command: Option<Template>,
-    /// What carries the cell out.
+    /// The tool that carries out the cell.
     pub tool: Tool,
-    /// The target that it works on, in a run that has several; `None`: the run's own.
+    /// Its target in a run with several; `None`: the target of the run.
     pub target: Option<TargetName>,
 }
 
@@ -38,7 +38,7 @@ impl CellSpec {
         self.linkage.is_some() || self.command.is_some()
     }
 
-    /// The completion strategy, or `auto` until it is chosen.
+    /// The completion strategy; `auto` until it is chosen.
     pub fn batch_name(&self) -> String {
         match self.batch_auto {
             true => "auto".to_owned(),
@@ -46,7 +46,7 @@ impl CellSpec {
         }
     }
 
-    /// The program with its arguments, not filled in yet.
+    /// The program with its arguments and placeholders.
     pub fn program(&self) -> Option<Template> {
         let reader = self.linkage.map(Linkage::template);
         self.command.clone().or(reader)
@@ -69,7 +69,7 @@ impl Default for CellSpec {
     }
 }
 
-/// How a cell is called in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
+/// The label of a cell in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
 pub fn cell_label(factors: &[String], levels: &[String]) -> String {
     if factors.is_empty() {
         return "every trial".to_owned();

@@ -1,4 +1,4 @@
-//! What is written.
+//! Settings: written data.
 
 use super::values::{put, put_flag, put_percent};
 use super::{Setting, Topic, Value, ValueKind};

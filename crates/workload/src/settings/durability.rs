@@ -1,4 +1,4 @@
-//! When writes become durable.
+//! Settings: durability of writes.
 
 use super::values::{SOME_COUNT, put, put_count};
 use super::{Setting, Topic, Value, ValueKind};

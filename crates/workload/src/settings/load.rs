@@ -1,4 +1,4 @@
-//! How many requests are issued, and how.
+//! Settings: number of requests, and how they are issued.
 
 use super::values::{
     SOME_COUNT, parse_weight, put, put_active, put_batch, put_bound, put_count, put_duration,

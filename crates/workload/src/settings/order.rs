@@ -1,8 +1,8 @@
-//! Puts the rows of all topics into one order while iolab is compiled.
+//! Sorts the rows of all topics into one table at compile time.
 
 use super::Setting;
 
-/// How many rows the topics have together.
+/// Total number of rows.
 pub(super) const fn count(topics: &[&[Setting]]) -> usize {
     let mut rows = 0;
     let mut topic = 0;
@@ -13,8 +13,8 @@ pub(super) const fn count(topics: &[&[Setting]]) -> usize {
     rows
 }
 
-/// The rows named in `first`, in that order, then the others in the order of their topics. A name without a row, or a
-/// second time, does not compile.
+/// The rows named in `first` in that order, then the others in the order of their topics. A name without a row, or one listed
+/// twice, does not compile.
 pub(super) const fn in_order<const N: usize>(
     topics: &[&[Setting]],
     first: &[&str],

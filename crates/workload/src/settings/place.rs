@@ -1,4 +1,4 @@
-//! Where requests go.
+//! Settings: where requests go.
 
 use super::values::{ANY_SIZE, SOME_SIZE, put, put_bound, put_flag, put_or_none, put_size};
 use super::{Setting, Topic, Value, ValueKind};

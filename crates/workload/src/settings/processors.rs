@@ -1,4 +1,4 @@
-//! Processors and memory.
+//! Settings: processors and memory.
 
 use super::values::{put, put_memory_node, put_or_none};
 use super::{CellSpec, Setting, Topic, Value, ValueKind};

@@ -1,4 +1,4 @@
-//! Programs and other tools that are measured.
+//! Settings: programs and other tools to measure.
 
 use super::values::{put, put_or_none};
 use super::{Setting, Topic, Value, ValueKind};

@@ -1,4 +1,4 @@
-//! What is recorded.
+//! Settings: what is recorded.
 
 use super::values::put_flag;
 use super::{Setting, Topic, ValueKind};

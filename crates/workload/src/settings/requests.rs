@@ -1,4 +1,4 @@
-//! What a request is.
+//! Settings: the form of requests.
 
 use super::values::{
     ANY_SIZE, put, put_bound, put_flag, put_or_none, put_percent, put_size, put_workload,

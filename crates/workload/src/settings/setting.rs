@@ -1,12 +1,12 @@
-//! What the table says of a setting, and what can be done with it.
+//! A row of the table of settings, and the operations on it.
 
 use super::{CellSpec, SETTINGS, Value};
 use crate::{Error, Result};
 
-/// Longest value, bytes: a list that people or programs write is shorter, and reading it takes no time.
+/// Longest value, bytes: above the length of any real list, and fast to parse.
 const VALUE_MAX: usize = 64 << 10;
 
-/// What kind of value a setting takes.
+/// The kind of values that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     /// Bytes: `4096`, `4k`, `4KiB`.
@@ -19,11 +19,11 @@ pub enum ValueKind {
     Rate,
     /// `true` or `false`.
     Flag,
-    /// A name out of a list.
+    /// A name from a list.
     Word,
-    /// A path from the root on, as it stands: a name may end in a space.
+    /// An absolute path, unchanged: a name may end in a space.
     Path,
-    /// A text that may hold commas.
+    /// Text that may contain commas.
     List,
 }
 
@@ -33,7 +33,7 @@ impl ValueKind {
         !matches!(self, ValueKind::Word | ValueKind::Path | ValueKind::List)
     }
 
-    /// A value without the blanks that do not belong to it.
+    /// A value without surrounding blanks; a path keeps them.
     fn trimmed(self, text: &str) -> &str {
         match self {
             ValueKind::Path => text.trim_start(),
@@ -41,7 +41,7 @@ impl ValueKind {
         }
     }
 
-    /// What stands between several values on the command line.
+    /// The separator of several values on the command line.
     pub fn separator(self) -> char {
         match self {
             ValueKind::List => ';',
@@ -54,7 +54,7 @@ impl ValueKind {
         self == ValueKind::Time
     }
 
-    /// What it takes, for messages.
+    /// The accepted values, for messages.
     pub fn wants(self) -> &'static str {
         match self {
             ValueKind::Size => "a size such as \"4KiB\" or 4096",
@@ -69,33 +69,33 @@ impl ValueKind {
     }
 }
 
-/// What a setting is about.
+/// The topic of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// What a request is.
+    /// The form of a request.
     Requests,
     /// Where requests go.
     Place,
-    /// How many requests are made, and how.
+    /// Number of requests, and how they are issued.
     Load,
-    /// When writes are made durable.
+    /// Durability of writes.
     Durability,
     /// The page cache.
     Cache,
-    /// What is written.
+    /// Written data.
     Data,
     /// Processors and memory.
     Processors,
-    /// What ends a trial.
+    /// Limits of a trial.
     Bounds,
     /// What is recorded.
     Records,
-    /// Programs that are measured instead.
+    /// Programs to measure.
     Programs,
 }
 
 impl Topic {
-    /// Every topic, in the order in which they are shown.
+    /// Every topic, in the order of the help.
     pub const ALL: [Self; 10] = [
         Self::Requests,
         Self::Place,
@@ -126,26 +126,26 @@ impl Topic {
     }
 }
 
-/// One setting of the engine.
+/// One setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Its name in files, arguments and messages.
     pub name: &'static str,
-    /// What it is about.
+    /// Its topic.
     pub topic: Topic,
-    /// Names that fio users know it by.
+    /// Its names in fio.
     pub aliases: &'static [&'static str],
-    /// Unit of its values; empty where there is none.
+    /// Unit of its values; empty without one.
     pub unit: &'static str,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub doc: &'static str,
-    /// What kind of value it takes.
+    /// The kind of its values.
     pub kind: ValueKind,
-    /// The column of a run file and of exports that holds it; the name carries the unit.
+    /// Its column in run files and exports; the name carries the unit.
     pub column: &'static str,
-    /// The schema version that brought the column.
+    /// The schema version that added the column.
     pub since: i64,
-    /// Whether exports have that column.
+    /// Whether exports include the column.
     pub exported: bool,
     pub(super) set: fn(&mut CellSpec, &str) -> Result<()>,
     pub(super) get: fn(&CellSpec) -> Value,
@@ -159,7 +159,7 @@ impl PartialEq for Setting {
 }
 
 impl Setting {
-    /// The setting of this name or fio alias.
+    /// Finds a setting by its name or fio alias.
     pub fn find(name: &str) -> Option<&'static Setting> {
         SETTINGS
             .iter()
@@ -169,7 +169,8 @@ impl Setting {
     /// Sets it in a cell.
     ///
     /// # Errors
-    /// Of kind usage, naming the setting and what it takes.
+    ///
+    /// Of kind usage, with the setting and the accepted values.
     pub fn set(&self, cell: &mut CellSpec, text: &str) -> Result<()> {
         if text.len() > VALUE_MAX {
             let bytes = text.len();
@@ -181,7 +182,7 @@ impl Setting {
         (self.set)(cell, self.kind.trimmed(text)).map_err(|error| error.within(self.name))
     }
 
-    /// Its value in a cell, in the one form in which levels are written: `4KiB`, `rand`, `250ms`.
+    /// Its value in a cell as canonical text: `4KiB`, `rand`, `250ms`.
     pub fn get(&self, cell: &CellSpec) -> String {
         self.value(cell).text(self.kind)
     }
@@ -191,10 +192,11 @@ impl Setting {
         (self.get)(cell)
     }
 
-    /// Brings a value into the one form in which levels are written.
+    /// The canonical form of a value.
     ///
     /// # Errors
-    /// Of kind usage, naming the setting and what it takes.
+    ///
+    /// Of kind usage, with the setting and the accepted values.
     pub fn canonical(&self, text: &str) -> Result<String> {
         let mut cell = CellSpec::default();
         self.set(&mut cell, text)?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A value for each setting as users write it, and its canonical form.
+/// For each setting, a value as users write it, and its canonical form.
 const EXAMPLES: &[(&str, &str, &str)] = &[
     ("backend", "io_uring", "io_uring"),
     ("pattern", "zipf:1.20", "zipf:1.2"),
@@ -19,7 +19,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("read_percent", "70%", "70"),
     ("trim_percent", "30%", "30"),
     ("trim_by", "write_zeroes", "write_zeroes"),
-    // Pattern and direction are those of the default: no other setting changes with it.
+    // The same pattern and direction as the default, so that no other setting changes.
     ("workload", "rs", "RS"),
     ("layout", "private", "private"),
     ("descriptors", "shared", "shared"),

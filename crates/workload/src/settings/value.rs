@@ -10,7 +10,7 @@ use crate::units::{format_duration, format_size};
 /// The value of a setting in a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Nothing: no such bound, no program.
+    /// Absent: no such limit, no program.
     None,
     /// On or off.
     Flag(bool),
@@ -25,12 +25,12 @@ pub enum Value {
 }
 
 impl Value {
-    /// A name, or nothing.
+    /// A name, or [`Value::None`].
     pub fn word(name: Option<impl Display>) -> Self {
         name.map_or(Self::None, |name| Self::Word(name.to_string()))
     }
 
-    /// The one form in which levels are written: `4KiB`, `rand`, `250ms`, `none`.
+    /// The canonical text: `4KiB`, `rand`, `250ms`, `none`.
     pub(super) fn text(&self, kind: ValueKind) -> String {
         match self {
             Self::None => "none".to_owned(),
@@ -81,7 +81,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// As exports write it: a time in ns, and of a rate the requests per second.
+/// As exports write it: a time in ns, a rate in requests per second.
 impl From<Value> for serde_json::Value {
     fn from(value: Value) -> Self {
         match value {

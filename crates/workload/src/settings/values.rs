@@ -1,4 +1,4 @@
-//! The text of a value, read into a cell and written back.
+//! Parses values into a cell.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,14 +15,14 @@ pub(super) fn put<T: FromStr<Err = Error>>(place: &mut T, text: &str) -> Result<
     Ok(())
 }
 
-/// Sizes and counts that may be anything.
+/// Any size or count.
 pub(super) const ANY_SIZE: [u64; 2] = [0, i64::MAX as u64];
-/// Sizes that are more than nothing.
+/// Sizes above 0.
 pub(super) const SOME_SIZE: [u64; 2] = [1, i64::MAX as u64];
-/// Counts that are more than nothing.
+/// Counts above 0.
 pub(super) const SOME_COUNT: [u32; 2] = [1, u32::MAX];
 
-/// Sets a size from the first to the second of `bounds`: nothing else gets into a cell.
+/// Sets a size between the two `bounds`, inclusive; refuses others.
 pub(super) fn put_size(place: &mut u64, text: &str, bounds: [u64; 2]) -> Result<()> {
     let bytes = parse_size(text)?;
     let [least, most] = bounds;
@@ -45,7 +45,7 @@ pub(super) fn parse_count(text: &str) -> Result<u64> {
         })
 }
 
-/// Sets a count from the first to the second of `bounds`: nothing else gets into a cell.
+/// Sets a count between the two `bounds`, inclusive; refuses others.
 pub(super) fn put_count(place: &mut u32, text: &str, bounds: [u32; 2]) -> Result<()> {
     let [least, most] = bounds;
     *place = u32::try_from(parse_count(text)?)
@@ -58,7 +58,7 @@ pub(super) fn put_count(place: &mut u32, text: &str, bounds: [u32; 2]) -> Result
     Ok(())
 }
 
-/// A weight beside others.
+/// A weight relative to others.
 pub(super) fn parse_weight(text: &str) -> Result<u32> {
     const MOST: u64 = 1_000_000;
     let weight = u32::try_from(parse_count(text)?.min(MOST + 1)).unwrap_or(u32::MAX);
@@ -86,7 +86,7 @@ pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sets how many of something take part; none: all of them.
+/// Sets the number of participants; `none` means all.
 pub(super) fn put_part(place: &mut Option<u32>, text: &str) -> Result<()> {
     put_bound(place, text, |text| {
         let mut count = 0;
@@ -145,7 +145,7 @@ pub(super) fn put_flag(place: &mut bool, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sets or lifts a bound of a trial, or a pause.
+/// Sets or removes a limit of a trial, or a pause.
 pub(super) fn put_bound<T>(
     place: &mut Option<T>,
     text: &str,
@@ -165,7 +165,7 @@ where
     Ok(())
 }
 
-/// Sets something that can be absent.
+/// Sets an optional value.
 pub(super) fn put_or_none<T: FromStr<Err = Error>>(
     place: &mut Option<T>,
     text: &str,
@@ -177,7 +177,7 @@ pub(super) fn put_or_none<T: FromStr<Err = Error>>(
     Ok(())
 }
 
-/// The error for a value of something that can be absent: its hint names that, too.
+/// Adds `none` to the hint of an error about an optional value.
 fn or_none(error: Error) -> Error {
     match error.remedy() {
         Some(hint) if !hint.contains("none") => {

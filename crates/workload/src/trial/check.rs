@@ -1,4 +1,4 @@
-//! What a trial cannot be asked, as far as it can be known without a target.
+//! Checks a trial, except for what depends on the target.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use super::{
 use crate::error::{Error, Result};
 use crate::units::{format_duration, format_size};
 
-/// What carries one checksum in a verified block, bytes.
+/// Each sector of a verified block has a checksum, bytes.
 const SECTOR: u64 = 512;
-/// Most blocks that can be verified: the table of them takes 8 bytes each, 1 GiB.
+/// Most blocks that can be verified: their table has 8 bytes each, 1 GiB in all.
 pub const VERIFIED_BLOCKS_MAX: u64 = 1 << 27;
 
 fn fail(message: String, hint: &str) -> Result<()> {
@@ -19,10 +19,11 @@ fn fail(message: String, hint: &str) -> Result<()> {
 }
 
 impl TrialSpec {
-    /// Checks everything that can be checked without a target.
+    /// Checks everything that does not depend on the target.
     ///
     /// # Errors
-    /// Of kind usage, naming the setting and what it may be.
+    ///
+    /// Of kind usage, with the setting and the accepted values.
     pub fn check(&self) -> Result<()> {
         self.check_extent()?;
         self.check_concurrency()?;
@@ -42,7 +43,7 @@ impl TrialSpec {
         check_rate(self)
     }
 
-    /// The size of a request, and the bytes that requests go to.
+    /// Checks the size of requests and the range that they access.
     fn check_extent(&self) -> Result<()> {
         if self.bs == 0 || self.bs > BS_MAX {
             return fail(
@@ -75,7 +76,7 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// Threads, depth, and blocks enough for all threads. The extent is checked: `bs` is not 0.
+    /// Checks threads, depth, and that there are enough blocks for all threads. Relies on `bs` > 0.
     fn check_concurrency(&self) -> Result<()> {
         if self.threads == 0 || self.threads > THREADS_MAX {
             return fail(
@@ -109,7 +110,7 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// What the requests are, and what lies in their buffers.
+    /// Checks the kind of requests, and the content of their buffers.
     fn check_requests(&self) -> Result<()> {
         if self.read_percent > 100 {
             return fail(
@@ -126,7 +127,7 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// What a backend can do only with some cache states and sync policies.
+    /// Checks cache states and sync policies that a backend does not support.
     fn check_backend(&self) -> Result<()> {
         let is_mapped = self.backend == Backend::Mmap;
         if is_mapped && self.cache == CacheState::Direct {
@@ -150,7 +151,7 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// Where a trial begins and what ends it.
+    /// Checks the start and the limits of a trial.
     fn check_limits(&self) -> Result<()> {
         let limit = &self.limit;
         if limit.bytes == Some(0) || limit.requests == Some(0) || limit.time == Some(Duration::ZERO)
@@ -169,7 +170,7 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// What is visited between two skips.
+    /// Checks the bytes between two skips.
     fn check_skip(&self) -> Result<()> {
         let Some(every) = self.skip_every else {
             return Ok(());
@@ -192,7 +193,7 @@ impl TrialSpec {
     }
 }
 
-/// Memory that reading back takes for the table of the blocks, bytes; 0 where nothing is verified.
+/// Memory for the table of written blocks that reading back needs, bytes; 0 without verification.
 pub fn verify_table_bytes(spec: &TrialSpec) -> u64 {
     match spec.verify {
         true => spec.region.div_ceil(spec.bs.max(1)).saturating_mul(8),
@@ -200,7 +201,7 @@ pub fn verify_table_bytes(spec: &TrialSpec) -> u64 {
     }
 }
 
-/// Refuses to verify where there is nothing to verify, or no way to.
+/// Refuses verification of trials without writes, or without a way to verify.
 fn check_verify(spec: &TrialSpec) -> Result<()> {
     if !spec.verify {
         return Ok(());
@@ -209,7 +210,7 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
     check_read_back(spec)
 }
 
-/// Refuses to verify what is not known: which write each block should hold.
+/// Refuses verification where it is unknown which write each block should hold.
 fn check_known_writes(spec: &TrialSpec) -> Result<()> {
     if !spec.writes() {
         return fail(
@@ -233,7 +234,7 @@ fn check_known_writes(spec: &TrialSpec) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to verify blocks that cannot be read back, recognised, or kept in mind.
+/// Refuses verification of blocks that cannot be read back, recognised, or kept in memory.
 fn check_read_back(spec: &TrialSpec) -> Result<()> {
     if spec.backend == Backend::Null {
         return fail(
@@ -269,7 +270,7 @@ fn check_read_back(spec: &TrialSpec) -> Result<()> {
     Ok(())
 }
 
-/// Checks how the workers share, as far as that can be without a target.
+/// Checks how the workers share, except for what depends on the target.
 fn check_sharing(spec: &TrialSpec) -> Result<()> {
     if !spec.sharing_applies() {
         return fail(
@@ -292,7 +293,7 @@ fn check_sharing(spec: &TrialSpec) -> Result<()> {
     Ok(())
 }
 
-/// What a rate cannot be, or cannot be combined with.
+/// Refuses invalid rates, and settings that exclude a rate.
 fn check_rate(spec: &TrialSpec) -> Result<()> {
     let Some(rate) = spec.rate else {
         return Ok(());

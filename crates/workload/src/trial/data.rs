@@ -1,10 +1,10 @@
-//! How far written data can be compressed and deduplicated.
+//! Compressibility and deduplication of written data.
 
 use super::{Content, TrialSpec};
 use crate::error::{Error, Result};
 
 impl TrialSpec {
-    /// Checks what is asked of the data that is written.
+    /// Checks the settings of written data.
     pub(super) fn check_data(&self) -> Result<()> {
         let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         for (name, percent) in [("compressible", self.compressible), ("dedup", self.dedup)] {

@@ -1,4 +1,4 @@
-//! When written data is made durable, and on what space it is written.
+//! Durability of written data, and the allocation of the file.
 
 use super::{Backend, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
@@ -11,9 +11,9 @@ named! {
         None = "none",
         /// `fsync` once at the end, inside the timed span.
         End = "end",
-        /// `fsync` after writes ([`TrialSpec::sync_every`]), part of the latency of the write before it.
+        /// `fsync` after every [`TrialSpec::sync_every`] writes; part of the latency of the last of these.
         Each = "each",
-        /// `fdatasync` after writes, in the same way.
+        /// `fdatasync` after writes, like [`SyncPolicy::Each`].
         Fdatasync = "fdatasync",
         /// The file is opened with `O_SYNC`.
         Osync = "osync",
@@ -24,7 +24,7 @@ named! {
     }
 }
 
-/// `fsync` is fio's name of `each`; `sync_file_range` is no policy.
+/// `fsync` is fio's name of `each`; `sync_file_range` makes nothing durable.
 fn other_sync_names(text: &str) -> Option<Result<SyncPolicy>> {
     match text {
         "fsync" => Some(Ok(SyncPolicy::Each)),
@@ -36,7 +36,7 @@ fn other_sync_names(text: &str) -> Option<Result<SyncPolicy>> {
     }
 }
 
-/// The call that makes durable what was written before it.
+/// A system call that makes earlier writes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncCall {
     /// `fsync`.
@@ -46,11 +46,11 @@ pub enum SyncCall {
 }
 
 named! {
-    /// The space that writes go to.
+    /// The allocation of the file that is written.
     pub enum Allocate: "allocation" {
-        /// A new, empty file for each trial, which grows with each write: allocation is part of the cost.
+        /// A new, empty file for each trial, which grows with each write: includes the cost of allocation.
         Append = "append",
-        /// A new file for each trial, whose space is allocated (`fallocate`) and not written yet.
+        /// A new file for each trial with allocated (`fallocate`), unwritten space.
         Preallocated = "preallocated",
         /// A file that was written before: writes replace its data.
         Recycled = "recycled",
@@ -58,12 +58,12 @@ named! {
 }
 
 impl SyncPolicy {
-    /// Whether it makes data durable as it is written, and not only at the end.
+    /// Whether it makes data durable during the writes, not only at the end.
     pub fn is_per_write(self) -> bool {
         self.follows_writes() || self.is_in_write()
     }
 
-    /// Whether a call of its own follows a write.
+    /// Whether a separate call follows writes.
     pub fn follows_writes(self) -> bool {
         self.call().is_some()
     }
@@ -76,7 +76,7 @@ impl SyncPolicy {
         )
     }
 
-    /// The call that follows a write.
+    /// The call that follows writes; `None` for other policies.
     pub fn call(self) -> Option<SyncCall> {
         match self {
             SyncPolicy::Each => Some(SyncCall::Fsync),
@@ -87,7 +87,7 @@ impl SyncPolicy {
 }
 
 impl TrialSpec {
-    /// Whether a trial writes a file of its own once, from its start to its end: then the pass is its bound.
+    /// Whether a trial writes a new file once from start to end; the pass is then its limit.
     pub(super) fn fills_new_file(&self) -> bool {
         matches!(
             self.allocate,
@@ -95,7 +95,7 @@ impl TrialSpec {
         )
     }
 
-    /// Checks what makes writes durable, and where they go.
+    /// Checks durability and allocation.
     pub(super) fn check_durability(&self) -> Result<()> {
         let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         if self.sync_every == 0 {

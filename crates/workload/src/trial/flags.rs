@@ -1,4 +1,4 @@
-//! What the kernel is told of requests beside their bytes: flags, advice, priority.
+//! Flags, advice and priority of requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,30 +8,30 @@ use crate::error::{Error, Result};
 use crate::named::named;
 
 named! {
-    /// What the kernel is told of the order of reads (`posix_fadvise`).
+    /// Advice to the kernel about the order of reads (`posix_fadvise`).
     pub enum Advice: "advice" {
         /// No special order: the kernel's default.
         Normal = "normal",
-        /// In order: it reads ahead twice as far.
+        /// In order: doubles the read-ahead.
         Sequential = "sequential",
-        /// In no order: it does not read ahead.
+        /// In no order: disables read-ahead.
         Random = "random",
-        /// Each byte once: what is read is not kept longer for it (Linux 6.3).
+        /// Each byte once: the pages read do not count as recently used (Linux 6.3).
         NoReuse = "noreuse",
     }
 }
 
-/// Greatest level of an I/O priority, the lowest in its class.
+/// Highest number of an I/O priority level, which is the lowest priority in its class.
 pub const PRIORITY_LEVEL_MAX: u8 = 7;
 
 /// I/O priority of the threads (`ioprio_set`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IoPriority {
-    /// Before all others; 0 first. Needs CAP_SYS_NICE or CAP_SYS_ADMIN.
+    /// Before all other classes; level 0 (highest) to 7. Needs CAP_SYS_NICE or CAP_SYS_ADMIN.
     RealTime(u8),
-    /// The class of nearly all programs; level 0 (highest) to 7, 4 by default.
+    /// The class of most programs; level 0 (highest) to 7, by default 4.
     BestEffort(u8),
-    /// When no other wants the disk.
+    /// Only when no other process uses the disk.
     Idle,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for IoPriority {
 }
 
 impl TrialSpec {
-    /// Whether requests carry a flag of their own that not every kernel, file system and device knows.
+    /// Whether requests use a flag that some kernels, file systems or devices do not support.
     pub fn is_flagged(&self) -> bool {
         self.dontcache || self.atomic || self.nowait
     }

@@ -8,12 +8,12 @@ use super::TrialSpec;
 use crate::error::{Error, Result};
 use crate::units::{format_duration, parse_duration};
 
-/// Requests for one time, none for another, again and again.
+/// Alternating periods with and without requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bursts {
-    /// How long requests are issued.
+    /// Length of the period with requests.
     pub on: Duration,
-    /// How long none is, from the completion of the last one on.
+    /// Length of the period without, from the completion of the last request.
     pub off: Duration,
 }
 

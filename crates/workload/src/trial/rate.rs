@@ -1,16 +1,16 @@
-//! How many requests or bytes per second a trial asks for.
+//! The requested rate of a trial, in requests or bytes per second.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Result};
 
-/// Greatest rate, requests per second: one each nanosecond, which no storage holds.
+/// Highest rate, requests per second: one per nanosecond, more than any storage.
 pub const RATE_MAX: u64 = 1_000_000_000;
-/// Greatest rate in bytes per second: 1 EB/s, which a run file holds.
+/// Highest rate in bytes per second: 1 EB/s, which fits a run file.
 const BYTES_MAX: u64 = 1_000_000_000_000_000_000;
 
-/// Units of a rate in bytes and what they stand for. Those of throughput, which are decimal, come first.
+/// Units of a rate in bytes with their factors; the decimal ones of throughput come first.
 const UNITS: [(&str, u64); 9] = [
     ("GB", 1_000_000_000),
     ("MB", 1_000_000),
@@ -23,7 +23,7 @@ const UNITS: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// What is asked for per second, over all threads.
+/// A rate over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rate {
     /// Requests per second, at most [`RATE_MAX`].
@@ -33,10 +33,10 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Nothing: a group with this rate has no requests.
+    /// A group with this rate issues no requests.
     pub const ZERO: Self = Self::Requests(0);
 
-    /// Requests per second that have this mean size in bytes.
+    /// The rate in requests per second, for requests of this mean size in bytes.
     pub fn per_second(self, mean_request: f64) -> f64 {
         match self {
             Self::Requests(requests) => requests as f64,
@@ -44,7 +44,7 @@ impl Rate {
         }
     }
 
-    /// Requests per second; `None` where it counts bytes.
+    /// Requests per second; `None` for a rate in bytes.
     pub fn requests(self) -> Option<u64> {
         match self {
             Self::Requests(requests) => Some(requests),
@@ -52,7 +52,7 @@ impl Rate {
         }
     }
 
-    /// Bytes per second; `None` where it counts requests.
+    /// Bytes per second; `None` for a rate in requests.
     pub fn bytes(self) -> Option<u64> {
         match self {
             Self::Requests(_) => None,
@@ -77,7 +77,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// `5000`, `50MB/s`, `64MiB/s`; the `/s` may be left out. 0 is [`Rate::ZERO`] in either.
+/// `5000`, `50MB/s`, `64MiB/s`; the `/s` is optional. 0 is [`Rate::ZERO`] in any unit.
 impl FromStr for Rate {
     type Err = Error;
 

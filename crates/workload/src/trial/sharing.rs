@@ -1,4 +1,4 @@
-//! How the workers of a trial share what they read and write.
+//! How the workers of a trial share files and descriptors.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use crate::named::named;
 use super::{Backend, TrialSpec};
 
 named! {
-    /// Which bytes belong to which worker.
+    /// Which bytes a worker accesses.
     pub enum FileLayout: "layout" {
-        /// One file, a contiguous share per worker; patterns that draw from the whole region do so.
+        /// One file with a contiguous share per worker; patterns that draw from the whole region do so.
         Shared = "shared",
-        /// One file, blocks dealt out in turn.
+        /// One file whose blocks workers take in turn.
         Interleaved = "interleaved",
-        /// One file, all of whose region every worker goes over, each in an order of its own where that is random.
+        /// One file whose whole region every worker visits; random orders differ between workers.
         Overlapping = "overlapping",
         /// A file per worker; together they have the size of the region.
         Private = "private",
@@ -22,17 +22,17 @@ named! {
 }
 
 named! {
-    /// Whose the open file descriptions are, with their position.
+    /// Which workers share an open file description, and with it the file position.
     pub enum Descriptors: "descriptors" {
-        /// Each worker opens the file for itself.
+        /// Each worker opens the file.
         Private = "private",
-        /// The file is opened once, and all workers use that.
+        /// All workers use one description.
         Shared = "shared",
     }
 }
 
 named! {
-    /// Whose part of the region a process (rank) reads, where several measure together.
+    /// Which process's part of the region a process (rank) reads, where several measure together.
     pub enum Shift: "shift" {
         /// Its own.
         None = "none",
@@ -43,30 +43,30 @@ named! {
     }
 }
 
-/// Workers of other processes that take part in the same trial. The region, the bounds and the rate are those of all workers
-/// together; each process is only told which of them are its own.
+/// Workers of other processes in the same trial. The region, the limits and the rate apply to all workers of all processes; this
+/// says which of them are in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Others {
-    /// Workers that are numbered before those of this process.
+    /// Number of workers before those of this process.
     pub before: u32,
-    /// Workers that are numbered after them.
+    /// Number of workers after them.
     pub after: u32,
-    /// Workers that are numbered before those whose part this process writes, where it reads another part.
+    /// Number of workers before those whose part this process writes, where it reads another part.
     pub before_written: Option<u32>,
 }
 
 impl TrialSpec {
-    /// Workers of all processes together.
+    /// Number of workers of all processes.
     pub fn workers(&self) -> u32 {
         self.others.before + self.threads + self.others.after
     }
 
-    /// The number, among all workers, of worker `worker` of this process.
+    /// Number, among all workers, of worker `worker` of this process.
     pub fn number_of(&self, worker: u32) -> u32 {
         self.others.before + worker
     }
 
-    /// Checks what is asked of processes that measure together.
+    /// Checks settings of processes that measure together.
     pub(super) fn check_ranks(&self) -> Result<()> {
         let alone = self.others == Others::default();
         for (name, count) in [("ranks", self.ranks), ("hosts", self.hosts)] {
@@ -107,30 +107,30 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// Whether this process reads a part that another one wrote: trials that write use the own part.
+    /// Whether this process reads a part that another process wrote; trials that write use its own part.
     pub fn is_shifted(&self) -> bool {
         self.shift != Shift::None && !self.writes()
     }
 
-    /// The bytes of the target that the workers of this process go over: their shares where these lie one behind the other,
-    /// else the whole region.
+    /// The bytes of the target that the workers of this process access: their shares where these are contiguous, otherwise the
+    /// whole region.
     pub fn own_range(&self) -> Range<u64> {
         self.shares_from(self.others.before)
     }
 
-    /// The bytes that this process writes, and that its caches hold after that; [`TrialSpec::own_range`] unless it reads what
-    /// another one wrote.
+    /// The bytes that this process writes, and caches afterwards; differs from [`TrialSpec::own_range`] where it reads what
+    /// another process wrote.
     pub fn written_range(&self) -> Range<u64> {
         self.shares_from(self.others.before_written.unwrap_or(self.others.before))
     }
 
-    /// Whether the ranges of any two processes are apart.
+    /// Whether the ranges of processes are disjoint.
     pub fn has_own_range(&self) -> bool {
         self.layout == FileLayout::Private
             || (self.layout == FileLayout::Shared && self.pattern.is_ordered())
     }
 
-    /// The shares of as many workers as this process has, from this number on.
+    /// The shares of the workers of this process, if the first had this number.
     fn shares_from(&self, first: u32) -> Range<u64> {
         let (start, end) = (self.offset, self.offset + self.region);
         if self.layout != FileLayout::Shared || !self.pattern.is_ordered() {
@@ -139,28 +139,28 @@ impl TrialSpec {
         let of =
             |worker: u32| start + share(self.region / self.bs, worker, self.workers()).0 * self.bs;
         let next = first + self.threads;
-        // What is left behind the last block counts with it.
+        // The last worker's range includes the remainder after the last block.
         of(first)..if next < self.workers() { of(next) } else { end }
     }
 
-    /// Whether a trial starts on a file that was created for it: one that only writes, and was asked to.
+    /// Whether a trial starts with a new file: it only writes, and requests that.
     pub fn starts_fresh(&self) -> bool {
         (self.fresh || self.fills_new_file()) && !self.reads() && self.backend != Backend::Null
     }
 
-    /// Whether descriptors and layout go together: a file per worker has a descriptor per worker.
+    /// Whether descriptors and layout are compatible: with a file per worker, descriptors cannot be shared.
     pub fn sharing_applies(&self) -> bool {
         self.layout != FileLayout::Private || self.descriptors != Descriptors::Shared
     }
 
-    /// Bytes of the file that worker `worker` of this process has for itself.
+    /// Size of the file of worker `worker` of this process, bytes.
     pub fn private_bytes(&self, worker: u32) -> u64 {
         let number = self.number_of(worker);
         share(self.region / self.bs, number, self.workers()).1 * self.bs
     }
 }
 
-/// The part of `total` that falls to `worker` when `workers` share it as evenly as possible: (first, count).
+/// The part of `total` of `worker`, where `workers` divide it as evenly as possible: first and count.
 pub fn share(total: u64, worker: u32, workers: u32) -> (u64, u64) {
     let (worker, workers) = (u64::from(worker), u64::from(workers));
     let (base, rest) = (total / workers, total % workers);

@@ -9,38 +9,38 @@ use crate::units::{format_size, parse_size};
 
 const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
 
-/// Most sizes: a share has at least one percent.
+/// Most sizes, since each has a share of at least 1 %.
 const SIZES_MAX: usize = 100;
 
-/// A size of requests, and how many of a hundred have it.
+/// A size of requests with its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SizeShare {
     /// Bytes of one request.
     pub bytes: u64,
-    /// Of a hundred requests, 1 to 100.
+    /// Share of the requests in percent, 1 to 100.
     pub percent: u32,
 }
 
-/// Sizes whose shares are 100 together; at least one.
+/// Sizes whose shares add up to 100 %; at least one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sizes(Vec<SizeShare>);
 
-/// The sizes of the requests of a trial, each drawn independently of the others.
+/// The distribution of request sizes in a trial; each size is drawn independently.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SizeMix {
-    /// Of reads.
+    /// Sizes of reads.
     pub reads: Sizes,
-    /// Of writes.
+    /// Sizes of writes.
     pub writes: Sizes,
 }
 
 impl Sizes {
-    /// Each with its share, in the order in which they were given.
+    /// Sizes with their shares, in the order given.
     pub fn shares(&self) -> &[SizeShare] {
         &self.0
     }
 
-    /// The size of requests whose draw, uniform over 0 to 99, is this: its place among [`Sizes::shares`].
+    /// Index in [`Sizes::shares`] of the size for a uniform draw from 0 to 99.
     #[inline]
     pub fn place(&self, draw: u32) -> usize {
         let mut below = 0;
@@ -80,7 +80,7 @@ impl Sizes {
             }
             read.push((bytes, percent));
         }
-        // What is given no share takes an even part of the rest, as in fio.
+        // Sizes without a share divide the rest evenly, as in fio.
         let given: u32 = read.iter().filter_map(|(_, percent)| *percent).sum();
         let open = read.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
         let rest = 100u32.saturating_sub(given);
@@ -111,7 +111,7 @@ fn parse_percent(text: &str) -> Result<u32> {
 }
 
 impl SizeMix {
-    /// Of reads or of writes.
+    /// The sizes of reads or of writes.
     pub fn of(&self, reads: bool) -> &Sizes {
         if reads { &self.reads } else { &self.writes }
     }
@@ -158,7 +158,7 @@ impl TrialSpec {
         sizes.map(|share| share.bytes).max().unwrap_or(self.bs)
     }
 
-    /// The size of some requests of a mix that is not a multiple of `alignment` bytes.
+    /// A size in the mix that is not a multiple of `alignment` bytes, if any.
     pub fn unaligned_request(&self, alignment: u64) -> Option<u64> {
         let sizes = self.bs_mix.iter().flat_map(SizeMix::all);
         sizes
@@ -175,8 +175,8 @@ impl TrialSpec {
         mix.reads.mean() * reads + mix.writes.mean() * (1.0 - reads)
     }
 
-    /// Bytes over all threads that end a trial of several sizes; `None` where all requests have one size, which is counted
-    /// in requests, or another bound ends it.
+    /// Number of bytes over all threads that ends a trial with several sizes; `None` where all requests have one size, and are
+    /// counted instead, or where another limit ends it.
     pub fn bytes_bound(&self) -> Option<u64> {
         self.bs_mix.as_ref()?;
         let bounded = self.limit.requests.is_some() || self.limit.time.is_some();
@@ -297,7 +297,7 @@ mod tests {
             ..TrialSpec::default()
         };
         spec.check().expect("possible");
-        // Smaller ones begin at a block too.
+        // Smaller requests also begin at a block.
         let small = TrialSpec {
             bs_mix: Some("512:50,1536:20,8k:30".parse().expect("a mix")),
             ..spec.clone()

@@ -1,15 +1,15 @@
-//! Requests that take data away instead of writing any.
+//! Requests that trim.
 
 use super::{Backend, TrialSpec};
 use crate::error::{Error, Result};
 use crate::named::named;
 
 named! {
-    /// What a trim does with its blocks.
+    /// The effect of a trim on its blocks.
     pub enum TrimBy: "way to trim" {
-        /// Gives their space back: a hole in a file (`FALLOC_FL_PUNCH_HOLE`), `BLKDISCARD` on a device.
+        /// Releases their space: a hole in a file (`FALLOC_FL_PUNCH_HOLE`), `BLKDISCARD` on a device.
         Discard = "discard",
-        /// Has them read as zeros and keeps their space: `FALLOC_FL_ZERO_RANGE` on a file, `BLKZEROOUT` on a device.
+        /// Makes them read as zeros and keeps their space: `FALLOC_FL_ZERO_RANGE` on a file, `BLKZEROOUT` on a device.
         WriteZeroes = "write_zeroes",
     }
 }
@@ -25,7 +25,7 @@ impl TrialSpec {
         self.writes() && self.trim_percent < 100
     }
 
-    /// Checks what trims.
+    /// Checks the settings of trims.
     pub(super) fn check_trims(&self) -> Result<()> {
         let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         if self.trim_percent > 100 {

@@ -8,18 +8,18 @@ use crate::{Error, Result};
 /// Most parts of the region.
 const ZONES_MAX: usize = 16;
 
-/// Shares of the requests that go to shares of the region, one part behind the other.
+/// Shares of the requests for consecutive shares of the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zones {
-    /// Percent of the requests and of the region; those behind `count` are zero.
+    /// Percent of the requests and of the region; entries from `count` on are zero.
     shares: [(u8, u8); ZONES_MAX],
     count: u8,
 }
 
-/// A part of some blocks, with its share of the requests.
+/// A part of the region with its share of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
-    /// Percent of the requests that go to this part or to one before it.
+    /// Cumulated percent of the requests, for this part and those before it.
     pub up_to: u8,
     /// Its first block.
     pub first: u64,
@@ -28,7 +28,7 @@ pub struct Zone {
 }
 
 impl Zones {
-    /// The parts that get requests, of so many blocks. A part that is too small for a block has the one at its start.
+    /// The parts with requests, in a region of so many blocks. A part smaller than a block gets the block at its start.
     pub fn of(&self, blocks: u64) -> Vec<Zone> {
         let at = |percent: u64| (u128::from(blocks) * u128::from(percent) / 100) as u64;
         let (mut requests, mut before) = (0, 0);
@@ -65,7 +65,7 @@ impl fmt::Display for Zones {
     }
 }
 
-/// `50/5:30/15:20/80`; the last number may be left out, and is what the others leave.
+/// `50/5:30/15:20/80`; the last number may be left out, and is then the rest.
 impl FromStr for Zones {
     type Err = Error;
 
@@ -129,7 +129,7 @@ mod tests {
             blocks,
         };
         assert_eq!(zones.of(1000), [zone(50, 0, 50), zone(100, 200, 800)]);
-        // What is too small for a block still has one, within the region.
+        // A part smaller than a block gets one within the region.
         assert_eq!(zones.of(1), [zone(50, 0, 1), zone(100, 0, 1)]);
         assert_eq!(zones.of(10), [zone(50, 0, 1), zone(100, 2, 8)]);
         for (text, part) in [
