@@ -1,5 +1,4 @@
-//! The report of a study: what was asked, what was found and what was measured, in one document. What it says is put
-//! together once, for all formats.
+//! The report of a study in one document: questions, findings and measurements. Its content is collected once, for all formats.
 
 mod bundle;
 mod commands;
@@ -34,17 +33,17 @@ use run_sequence::RunSequence;
 use section::{Captioned, Section};
 use statement::{Statement, StatementGroup};
 
-/// Everything that a report says, in the order of the run files. Text from outside bears no control characters; each
-/// format escapes it in its own way.
+/// The content of a report, in the order of the run files. Text from outside contains no control characters; each format escapes
+/// it.
 #[derive(Debug)]
 pub struct StudyReport<'a> {
     inputs: &'a [Input],
     title: String,
-    /// What the runs answer to the questions that they were for.
+    /// The answers of the runs to the questions that they were made for.
     answers: Vec<AnswerPart>,
-    /// What was tested, and on what.
+    /// What was measured, and on what.
     summary: Vec<String>,
-    /// What was found: all together, then each experiment.
+    /// The results: of all experiments together, then of each one.
     results: Vec<StatementGroup>,
     /// How far the numbers can be trusted.
     doubts: Vec<StatementGroup>,
@@ -52,13 +51,13 @@ pub struct StudyReport<'a> {
     limits: Vec<StatementGroup>,
     /// Which settings to choose.
     choices: Vec<Statement>,
-    /// The few results and numbers of the latest run of each experiment.
+    /// The headlines and main numbers of the latest run of each experiment.
     overview: Overview<'a>,
     /// The runs of each experiment.
     sequences: Vec<RunSequence>,
-    /// Places of the runs that the overview is of.
+    /// Indices of the runs in the overview.
     latest: Vec<usize>,
-    /// All findings of each run; none of the earlier runs of an experiment.
+    /// All findings of each run; empty for earlier runs of an experiment.
     each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
     environment: Vec<Fact>,
@@ -66,7 +65,7 @@ pub struct StudyReport<'a> {
 }
 
 impl<'a> StudyReport<'a> {
-    /// Puts together what run files tell. The same files give the same report, always.
+    /// Collects the content of a report from run files. Deterministic.
     pub fn new(inputs: &'a [Input]) -> Self {
         let sequences = RunSequence::all(inputs);
         let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
@@ -82,7 +81,7 @@ impl<'a> StudyReport<'a> {
         let said = findings::of_runs(&runs);
         let mut together = said.across;
         together.extend(limits(&analyses));
-        // Earlier runs of an experiment are points of its series.
+        // Earlier runs of an experiment appear in its series only.
         let mut each: Vec<Vec<Finding>> = vec![Vec::new(); inputs.len()];
         for ((place, input), own) in latest.iter().zip(&shown).zip(said.each) {
             if let Some(all) = each.get_mut(*place) {
@@ -110,10 +109,11 @@ impl<'a> StudyReport<'a> {
         }
     }
 
-    /// The report as one page that needs nothing else: no network, no other file.
+    /// The report as one self-contained HTML page.
     ///
     /// # Errors
-    /// When the page cannot be put together.
+    ///
+    /// When the template cannot be rendered.
     pub fn html(&self) -> Result<String> {
         html::page(self)
     }
@@ -134,7 +134,7 @@ impl<'a> StudyReport<'a> {
         latex::bundle(self, prefix)
     }
 
-    /// The commands that repeat all of it, a line each.
+    /// The commands that repeat everything, one per line.
     fn all_commands(&self) -> String {
         let each = self.sections.iter().flat_map(|s| &s.commands);
         let commands: Vec<&str> = each.chain(&self.commands).map(String::as_str).collect();
@@ -142,7 +142,7 @@ impl<'a> StudyReport<'a> {
     }
 }
 
-/// An answer.
+/// An answer with its question.
 #[derive(Debug)]
 struct AnswerPart {
     sentences: Vec<String>,
@@ -167,7 +167,7 @@ fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
     .collect()
 }
 
-/// Text from outside, without what could steer whatever shows it.
+/// Text from outside without control characters.
 fn clean(text: &str) -> String {
     escape_control(text).into_owned()
 }

@@ -1,4 +1,4 @@
-//! A report as text with its figures beside it.
+//! A report as text, with its figures as separate files.
 
 use iolab_workload::Result;
 
@@ -7,40 +7,40 @@ use super::section::{Captioned, Section, file_name};
 use super::{StudyReport, clean, picture};
 use iolab_figure::Figure;
 
-/// A text and the figures that it shows, to be written into one folder.
+/// A text and the figures it shows, to be written to one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bundle {
     /// The text.
     pub text: String,
-    /// Name and content of each figure, and of the references.
+    /// Name and content of each figure, and of the bibliography.
     pub figures: Vec<(String, Vec<u8>)>,
 }
 
-/// The figure of a section in a file of its own.
+/// A figure of a section in its own file.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
-    /// Name of the file: letters, digits, dots, dashes and underscores.
+    /// Name of the file: only letters, digits, dots, dashes and underscores.
     pub(super) file: String,
-    /// What it shows, in words.
+    /// A description of the figure.
     pub(super) words: String,
     content: Vec<u8>,
 }
 
-/// The latest run of an experiment with what its runs show over time.
+/// The latest run of an experiment, with the series of all its runs.
 #[derive(Debug)]
 pub(super) struct Chapter<'a> {
     pub(super) section: &'a Section,
-    /// Place of the section in the report.
+    /// Index of the section in the report.
     pub(super) place: usize,
-    /// Its figure; `None` where the data makes none.
+    /// The figure of the latest run; `None` where its data makes none.
     pub(super) own: Option<Shown>,
-    /// All runs over time; `None` of a single run.
+    /// The figure of all runs over time; `None` of a single run.
     pub(super) series: Option<Shown>,
-    /// The same as a table.
+    /// The table of all runs over time; `None` of a single run.
     pub(super) over_time: Option<Captioned>,
 }
 
-/// Draws the figures of all experiments, as `PREFIX-e1-NAME.EXTENSION`.
+/// Draws the figures of all experiments, as files `PREFIX-e1-NAME.EXTENSION`.
 pub(super) fn chapters<'a>(
     report: &'a StudyReport<'_>,
     prefix: &str,
@@ -80,7 +80,7 @@ pub(super) fn chapters<'a>(
 }
 
 impl Bundle {
-    /// The same with another file beside it.
+    /// The bundle with one more file.
     pub(super) fn with(mut self, name: String, content: Vec<u8>) -> Self {
         self.figures.push((name, content));
         self

@@ -1,11 +1,11 @@
-//! The commands that repeat what a report shows.
+//! Commands that repeat the report and its runs.
 
 use std::path::Path;
 
 use super::{Input, clean};
 use iolab_record::TargetKind;
 
-/// The commands that make this report again, and that export everything behind it.
+/// The commands that make this report again and export its data.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
     let files: Vec<String> = inputs.iter().map(|i| quoted_path(&i.path)).collect();
     let files = files.join(" ");
@@ -16,11 +16,11 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
     ]
 }
 
-/// The commands that repeat one run and hold it against this one. They need its definition in a file of this name.
+/// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its experiment.
 pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     let run = &input.run.record().run;
     let writes = input.run.record().cells.iter().any(|c| c.trial().writes());
-    // Whoever repeats a command that destroys data must be the one to allow it.
+    // `--destroy-data` is left out: whoever repeats the command must allow it.
     let record = input.run.record();
     let further = record.further_targets.iter().map(|target| target.kind);
     let mut kinds = std::iter::once(run.target_kind).chain(further);
@@ -30,7 +30,7 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     } else {
         ""
     };
-    // Groups with targets of their own, and stripes, are in the definition.
+    // The definition contains targets of groups, and stripes.
     let used: Vec<_> = record.cells.iter().map(|c| c.spec.targets()).collect();
     let joined = used.iter().any(|targets| targets.len() > 1);
     let own = used.iter().flatten().any(Option::is_none);
@@ -65,7 +65,7 @@ fn quoted_path(path: &Path) -> String {
     quoted(&clean(&path.to_string_lossy()))
 }
 
-/// The text as one word of a shell.
+/// Quotes a text as one word for a shell.
 fn quoted(text: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "-_./:=,+%@".contains(c);
     // A leading dash would be read as an option.

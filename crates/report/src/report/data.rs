@@ -1,4 +1,4 @@
-//! The samples and the claims behind a report, as JSON small enough to lie in the page, from which the page makes CSV.
+//! The samples and the claims behind a report as JSON, small enough to embed in the page, whose script makes CSV from it.
 
 use std::borrow::Cow;
 
@@ -17,17 +17,17 @@ use iolab_workload::escape_control::escape_control;
 /// What the page of `iolab report` holds in its element `samples`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReportDocument {
-    /// Version of this schema: it rises where a name vanishes or changes its meaning, not where one is added.
+    /// Version of this schema: rises when a name is removed or changes its meaning, not when one is added.
     schema: u32,
     /// Version of iolab that wrote this.
     iolab_version: &'static str,
-    /// Names of the values of a sample, in their order.
+    /// Names of the values of a sample, in order.
     columns: Vec<String>,
     /// The runs, with all their samples.
     runs: Vec<RunData>,
-    /// What the latest run of each experiment shows, and then what several of them show together, in the order of the page.
+    /// The claims about the latest run of each experiment, then those about several of them together, in the order of the page.
     claims: Vec<ClaimData>,
-    /// What limits the numbers of each run, in the order in which it is printed; of several runs, last, which settings to choose.
+    /// The limits of the numbers of each run, in the order of the page; then, for several runs, the settings to choose.
     remarks: Vec<RemarkData>,
 }
 
@@ -35,17 +35,17 @@ pub(crate) struct ReportDocument {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Run")]
 struct RunData {
-    /// The run: 16 hexadecimal digits, the same in every copy of its file.
+    /// Id of the run: 16 hexadecimal digits, the same in every copy of its file.
     run: String,
     /// Name of the experiment.
     experiment: String,
-    /// The same as a part of names of files.
+    /// Name of the experiment, as used in names of files.
     file: String,
     /// Names of the factors, in the order of the levels of a cell.
     factors: Vec<String>,
     /// Id and levels of each cell.
     cells: Vec<(i64, Vec<String>)>,
-    /// The samples in the order of time, warm-up and failed ones included; values in the order of `columns`.
+    /// All samples in the order of time, including warm-up and failed ones; values in the order of `columns`.
     samples: Vec<SampleRow>,
 }
 
@@ -126,8 +126,8 @@ fn columns() -> Vec<DataColumn<Sample>> {
     ]
 }
 
-/// Everything that the page's script reads, safe to stand in a `<script>` element. `latest` are the places of the runs that the page
-/// makes claims of.
+/// Everything that the script of the page reads, escaped for a `<script>` element. `latest` are the indices of the runs about
+/// which the page makes claims.
 pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
     let columns = columns();
     let shown = latest.iter().filter_map(|place| inputs.get(*place));
@@ -172,7 +172,7 @@ fn run(record: &RunRecord, columns: &[DataColumn<Sample>]) -> RunData {
     }
 }
 
-/// JSON without anything that ends or opens an element, or a line of script.
+/// Escapes what would end an element, begin one, or end a line of script.
 fn escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,4 +1,4 @@
-//! The environment of all runs: what they share once, what differs run by run.
+//! The environment of all runs: common facts once, others for each run.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use super::{Input, clean};
 #[derive(Debug, Clone)]
 pub(super) struct Fact {
     pub(super) name: String,
-    /// Its value, or `NAME: VALUE` of each run where they differ.
+    /// Its value; or `NAME: VALUE` for each run where they differ.
     pub(super) values: Vec<String>,
 }
 
-/// Every property of any run, in the order in which they appear.
+/// The facts of all runs, in the order in which they first appear.
 pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
     let mut seen = HashSet::new();
     let names = inputs

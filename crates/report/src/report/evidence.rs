@@ -1,4 +1,4 @@
-//! What the kernel counted around the trials of each cell, beside what was asked for.
+//! What the kernel counted around the trials of each cell, next to what the trials requested.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use super::clean;
 use crate::layout::{Column, Grid, none};
 
-/// How to read the columns.
+/// Explains the columns.
 pub(super) fn caption() -> String {
     "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
      counters show, over the bytes of the requests. Faults (minor, major) and switches (voluntary, involuntary) per \
@@ -18,7 +18,7 @@ pub(super) fn caption() -> String {
         .to_owned()
 }
 
-/// One row per cell.
+/// The table, with one row for each cell.
 pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     for sample in record.samples.iter().filter(|s| s.is_measured()) {
@@ -105,7 +105,7 @@ impl EvidenceRow<'_> {
     }
 }
 
-/// How many times something happened: the median of an even number of trials can lie between two counts.
+/// Formats a median of counts, which can lie between two counts.
 fn times(count: f64) -> String {
     if count.fract() == 0.0 {
         format!("{count:.0}")

@@ -1,4 +1,4 @@
-//! The report as one page of HTML.
+//! The report as one HTML page.
 
 use crate::findings::FindingKind;
 use crate::findings::trust::Level;
@@ -16,8 +16,7 @@ use super::{StudyReport, clean};
 use crate::layout::Grid;
 use crate::overview;
 
-/// What the template shows. The template escapes every text; what stands there unescaped is our own style and script, and
-/// JSON that was made safe.
+/// The values of the template, which escapes every text. Only our own style and script, and escaped JSON, are inserted unescaped.
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
@@ -37,20 +36,20 @@ struct Page<'a> {
     rules: &'static [MethodRule],
 }
 
-/// A finding that matters, with links to the sections that it is about.
+/// A finding with links to the sections of its experiments.
 struct Headline {
     text: String,
-    /// Names of experiments and ids of their sections.
+    /// Name of each experiment, and id of its section.
     links: Vec<(String, String)>,
 }
 
-/// An experiment: its latest run with its figure, then the runs before it.
+/// An experiment: its latest run with its figure, and the series of its runs.
 struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
     findings: Vec<Statement>,
     over_time: Option<Captioned>,
-    /// The same as a figure, and what it shows in words.
+    /// The series as a figure, and its description.
     series: Option<(String, String)>,
     earlier: Vec<&'a Section>,
 }
@@ -135,7 +134,7 @@ fn view<'a>(report: &'a StudyReport<'a>, sequence: &RunSequence) -> Option<View<
     })
 }
 
-/// The text, with each share on one line with its sign.
+/// The text with each share and its sign kept on one line.
 fn bound(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
 }

@@ -1,5 +1,4 @@
-//! The report in LaTeX: the draft of a paper in two columns, for pdflatex and its usual packages, with its references in a
-//! .bib file.
+//! The report in LaTeX: the draft of a paper in two columns, for pdflatex with its usual packages, with a .bib file.
 
 use std::fmt::Write as _;
 
@@ -28,18 +27,18 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \emergencystretch=3em
 \sloppy
 ";
-/// A column of a table with longer text than this is broken into lines.
+/// Columns of a table whose text is longer than this break it into lines, characters.
 const COLUMN_MAX: usize = 24;
 /// Space between the columns of a table, in characters.
 const GAP: usize = 2;
-/// Characters across that a column of the page holds in a small size.
+/// Characters of small text in the width of a column of the page.
 const NARROW: usize = 62;
-/// Characters across that the whole page holds in a small size.
+/// Characters of small text in the width of the page.
 const WIDE: usize = 130;
-/// Rows of a table that fit on a page.
+/// Rows of a table per page.
 const ROWS_MAX: usize = 55;
 
-/// The text, with its figures as PDF and its references.
+/// The text, with its figures as PDF and its bibliography.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
     let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
     let bib = format!("{}.bib", file_name(prefix));
@@ -83,7 +82,7 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String
     text
 }
 
-/// What the runs answer to a question that they were for.
+/// The answer of the runs to a question that they were made for.
 fn answer(answer: &AnswerPart) -> String {
     let sentences: Vec<String> = answer.sentences.iter().map(|s| escaped(s)).collect();
     let remarks = answer.remarks.iter();
@@ -95,7 +94,7 @@ fn answer(answer: &AnswerPart) -> String {
     )
 }
 
-/// The question where there is one; else what was measured.
+/// The question where there is only one; otherwise what was measured.
 fn title(report: &StudyReport<'_>) -> String {
     match report.sections.as_slice() {
         [only] if !only.question.is_empty() => only.question.clone(),
@@ -103,7 +102,7 @@ fn title(report: &StudyReport<'_>) -> String {
     }
 }
 
-/// What was measured and what was found, from the headlines.
+/// The abstract: what was measured, and the headlines.
 fn summary(report: &StudyReport<'_>) -> String {
     let answers = report.answers.iter().filter_map(|a| a.sentences.first());
     let headlines = report.overview.digest.headlines.iter();
@@ -127,7 +126,7 @@ fn summary(report: &StudyReport<'_>) -> String {
     )
 }
 
-/// How it was measured, in one paragraph.
+/// The method as one paragraph.
 fn method(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     let questions: Vec<String> = chapters
         .iter()
@@ -169,7 +168,7 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
     text
 }
 
-/// What limits the numbers and what they do not tell.
+/// Threats to validity: what limits the numbers, and what they do not cover.
 fn threats(report: &StudyReport<'_>) -> String {
     let groups = report.doubts.iter().chain(&report.limits);
     let item = |(about, statement): (String, &Statement)| {
@@ -222,7 +221,7 @@ fn settings(section: &Section) -> String {
     text
 }
 
-/// A list; nothing where it would be empty.
+/// A list; empty text for no items.
 fn items(items: impl Iterator<Item = String>) -> String {
     match items.collect::<String>() {
         none if none.is_empty() => none,
@@ -230,7 +229,7 @@ fn items(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Tables that float: over one column where they are narrow, else over both; long ones in several parts.
+/// Tables that float: in one column where they fit, otherwise over both; long ones in several parts.
 fn table(table: &Captioned) -> String {
     let grid = &table.grid;
     let width = |column: usize| {
@@ -275,7 +274,7 @@ fn table(table: &Captioned) -> String {
     parts.collect()
 }
 
-/// Lines that are shown as they are. Not `verbatim`, which a line could end.
+/// Preformatted lines. Not `verbatim`, which the content of a line could end.
 fn block(lines: &str) -> String {
     let line = |line: &str| {
         let indent = line.len() - line.trim_start_matches(' ').len();

@@ -1,4 +1,4 @@
-//! The report in Markdown, ready to be finished by hand.
+//! The report in Markdown, for further editing.
 
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     text
 }
 
-/// What the runs answer to the questions that they were for.
+/// The answers of the runs to the questions that they were made for.
 fn answers(report: &StudyReport<'_>) -> String {
     let mut text = String::new();
     if !report.answers.is_empty() {
@@ -68,7 +68,7 @@ fn answers(report: &StudyReport<'_>) -> String {
     text
 }
 
-/// What was asked, where there is more than one question.
+/// The questions, where there are several.
 fn questions(chapters: &[Chapter<'_>]) -> String {
     let item = |s: &Section| format!("- {}: {}\n", line(&s.name), escaped(&s.question));
     match chapters {
@@ -167,7 +167,7 @@ fn table(table: &Captioned) -> String {
     format!("{text}\n{}\n\n", line(&table.caption))
 }
 
-/// Lines that are shown as they are, between fences longer than any within them.
+/// A code block, whose fences are longer than any in its lines.
 fn block(lines: &str) -> String {
     let longest = lines
         .split(|c| c != '`')

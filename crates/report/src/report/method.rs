@@ -1,17 +1,17 @@
-//! How the numbers came about: the short version of METHODS.md, with its formulas.
+//! The method of the report: the short version of METHODS.md, with its formulas.
 
 /// One rule of the method.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MethodRule {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
-    /// The formula as plain text; empty where there is none.
+    /// The formula as plain text; empty for none.
     pub(super) formula: &'static str,
-    /// Where it comes from; empty where there is no particular source.
+    /// Its source; empty for none.
     pub(super) source: &'static str,
 }
 
-/// All rules, in the order of the data's way.
+/// All rules, in the order in which they apply to the data.
 pub(super) const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Trials and samples",

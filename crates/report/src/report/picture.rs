@@ -1,27 +1,27 @@
-//! The figure of one experiment: once for paper, and in the variants that a page switches between.
+//! The figure of one experiment: one for paper, and the variants for a page.
 
 use super::{Input, clean};
 use iolab_figure::{Center, Figure, FigureKind, FigureRun, Options, default_kind, draw};
 
-/// Width and size of text on a page, points: 640 pixels, and 12 for the labels.
+/// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
-/// The same on paper: about five inches.
+/// Width and text size on paper, points: about five inches.
 const PAPER: (f64, f64) = (370.0, 8.0);
 
-/// A figure in its variants; one of them is shown first.
+/// A figure in several variants, of which the page shows one.
 #[derive(Debug, Clone)]
 pub(super) struct Picture {
-    /// What it shows, in words.
+    /// A description of the figure.
     pub(super) words: String,
     pub(super) variants: Vec<Variant>,
 }
 
-/// One way to draw the same data.
+/// One way to draw the data.
 #[derive(Debug, Clone)]
 pub(super) struct Variant {
-    /// `log` or `linear`: the axis of the response. Empty where there is no choice, as below.
+    /// `log` or `linear`: the axis of the response. Empty where there is no choice.
     pub(super) scale: &'static str,
-    /// `median` or `mean`.
+    /// `median` or `mean`. Empty where there is no choice.
     pub(super) center: &'static str,
     pub(super) shown: bool,
     pub(super) svg: String,
@@ -32,7 +32,7 @@ pub(super) fn on_paper(input: &Input) -> Option<Figure> {
     draw(&[run(input)], &paper_options()).ok()
 }
 
-/// How figures are drawn for paper.
+/// Options for figures on paper.
 pub(super) fn paper_options() -> Options {
     let (width_pt, text_pt) = PAPER;
     Options {
@@ -42,7 +42,7 @@ pub(super) fn paper_options() -> Options {
     }
 }
 
-/// How figures are drawn for a page, with ids that begin with `id`.
+/// Options for figures on a page, whose ids begin with `id`.
 pub(super) fn page_options(id: &str) -> Options {
     let (width_pt, text_pt) = PAGE;
     Options {
@@ -53,7 +53,7 @@ pub(super) fn page_options(id: &str) -> Options {
     }
 }
 
-/// The figure for a page, with ids that begin with `id`; `None` where the data makes none.
+/// The figure for a page, whose ids begin with `id`; `None` where the data makes none.
 pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
     let runs = [run(input)];
     let variant = |scale: &'static str, center: &'static str| {
@@ -92,7 +92,7 @@ pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
             }
         }
     }
-    // Where none is the one that was chosen for the data, there is nothing to switch between.
+    // Without exactly one default variant, the page offers no choice.
     if picture.variants.iter().filter(|v| v.shown).count() != 1 {
         only.shown = true;
         picture.variants = vec![only];

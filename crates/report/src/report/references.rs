@@ -1,6 +1,6 @@
-//! The method of a study in one paragraph, and the works that docs/METHODS.md cites.
+//! The method of a study as one paragraph, and the works that it cites.
 
-/// A sentence of the method, in LaTeX, and the rules whose findings it belongs to; none: it belongs to every study.
+/// The rules that a sentence applies to (none: all studies), and the sentence in LaTeX.
 type Sentence = (&'static [&'static str], &'static str);
 
 const SENTENCES: &[Sentence] = &[
@@ -55,7 +55,7 @@ const SENTENCES: &[Sentence] = &[
     ),
 ];
 
-/// The paragraph, in LaTeX, for a study with findings of these rules.
+/// The paragraph in LaTeX. `has` says whether a study has a finding of a rule.
 pub(super) fn method(has: impl Fn(&str) -> bool) -> String {
     let belongs = |rules: &[&str]| rules.is_empty() || rules.iter().any(|rule| has(rule));
     let sentences = SENTENCES.iter().filter(|(rules, _)| belongs(rules));
@@ -63,7 +63,7 @@ pub(super) fn method(has: impl Fn(&str) -> bool) -> String {
     sentences.join(" ")
 }
 
-/// The works, for BibTeX.
+/// The bibliography for BibTeX.
 pub(super) fn bib() -> Vec<u8> {
     BIB.as_bytes().to_vec()
 }
@@ -76,7 +76,7 @@ mod tests {
 
     const METHODS: &str = include_str!("../../../../docs/METHODS.md");
 
-    /// Key, first author's family name and year of each work.
+    /// Key, family name of the first author, and year of each work.
     fn works() -> Vec<(&'static str, &'static str, &'static str)> {
         let field = |work: &'static str, name: &str| {
             let (_, rest) = work.split_once(&format!("  {name} = {{"))?;
@@ -123,7 +123,7 @@ mod tests {
             {
                 continue;
             }
-            // The name stands in the same sentence or cell of a table.
+            // The name precedes the year in the same sentence or table cell.
             let from = (0..=at.saturating_sub(170))
                 .rev()
                 .find(|i| METHODS.is_char_boundary(*i));

@@ -1,4 +1,4 @@
-//! Several runs of one experiment as a series over time.
+//! The runs of one experiment over time.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
@@ -12,12 +12,12 @@ use super::{Input, clean};
 use crate::layout::{Column, Grid, none};
 use iolab_figure::{Figure, Options};
 
-/// Places of the runs of one experiment among the inputs, in the order of time; the last is the latest.
+/// Indices of the runs of one experiment among the inputs, in the order of time; the last one is the latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunSequence(pub(super) Vec<usize>);
 
 impl RunSequence {
-    /// Groups runs by experiment, target and factors, in the order of their first ones.
+    /// Groups runs by experiment, target and factors, in the order of their first runs.
     pub(super) fn all(inputs: &[Input]) -> Vec<Self> {
         let same = |a: &Analysis, b: &Analysis| {
             (&a.experiment, &a.target, &a.factors, a.response)
@@ -42,7 +42,7 @@ impl RunSequence {
         sequences
     }
 
-    /// The median of each cell in each run, over time; `None` of a single run.
+    /// The median of each cell in each run over time; `None` for a single run.
     pub(super) fn figure(&self, inputs: &[Input], options: &Options) -> Option<Figure> {
         let runs: Vec<&Input> = self.0.iter().filter_map(|i| inputs.get(*i)).collect();
         if runs.len() < 2 {
@@ -56,12 +56,12 @@ impl RunSequence {
         crate::history::figure(&line, options).ok()
     }
 
-    /// The latest run.
+    /// Index of the latest run.
     pub(super) fn latest(&self) -> Option<usize> {
         self.0.last().copied()
     }
 
-    /// The runs one by one against the first; `None` of a single run.
+    /// Each run compared with the first; `None` for a single run.
     pub(super) fn table(&self, inputs: &[Input]) -> Option<Captioned> {
         let runs: Vec<&Input> = self
             .0
@@ -117,7 +117,7 @@ impl RunSequence {
     }
 }
 
-/// The ratios of a run's medians to those of another.
+/// Ratios of a run's medians to those of the first run.
 struct Against {
     mean: f64,
     least: (f64, String),

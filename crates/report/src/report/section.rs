@@ -1,4 +1,4 @@
-//! One experiment of a report: its question, its numbers and what stands behind them.
+//! One experiment of a report: its question, its numbers and their basis.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::layout::Grid;
 use crate::{clients, compare, comparison_table, equivalence, table};
 use iolab_workload::quantity::counted;
 
-/// What a report says of one run.
+/// The content of a report about one run.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
     /// Its id in the document.
@@ -26,29 +26,29 @@ pub(super) struct Section {
     pub(super) question: String,
     /// Its run file.
     pub(super) file: String,
-    /// What its findings rest on: how many trials, served by what.
+    /// The number of trials that its findings are based on, and what served them.
     pub(super) trials: String,
     pub(super) tables: Vec<Captioned>,
     pub(super) evidence: Captioned,
-    /// Settings that are the same in every cell: name and value.
+    /// Name and value of the settings that are the same in every cell.
     pub(super) settings: Vec<(String, String)>,
     /// How the repetition ended.
     pub(super) ended: String,
     pub(super) events: Vec<Event>,
-    /// The definition, and a name for its file.
+    /// The definition as TOML, and a name for its file.
     pub(super) toml: String,
     pub(super) toml_name: String,
     pub(super) commands: Vec<String>,
 }
 
-/// A table with what has to be known to read it.
+/// A table with an explanation of its columns.
 #[derive(Debug, Clone)]
 pub(super) struct Captioned {
     pub(super) caption: String,
     pub(super) grid: Grid,
 }
 
-/// A warning, an error or a choice of the run.
+/// A warning, an error or a decision of the run.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) at: String,
@@ -62,13 +62,13 @@ impl Event {
     }
 }
 
-/// The sections of all run files, in their order.
+/// The sections of all run files, in the same order.
 pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
     let runs = inputs.iter().enumerate();
     runs.map(|(i, input)| {
         let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
-        // Runs of one experiment are told apart by their targets, and those on one target by their files.
+        // The titles of runs of one experiment name the targets; on the same target they name the files.
         let target = input.run.record().target_text();
         let alike = inputs
             .iter()
@@ -111,7 +111,7 @@ impl Section {
     }
 }
 
-/// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.
+/// The name of an experiment as a file name: only letters, digits, dots, dashes and underscores.
 pub(super) fn file_name(name: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let name: String = name
@@ -125,7 +125,7 @@ pub(super) fn file_name(name: &str) -> String {
     }
 }
 
-/// A text of several lines; each line without control characters.
+/// Removes control characters from each line of a text.
 fn lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(clean).collect();
     lines.join("\n") + "\n"
@@ -220,7 +220,7 @@ fn settings(record: &RunRecord) -> Vec<(String, String)> {
     first.groups().flat_map(of_group).collect()
 }
 
-/// The settings of a cell that these others share.
+/// The settings of a cell that all of `rest` share.
 fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
     let mut shared = first.exported();
     shared.retain(|(_, value)| !value.is_null());

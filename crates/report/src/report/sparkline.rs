@@ -1,14 +1,14 @@
-//! The outline of a run as a small figure on a page: its shape at a glance, linked to its section.
+//! A small figure of a run for the top of a page, linked to its section.
 
 use iolab_analysis::sparkline::Sparkline;
 use iolab_figure::sparkline;
 
 use super::clean;
 
-/// A small figure with its words.
+/// A small figure with its labels.
 #[derive(Debug, Clone)]
 pub(super) struct Small {
-    /// Id of the section that it leads to.
+    /// Id of the section that it links to.
     pub(super) id: String,
     pub(super) name: String,
     /// The best value with its unit.
@@ -21,7 +21,7 @@ pub(super) struct Small {
 }
 
 impl Small {
-    /// Of an outline; `None` without a value.
+    /// The figure of a sparkline; `None` without a value.
     pub(super) fn of(id: &str, name: &str, outline: &Sparkline) -> Option<Self> {
         let best = outline.best()?.points.iter().map(|(_, point)| point.value);
         let worth = |value: &f64| outline.response.worth(*value);

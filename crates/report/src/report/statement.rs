@@ -1,42 +1,42 @@
-//! Findings as the report prints them: each with what it rests on.
+//! Findings as the report prints them, each with its basis.
 
 use crate::findings::{Finding, FindingKind};
 
 use super::clean;
 use super::section::Section;
 
-/// A finding with what is behind it.
+/// A finding with its basis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Statement {
     /// The finding, in words.
     pub(super) text: String,
-    /// What it rests on.
+    /// The basis, in words.
     pub(super) basis: String,
 }
 
-/// The statements about one experiment, or about all of them.
+/// Statements with the same subject.
 #[derive(Debug, Clone)]
 pub(super) struct StatementGroup {
-    /// What they are about.
+    /// Their subject.
     pub(super) about: About,
     pub(super) statements: Vec<Statement>,
 }
 
 impl Statement {
-    /// The text, with each share on one line with its sign.
+    /// The text with each share and its sign kept on one line.
     pub(super) fn bound(&self) -> String {
         self.text.replace(" %", "\u{a0}%")
     }
 }
 
-/// What the statements of a group are about.
+/// The subject of a group of statements.
 #[derive(Debug, Clone)]
 pub(super) enum About {
-    /// What several experiments tell together.
+    /// Several experiments together.
     Together,
-    /// What each of several experiments tells in the same words: the name of each, and the id of its section.
+    /// Several experiments that each make the same statement: the name of each, and the id of its section.
     Several(Vec<(String, String)>),
-    /// One experiment: its name, the id of its section, and the trials that its findings rest on.
+    /// One experiment: its name, the id of its section, and the trials that its findings are based on.
     One {
         name: String,
         id: String,
@@ -45,7 +45,7 @@ pub(super) enum About {
 }
 
 impl About {
-    /// In words, for formats without links.
+    /// The subject as text, for formats without links.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Together => "All together".to_owned(),
@@ -57,7 +57,7 @@ impl About {
         }
     }
 
-    /// The trials that the statements rest on; empty where they are reported with each experiment.
+    /// The trials that the statements are based on; empty where each experiment's section reports them.
     pub(super) fn trials(&self) -> &str {
         match self {
             Self::One { trials, .. } => trials,
@@ -66,8 +66,8 @@ impl About {
     }
 }
 
-/// The findings of one kind; groups without any are left out. What several experiments report in the same words stands once,
-/// ahead of what each tells alone.
+/// The findings of one kind by subject, without empty groups. Statements that several experiments share come before those of
+/// single experiments.
 pub(super) fn groups(
     kind: FindingKind,
     together: &[Finding],
@@ -124,7 +124,7 @@ fn tell_once(
     }
 }
 
-/// The findings of one kind, with what they rest on.
+/// The findings of one kind, with their basis.
 pub(super) fn statements(kind: FindingKind, findings: &[Finding]) -> Vec<Statement> {
     let of_kind = findings.iter().filter(|finding| finding.rule.kind == kind);
     of_kind

@@ -1,4 +1,4 @@
-//! What was tested, and on what, in a few sentences.
+//! A summary in a few sentences: what was measured, on which target and machine.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{Input, clean};
 use crate::input::experiments;
 use iolab_workload::quantity::counted;
 
-/// The title: how many experiments, on which target.
+/// The title: the number of experiments, and the target.
 pub(super) fn title(inputs: &[Input]) -> String {
     let targets = targets(inputs);
     let place = match targets.as_slice() {
@@ -23,7 +23,7 @@ pub(super) fn title(inputs: &[Input]) -> String {
     }
 }
 
-/// What was measured, what on, on which machine, when.
+/// What was measured, on which target and machine, and when.
 pub(super) fn sentences(inputs: &[Input]) -> Vec<String> {
     let mut sentences = vec![measured(inputs)];
     sentences.extend(inputs.first().map(|_| place(inputs)));
@@ -103,7 +103,7 @@ fn time(inputs: &[Input]) -> Option<String> {
     ))
 }
 
-/// `2026-01-02 03:04:05 UTC` for a time as run files keep it; any other text as it is.
+/// `2026-01-02 03:04:05 UTC` for a time as run files store it; other text unchanged.
 pub(super) fn moment(utc: &str) -> String {
     let text = clean(utc);
     let parts = text.split_once('T').and_then(|(day, rest)| {
@@ -117,7 +117,7 @@ pub(super) fn moment(utc: &str) -> String {
     parts.unwrap_or(text)
 }
 
-/// The targets in the order of the runs, each once.
+/// The distinct targets, in the order of the runs.
 fn targets(inputs: &[Input]) -> Vec<&str> {
     let mut targets: Vec<&str> = Vec::new();
     for input in inputs {
@@ -130,7 +130,7 @@ fn targets(inputs: &[Input]) -> Vec<&str> {
     targets
 }
 
-/// The value of a key that all runs agree on, and all targets of each.
+/// The value of a key if all targets of all runs have the same; otherwise `None`.
 fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Option<K::Value> {
     let records = inputs.iter().map(|input| input.run.record());
     let mut values = records.flat_map(|record| {
@@ -143,7 +143,7 @@ fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Opt
     is_shared.then_some(first)
 }
 
-/// A value of a name that carries its unit, with sizes as people read them.
+/// A value whose name ends in a unit, with sizes formatted for people.
 pub(super) fn readable(name: &str, value: &str) -> String {
     match value.parse::<u64>() {
         Ok(bytes) if name.ends_with("_bytes") => format_size(bytes),
