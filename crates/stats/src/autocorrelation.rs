@@ -9,11 +9,11 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 use crate::correlation::lagged_products;
 use crate::describe::mean;
 
-/// The most lags that [`effective_sample_size`] looks at, so that its cost stays linear in `n`.
+/// The most lags that [`effective_sample_size`] uses, so that its cost stays linear in `n`.
 const LAGS_MAX: usize = 2000;
-/// Longest series whose lags are summed one by one.
+/// Longest series whose lags are computed one by one.
 const DIRECT_MAX: usize = 50_000;
-/// Lags that are summed one by one in a longer one: most series need no more.
+/// Number of lags computed one by one in a longer series; most series need no more.
 const NEAR_LAGS: usize = 32;
 
 /// The autocorrelation of neighbouring values, [`autocorrelation`] at lag 1.
@@ -89,7 +89,7 @@ pub fn effective_sample_size(data: &[f64]) -> Option<f64> {
     let far = OnceCell::new();
     let at = |lag: usize| match n <= DIRECT_MAX || lag < NEAR_LAGS {
         true => deviations.autocorrelation(lag),
-        // Of a series that drifts all lags are looked at: one after the other that is 2000 times its length.
+        // A drifting series needs all lags, which one by one take 2000 times its length.
         false => {
             far.get_or_init(|| lagged_products(&deviations.shares, LAGS_MAX))[lag]
                 / deviations.square_sum
@@ -114,7 +114,7 @@ impl Deviations {
     /// `None` when a value is not finite, all are equal, or their sum overflows.
     fn of(data: &[f64]) -> Option<Self> {
         let first = *data.first()?;
-        // Asked of the values: rounding can leave deviations of equal values.
+        // Compares the values, since rounding may leave deviations of equal values.
         if data.iter().all(|x| *x == first) {
             return None;
         }
@@ -126,7 +126,7 @@ impl Deviations {
         usable.then_some(Self { shares, square_sum })
     }
 
-    /// Zero from `n` lags on, where no two values are so far apart.
+    /// Zero for lags from `n` on.
     fn autocorrelation(&self, lag: usize) -> f64 {
         let later = self.shares.iter().skip(lag);
         let sum: f64 = self.shares.iter().zip(later).map(|(a, b)| a * b).sum();

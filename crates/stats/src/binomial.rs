@@ -21,7 +21,7 @@ pub(crate) fn lower_tail(n: f64, p: f64, k: f64) -> f64 {
     }
 }
 
-/// The probabilities from `k` downwards, each by its ratio to the one before.
+/// The sum of the probabilities from `k` downwards, each from its ratio to the previous one.
 fn summed(n: f64, p: f64, k: f64) -> f64 {
     let odds = (1.0 - p) / p;
     let (mut sum, mut term, mut j) = (0.0, probability(n, p, k), k);
@@ -33,10 +33,10 @@ fn summed(n: f64, p: f64, k: f64) -> f64 {
     sum
 }
 
-/// Gauss-Legendre with five nodes on each of equal panels, until the integrand has vanished.
+/// Gauss-Legendre with five nodes on each of equal panels, until the integrand is negligible.
 fn integrated(n: f64, p: f64, k: f64) -> f64 {
     const PANELS: u32 = 24;
-    /// In standard deviations from the mean; the rest is below 1e-20 of a normal tail.
+    /// Range of integration, in standard deviations from the mean; the rest is below 1e-20 of a normal tail.
     const REACH: f64 = 10.0;
     let width = REACH * (p * (1.0 - p) / n).sqrt() / f64::from(PANELS);
     let (a, b) = (2.0 * (10.0_f64 / 7.0).sqrt(), 13.0 * 70.0_f64.sqrt());

@@ -39,8 +39,8 @@ pub fn changepoints(data: &[f64], penalty: Option<f64>) -> Option<Vec<usize>> {
     Some(pelt(&costs, n, penalty))
 }
 
-/// What a change must save by default in a series of `n` values: `3 ln(n) (1 + 20 / n)`. The second factor makes up for the
-/// unsure noise of short series.
+/// The default penalty of a change in a series of `n` values: `3 ln(n) (1 + 20 / n)`. The second factor compensates for the
+/// uncertain noise of short series.
 pub fn changepoint_penalty(n: usize) -> f64 {
     let n = n.max(1) as f64;
     3.0 * n.ln() * (1.0 + 20.0 / n)
@@ -67,7 +67,7 @@ fn noise(data: &[f64]) -> Option<f64> {
     Some(greatest * (squares / steps.len() as f64 / 2.0).sqrt())
 }
 
-/// Sums from the start, from which the cost of any segment follows.
+/// Cumulative sums, from which the cost of any segment follows.
 struct Costs {
     sums: Vec<f64>,
     squares: Vec<f64>,
@@ -87,7 +87,7 @@ impl Costs {
         (sum.is_finite() && square.is_finite()).then_some(Self { sums, squares })
     }
 
-    /// The sum of squared deviations from the mean of `from..to`, which is not empty.
+    /// The sum of squared deviations from the mean of `from..to`, which must not be empty.
     fn cost(&self, from: usize, to: usize) -> f64 {
         let sum = self.sums[to] - self.sums[from];
         let square = self.squares[to] - self.squares[from];
@@ -95,7 +95,7 @@ impl Costs {
     }
 }
 
-/// The least cost of `..end` and the change that it ends with.
+/// The lowest cost of `..end`, and the last change in it.
 #[derive(Clone, Copy)]
 struct Best {
     cost: f64,
@@ -103,7 +103,7 @@ struct Best {
 }
 
 fn pelt(costs: &Costs, n: usize, penalty: f64) -> Vec<usize> {
-    // One penalty too many, on the segment from the start, is taken off here.
+    // Compensates for the penalty of the first segment, which is not a change.
     let start = Best {
         cost: -penalty,
         last_change: 0,

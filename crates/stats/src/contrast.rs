@@ -1,11 +1,11 @@
-//! Two groups of values of which one may have a single value: runs against each other.
+//! Comparison of two groups of values, one of which may have a single value: runs compared with each other.
 
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};
 use crate::equivalence::one_sided_p;
 use crate::interval::{Interval, margin};
 use crate::t_distribution;
 
-/// A difference of two means, with the standard error that a spread common to both groups gives it.
+/// A difference of two means, with its standard error from the pooled standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     /// `mean(new) - mean(base)`, in the unit of the data.
@@ -48,7 +48,7 @@ pub fn contrast(base: &[f64], new: &[f64], sd_least: f64) -> Option<Contrast> {
     })
 }
 
-/// A single value has no spread of its own.
+/// The standard deviation of a single value is 0.
 fn mean_and_sd(data: &[f64]) -> Option<(f64, f64)> {
     let x = sorted(data)?;
     let sd = if x.len() < 2 { 0.0 } else { sd_of_sorted(&x)? };
@@ -56,12 +56,12 @@ fn mean_and_sd(data: &[f64]) -> Option<(f64, f64)> {
 }
 
 impl Contrast {
-    /// Two-sided p value: of a difference at least so great, if the means were equal.
+    /// Two-sided p value of the difference, if the means were equal.
     pub fn p(&self) -> f64 {
         (2.0 * self.p_above().min(self.p_below())).min(1.0)
     }
 
-    /// One-sided p value: of a difference at least so far up, if the means were equal.
+    /// One-sided p value of a difference at least this far up, if the means were equal.
     pub fn p_above(&self) -> f64 {
         if self.difference == 0.0 {
             return 0.5;
@@ -69,7 +69,7 @@ impl Contrast {
         one_sided_p(self.difference, self.error, self.df)
     }
 
-    /// One-sided p value: of a difference at least so far down, if the means were equal.
+    /// One-sided p value of a difference at least this far down, if the means were equal.
     pub fn p_below(&self) -> f64 {
         if self.difference == 0.0 {
             return 0.5;

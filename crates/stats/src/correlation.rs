@@ -1,14 +1,14 @@
-//! Sums of products of a series with itself, for many lags at once.
+//! Autocovariance sums for many lags at once.
 
 use std::f64::consts::PI;
 
-/// Values of a block with what follows it: a power of two.
+/// Length of the transform of a block and the values after it: a power of two.
 const BLOCK: usize = 8192;
 
 /// The sum of `values[i] * values[i + lag]` over all pairs, for each lag below `lags` (at most half of a block).
 ///
-/// The products of a block with the values that it meets are a cyclic correlation of [`BLOCK`] values, which is a product of
-/// their Fourier transforms. So the time is that of the logarithm of a block for each value, whatever the number of lags.
+/// The products of a block with the values after it are a cyclic correlation of [`BLOCK`] values, which is a product of their
+/// Fourier transforms. The cost per value grows with the logarithm of the block, not with the number of lags.
 pub(crate) fn lagged_products(values: &[f64], lags: usize) -> Vec<f64> {
     let lags = lags.min(BLOCK / 2);
     let step = BLOCK - lags;
@@ -26,12 +26,12 @@ pub(crate) fn lagged_products(values: &[f64], lags: usize) -> Vec<f64> {
         transform(&mut block, &turns);
         transform(&mut met, &turns);
         for ((a, b), sum) in block.iter().zip(&met).zip(&mut sum) {
-            // The first one conjugated.
+            // The first factor is conjugated.
             sum.0 += a.0 * b.0 + a.1 * b.1;
             sum.1 += a.0 * b.1 - a.1 * b.0;
         }
     }
-    // The inverse is the transform of the conjugate, conjugated; the result is real.
+    // The inverse is the conjugate of the transform of the conjugate; the result is real.
     sum.iter_mut().for_each(|value| value.1 = -value.1);
     transform(&mut sum, &turns);
     let products = sum.iter().take(lags);
@@ -47,7 +47,7 @@ fn turns() -> Vec<(f64, f64)> {
     (0..BLOCK / 2).map(turn).collect()
 }
 
-/// The Fourier transform of a block in its place (Cooley and Tukey, radix 2).
+/// The Fourier transform of a block in place (Cooley and Tukey, radix 2).
 fn transform(values: &mut [(f64, f64)], turns: &[(f64, f64)]) {
     let bits = BLOCK.trailing_zeros();
     for i in 0..BLOCK {

@@ -1,4 +1,4 @@
-//! Comparing two series whose values depend on their neighbours: drifting machines, busy hosts.
+//! Comparison of two series whose values depend on their neighbours, for example from drifting machines or busy hosts.
 
 use crate::autocorrelation::effective_sample_size;
 use crate::describe::{mean_of_sorted, sd_of_sorted, sorted};

@@ -3,13 +3,13 @@
 //! Each measure comes twice: for data in any order, and for data that is sorted already, so
 //! that a summary sorts once.
 
-/// The data in ascending order; `None` when it is empty or holds a value that is not finite.
+/// The data in ascending order; `None` when it is empty or contains a value that is not finite.
 pub(crate) fn sorted(data: &[f64]) -> Option<Vec<f64>> {
     if data.is_empty() || data.iter().any(|x| !x.is_finite()) {
         return None;
     }
     let mut sorted = data.to_vec();
-    // Values that compare equal have equal bits, so that no order is lost.
+    // An unstable sort suffices, since values that compare equal have equal bits.
     sorted.sort_unstable_by(f64::total_cmp);
     Some(sorted)
 }
@@ -54,7 +54,7 @@ pub(crate) fn quantile_of_sorted(x: &[f64], p: f64) -> f64 {
     if gap.is_finite() {
         x[below] + share * gap
     } else {
-        // The two values are so far apart that their difference overflows.
+        // The values are so far apart that their difference overflows.
         x[below] * (1.0 - share) + x[above] * share
     }
 }
@@ -73,7 +73,7 @@ pub fn mad(data: &[f64]) -> Option<f64> {
 pub(crate) fn mad_of_sorted(x: &[f64]) -> f64 {
     let centre = median_of_sorted(x);
     let mut deviations: Vec<f64> = x.iter().map(|v| (v - centre).abs()).collect();
-    // Selection: a second sort would double the cost of a summary.
+    // Selection, since a second sort would double the cost of a summary.
     let (smaller, middle, _) = deviations.select_nth_unstable_by(x.len() / 2, f64::total_cmp);
     if x.len() % 2 == 1 {
         *middle
@@ -89,14 +89,14 @@ pub fn mean(data: &[f64]) -> Option<f64> {
     mean_of_sorted(&sorted(data)?)
 }
 
-/// Summed in ascending order, so that the order of the trials cannot change the last digit.
+/// Sums in ascending order, so that the order of the trials does not affect rounding.
 pub(crate) fn mean_of_sorted(x: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let rough = x.iter().sum::<f64>() / n;
-    // A second pass removes most of the rounding of the first.
+    // A second pass removes most of the rounding error.
     let rest = x.iter().map(|v| v - rough).sum::<f64>() / n;
     let mean = Some(rough + rest).filter(|m| m.is_finite())?;
-    // What rounding is left must not move the mean of equal values off them.
+    // Keeps the mean of equal values equal to them despite rounding.
     Some(mean.clamp(x[0], x[x.len() - 1]))
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn sd_of_sorted(x: &[f64]) -> Option<f64> {
     }
     let mean = mean_of_sorted(x)?;
     let n = x.len() as f64;
-    // Deviations relative to the greatest: their squares neither overflow nor vanish.
+    // Deviations relative to the largest: their squares neither overflow nor underflow.
     let greatest = (mean - x[0]).max(x[x.len() - 1] - mean);
     if greatest == 0.0 {
         return Some(0.0);

@@ -1,4 +1,4 @@
-//! Whether two samples are as good as equal.
+//! Tests whether two samples are equivalent.
 
 use crate::interval::{Interval, margin};
 use crate::ratio::around;
@@ -8,7 +8,7 @@ use crate::t_test::{Sample, welch_error};
 /// The result of an equivalence test on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Equivalence {
-    /// p-value: of ratios so far inside the margin, if the true one lay outside.
+    /// p-value: the probability of a ratio this far inside the margin, if the true one were outside.
     pub p: f64,
     /// Ratio of the geometric means, new over base.
     pub ratio: f64,
@@ -34,7 +34,7 @@ pub fn tost_log(base: &[f64], new: &[f64], margin: f64, alpha: f64) -> Option<Eq
     tost_of(&base, &new, margin, alpha)
 }
 
-/// The tests on two samples of logarithms.
+/// Tests two samples of logarithms.
 fn tost_of(base: &Sample, new: &Sample, margin: f64, alpha: f64) -> Option<Equivalence> {
     let possible = margin > 0.0 && margin.is_finite() && alpha > 0.0 && alpha < 0.5;
     if !possible {
@@ -56,7 +56,7 @@ fn tost_of(base: &Sample, new: &Sample, margin: f64, alpha: f64) -> Option<Equiv
     })
 }
 
-/// The p-value of the hypothesis that `distance`, known with `error`, is not above 0.
+/// The p-value of the hypothesis that `distance`, with standard error `error`, is not above 0.
 pub(crate) fn one_sided_p(distance: f64, error: f64, df: f64) -> f64 {
     let t = distance / error;
     if t.is_finite() {

@@ -12,14 +12,14 @@ pub struct Interval {
     pub low: f64,
     /// Upper end, in the unit of the data.
     pub high: f64,
-    /// The confidence achieved, 0 to 1; above the one asked for when only steps can be had.
+    /// The confidence achieved, 0 to 1; may exceed the requested one where only discrete values are possible.
     pub confidence: f64,
-    /// The order statistics it runs between, counted from 1, when it is made of them.
+    /// The ranks, from 1, of the order statistics at its ends, where it has such ends.
     pub ranks: Option<(usize, usize)>,
 }
 
 impl Interval {
-    /// One that is not made of order statistics; `None` when an end is not finite.
+    /// An interval without ranks; `None` when an end is not finite.
     pub(crate) fn between(low: f64, high: f64, confidence: f64) -> Option<Self> {
         (low.is_finite() && high.is_finite()).then_some(Self {
             low,
@@ -40,7 +40,7 @@ impl Interval {
         Some(self.half_width() / centre.abs()).filter(|ratio| ratio.is_finite())
     }
 
-    /// Whether the two intervals have a value in common; touching ends count.
+    /// Whether the two intervals intersect; a common end counts.
     pub fn overlaps(&self, other: &Interval) -> bool {
         self.low <= other.high && other.low <= self.high
     }
@@ -90,7 +90,7 @@ pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Int
     }
     let (rank, achieved) = greatest_rank(x.len(), confidence)?;
     let (n, k) = (x.len() as f64, rank as f64);
-    // Beyond the middle there is no interval: its coverage is 0.
+    // Beyond the middle the interval is empty, with coverage 0.
     let next = 2 * rank < x.len();
     let next_achieved = if next {
         coverage(x.len(), rank + 1)
@@ -138,11 +138,10 @@ pub(crate) fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, 
 
 /// The greatest rank from 1 whose coverage reaches `confidence`, and that coverage.
 fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
-    // The tail sums are exact only to rounding; a confidence asked for that equals an
-    // achievable one must not fail by the last digit.
+    // The tail sums are exact only up to rounding; without this tolerance, a confidence that equals an achievable one could fail.
     const ROUNDING: f64 = 1e-12;
     let reaches = |rank: usize| coverage(n, rank) + ROUNDING >= confidence;
-    // Coverage falls with the rank: bisect between one that reaches and one that does not.
+    // Coverage decreases with the rank: bisects between one that suffices and one that does not.
     let (mut yes, mut no) = (1, n / 2 + 1);
     if n < 2 || !reaches(yes) {
         return None;
@@ -158,7 +157,7 @@ fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
     Some((yes, coverage(n, yes)))
 }
 
-/// The chance that the median lies between the order statistics of ranks `rank` and `n + 1 - rank`.
+/// The probability that the median lies between the order statistics of ranks `rank` and `n + 1 - rank`.
 fn coverage(n: usize, rank: usize) -> f64 {
     1.0 - 2.0 * lower_tail(n as f64, 0.5, (rank - 1) as f64)
 }
@@ -185,8 +184,8 @@ pub(crate) fn is_confidence(confidence: f64) -> bool {
     confidence > 0.0 && confidence < 1.0
 }
 
-/// How far a t interval reaches to each side: the `(1 + confidence) / 2` quantile with `df`
-/// degrees of freedom times the standard error. `None` when `confidence` is not between 0 and 1.
+/// Half-width of a t interval: the `(1 + confidence) / 2` quantile with `df` degrees of freedom times the standard error. `None`
+/// when `confidence` is not between 0 and 1.
 pub(crate) fn margin(error: f64, df: f64, confidence: f64) -> Option<f64> {
     if !is_confidence(confidence) {
         return None;

@@ -1,21 +1,21 @@
-//! Shifts of the level that last, in series whose values depend on each other: data in order of time.
+//! Lasting shifts of the level, in series whose values depend on each other. Data in order of time.
 
 use crate::changepoint::changepoints;
 use crate::dependent_series::welch_dependent;
 use crate::describe::{mean, median};
 
-/// How many standard deviations within the levels a shift must be. Values that depend on each other wander: levels that
-/// they seem to have for a while lie closer together than this.
+/// Least size of a shift, in standard deviations within the levels. Values that depend on each other wander; the levels that they
+/// seem to have for a while are closer together.
 const SEPARATION: f64 = 5.0;
 
-/// What a shift must be to count as one that lasts.
+/// Criteria for a lasting shift.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lasting {
     /// Fewest values of a level.
     pub length: usize,
-    /// Least difference of the medians of neighbouring levels.
+    /// Least difference of the medians of adjacent levels.
     pub shift: f64,
-    /// Level of the test of each shift, before it is divided by the number of places that it could have been at.
+    /// Level of the test of each shift, before division by the number of possible positions.
     pub alpha: f64,
 }
 
@@ -67,7 +67,7 @@ impl Lasting {
     }
 }
 
-/// The values between the changes.
+/// The values between consecutive changes.
 fn levels<'a>(data: &'a [f64], changes: &[usize]) -> Vec<&'a [f64]> {
     let starts = std::iter::once(0).chain(changes.iter().copied());
     let ends = changes.iter().copied().chain([data.len()]);

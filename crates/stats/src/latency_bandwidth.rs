@@ -1,4 +1,4 @@
-//! The time of a request as a fixed cost and a cost per byte.
+//! A model of the time of a request: a fixed cost plus a cost per byte.
 
 /// The model `T(s) = t0 + s / bandwidth`, fitted to times of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +80,7 @@ fn least_squares(u: &[f64], v: &[f64]) -> Option<(f64, f64)> {
     let along = dot(u, v) / dot(u, u);
     let rest: Vec<f64> = u.iter().zip(v).map(|(u, v)| v - along * u).collect();
     let level = u.iter().sum::<f64>() / dot(u, u);
-    // What u alone leaves of 1; projecting this rather than 1 itself keeps the digits.
+    // The residual of 1 after `u`; projecting this instead of 1 keeps precision.
     let left: Vec<f64> = u.iter().map(|u| 1.0 - level * u).collect();
     let b = dot(&rest, &left) / dot(&rest, &rest);
     if !(b > 0.0 && b.is_finite()) {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_fixed_cost_is_never_negative() {
-        // The rate falls with the size, which asks for t0 below zero.
+        // The rate decreases with the size, which would need a negative t0.
         let times = SIZES.map(|s| s.powf(1.1) / 500e6);
         let fit = fit_latency_bandwidth(&SIZES, &times).unwrap();
         assert_eq!((fit.t0, fit.n_half), (0.0, 0.0));

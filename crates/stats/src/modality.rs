@@ -1,23 +1,23 @@
-//! Whether a sample looks like two groups.
+//! Whether a sample is bimodal.
 
 mod shape;
 
 use crate::describe::{median_of_sorted, sorted};
 
-/// The fewest values that can be distinguished into groups.
+/// The fewest values in which groups can be distinguished.
 const N_MIN: usize = 8;
 
 /// The fewest values of a group; fewer are outliers.
 const GROUP_MIN: usize = 3;
 
-/// Each group holds at least the n-th part of the values, for this n.
+/// Each group has at least the n-th part of the values, for this n.
 const GROUP_SHARE: usize = 10;
 
-/// Ashman's D that two groups exceed. Cutting one group in two gives at most 2.4 for a uniform
-/// shape, 2.9 for a normal and 3.1 for an exponential one when the data are many.
+/// Two groups must have a higher Ashman's D. Cutting one group in two gives at most 2.4 for a uniform shape, 2.9 for a normal and
+/// 3.1 for an exponential one, for many values.
 const SEPARATION_MIN: f64 = 3.5;
 
-/// A sample that looks like two groups.
+/// A sample with two groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modality {
     /// Midway between the groups, in the unit of the data.
@@ -28,8 +28,7 @@ pub struct Modality {
     pub low_median: f64,
     /// Median of the upper group, in the unit of the data.
     pub high_median: f64,
-    /// By how much two groups explain the values better than the best single shape: the
-    /// difference of the log-likelihoods, in natural units.
+    /// The advantage of two groups over the best single shape: difference of the log-likelihoods, in natural units.
     pub evidence: f64,
     /// Ashman's D: the distance of the groups' means over their root mean square deviation.
     pub separation: f64,
@@ -84,9 +83,9 @@ pub fn two_modes(data: &[f64]) -> Option<Modality> {
     })
 }
 
-/// Equal values spread evenly over the smallest difference between unequal ones.
+/// Spreads equal values evenly over the smallest difference between unequal ones.
 ///
-/// The values run from 0 to 1; differences below their rounding count as that.
+/// The values run from 0 to 1; differences below their rounding count as zero.
 fn spread_ties(x: &[f64]) -> Vec<f64> {
     let resolution = x
         .windows(2)
@@ -111,7 +110,7 @@ struct Cut {
     separation: f64,
 }
 
-/// The cut at which two normal groups are most likely.
+/// The most likely cut for two normal groups.
 fn best_cut(x: &[f64]) -> Cut {
     let n = x.len();
     let fewest = GROUP_MIN.max(n.div_ceil(GROUP_SHARE));
@@ -152,8 +151,7 @@ struct Moments {
 
 /// The moments of the first value, the first two, and so on.
 ///
-/// Source: Welford, "Note on a method for calculating corrected sums of squares and
-/// products", Technometrics 4 (1962) 419-420.
+/// Source: Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962) 419-420.
 fn moments<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<Moments> {
     let (mut mean, mut squares) = (0.0, 0.0);
     let mut all = Vec::new();
@@ -166,8 +164,8 @@ fn moments<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<Moments> {
     all
 }
 
-/// Whether the widest gap between neighbouring values, in ascending order, is more than half of their range: they may be of two groups,
-/// however few they are. Never for a single value or equal ones.
+/// Whether the widest gap between adjacent sorted values is more than half of their range, so that they may belong to two groups
+/// even where there are few. False for a single value and for equal ones.
 pub fn has_gap(data: &[f64]) -> bool {
     let Some(x) = sorted(data) else {
         return false;
@@ -181,7 +179,7 @@ mod tests {
     use super::*;
     use crate::normal;
 
-    /// Places of `n` values spread as evenly as the normal distribution allows.
+    /// Expected positions of `n` values of a normal distribution.
     fn normal_scores(n: u32) -> Vec<f64> {
         let share = |i: u32| (f64::from(i) + 0.5) / f64::from(n);
         (0..n).map(|i| normal::quantile(share(i))).collect()

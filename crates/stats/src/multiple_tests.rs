@@ -1,4 +1,4 @@
-//! Many tests at once: p-values adjusted for the size of the family.
+//! p-values adjusted for many tests at once.
 
 /// Holm's step-down adjustment: below `alpha` it holds the chance of any false finding in the
 /// family to `alpha`, however the tests depend on each other.
@@ -18,7 +18,7 @@ pub fn holm(p: &[f64]) -> Option<Vec<f64>> {
     Some(adjusted)
 }
 
-/// The indexes of the p-values, the least first.
+/// The indices of the p-values in ascending order.
 fn ascending(p: &[f64]) -> Option<Vec<usize>> {
     if p.iter().any(|p| !(0.0..=1.0).contains(p)) {
         return None;

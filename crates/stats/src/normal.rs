@@ -4,9 +4,9 @@ use std::f64::consts::SQRT_2;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// `P(Z > z)`, in full relative accuracy down to the least positive number.
+/// `P(Z > z)` with full relative accuracy down to the smallest positive number.
 ///
-/// By `libm`, because the `erfc` of `statrs` has ten digits.
+/// Uses `libm`, because the `erfc` of `statrs` has ten digits.
 pub(crate) fn upper_tail(z: f64) -> f64 {
     libm::erfc(z / SQRT_2) / 2.0
 }

@@ -1,4 +1,4 @@
-//! A curve as straight pieces between breakpoints, on logarithmic axes.
+//! Piecewise linear curves with breakpoints, on logarithmic axes.
 
 mod breakpoint_search;
 mod points;
@@ -11,7 +11,7 @@ use breakpoint_search::{Places, best_places, improve};
 use points::Points;
 use spline::Spline;
 
-/// The fewest resamples that bear an interval at [`CONFIDENCE`].
+/// The fewest resamples for an interval at [`CONFIDENCE`].
 const RESAMPLES_MIN: usize = 40;
 
 /// A place where the curve bends.
@@ -123,7 +123,7 @@ pub fn fit_piecewise(
     })
 }
 
-/// The best places of no breakpoint, of one, and so on, as far as the points allow.
+/// The best breakpoints for none, one, and so on, as far as the points allow.
 fn fits_by_knots(points: &Points, breakpoints_max: usize) -> Vec<Places> {
     let allowed = breakpoints_max.min(points.len().saturating_sub(5) / 2);
     let mut fits = vec![Places::new()];
@@ -137,13 +137,13 @@ fn fits_by_knots(points: &Points, breakpoints_max: usize) -> Vec<Places> {
 }
 
 fn criterion(points: &Points, places: &Places) -> f64 {
-    /// Octaves; far below what any measurement resolves.
+    /// Octaves; far below the resolution of any measurement.
     const RESIDUAL_MIN: f64 = 1e-6;
     let n = points.len() as f64;
     let rss = Spline::fit(points, &points.places_to_x(places)).rss;
     let least = points.noise.max(RESIDUAL_MIN * RESIDUAL_MIN);
     let parameters = 2.0 * places.len() as f64 + 2.0;
-    // Below five points there is but one fit to judge.
+    // Below five points there is only one fit.
     let freedom = (n - parameters - 2.0).max(1.0);
     n * (rss / n).max(least).ln() + n * n.ln() * parameters / freedom
 }
@@ -179,7 +179,7 @@ fn intervals(
         .collect()
 }
 
-/// The central share [`CONFIDENCE`] of the places, widened to hold the first.
+/// The central share [`CONFIDENCE`] of the positions, widened to contain the first.
 fn percentiles(mut places: Vec<f64>) -> Interval {
     let own = places[0];
     places.sort_by(f64::total_cmp);

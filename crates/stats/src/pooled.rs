@@ -1,4 +1,4 @@
-//! Quantiles and means of values that come in clusters: the requests of several trials.
+//! Quantiles and means of values in clusters, such as the requests of several trials.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,17 @@ use crate::random::Resampler;
 use crate::t_distribution;
 use crate::tail::lower_rank;
 
-/// Fewest clusters that tell how much they differ, as for the interval of a median.
+/// Fewest clusters from which their variation can be estimated, as for the interval of a median.
 pub const CLUSTERS_MIN: usize = 6;
 
-/// Most clusters that are drawn one by one. Of more, neighbours are drawn together, in groups of equal size: the interval hardly
-/// changes, and the work does not grow.
+/// Most clusters drawn one by one. More are drawn as groups of neighbours of equal size: the interval hardly changes, and the
+/// cost stays bounded.
 const CLUSTERS_MAX: usize = 1000;
 
-/// Where a quantity of pooled values lies.
+/// A quantity of pooled values, with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pooled {
-    /// Its value in all clusters together.
+    /// Its value over all clusters.
     pub estimate: f64,
     /// Lower end of its interval.
     pub low: f64,
@@ -64,7 +64,7 @@ pub fn pooled_quantile(
     })
 }
 
-/// The mean of the values of several clusters, with its interval by the bootstrap over clusters, as [`pooled_quantile`].
+/// The mean of the values of several clusters, with its bootstrap interval over clusters; see [`pooled_quantile`].
 pub fn pooled_mean(
     clusters: &[&[(f64, u64)]],
     confidence: f64,
@@ -85,7 +85,7 @@ pub fn pooled_mean(
     })
 }
 
-/// The ranks of [`crate::quantile_ranks`], each where it exists: too few values for the upper one may do for the lower one.
+/// The ranks of [`crate::quantile_ranks`], each where it exists: values too few for the upper one may suffice for the lower.
 fn ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
     let allowed = (1.0 - confidence) / 2.0;
     let low = lower_rank(n, q, allowed);
@@ -109,7 +109,7 @@ fn expanded(drawn: &[f64], clusters: usize, confidence: f64) -> Option<(f64, f64
     })
 }
 
-/// The values of neighbouring clusters as those of one.
+/// The values of neighbouring clusters, merged.
 fn joined<'a>(clusters: &[&'a [(f64, u64)]]) -> Cow<'a, [(f64, u64)]> {
     if let [only] = clusters {
         return Cow::Borrowed(only);
@@ -126,7 +126,7 @@ fn joined<'a>(clusters: &[&'a [(f64, u64)]]) -> Cow<'a, [(f64, u64)]> {
     Cow::Owned(all)
 }
 
-/// Clusters over the values that occur in any of them.
+/// Clusters as counts over all distinct values.
 struct Table {
     values: Vec<f64>,
     rows: Vec<Cluster>,
@@ -134,7 +134,7 @@ struct Table {
 
 /// One cluster.
 struct Cluster {
-    /// How many of its values are at most the value of each place.
+    /// Number of its values up to each distinct value.
     cumulative: Vec<u64>,
     sum: f64,
 }
@@ -175,7 +175,7 @@ impl Table {
         Self { values, rows }
     }
 
-    /// Values in all clusters, each taken so often.
+    /// Number of values in all clusters, each weighted.
     fn total(&self, weights: &[u64]) -> u64 {
         let rows = self.rows.iter().zip(weights);
         let totals = rows.map(|(row, weight)| row.total().saturating_mul(*weight));
@@ -213,7 +213,7 @@ impl Table {
         sum / self.total(weights).max(1) as f64
     }
 
-    /// What a statistic is of clusters drawn with replacement, ascending.
+    /// The sorted values of a statistic over clusters drawn with replacement.
     fn resampled(
         &self,
         resamples: usize,

@@ -1,9 +1,9 @@
-//! How many trials an interval of medians needs to show something.
+//! The number of trials that intervals of medians need to show a difference.
 
 use crate::interval::end_of_median_interval;
 use crate::normal;
 
-/// The most trials per sample that are considered.
+/// The highest number of trials considered.
 const MOST: usize = 1_000_000;
 
 /// The fewest trials with which a ratio of medians is shown to differ from 1, with the chance `power`: with two samples the exact
@@ -34,7 +34,7 @@ pub fn trials_for_within(
     least_trials(power, |n| ends_within(n, &room, sd, confidence))
 }
 
-/// The chance that the end of an interval of medians comes no farther than each of these rooms. 0 where there are too few trials for
+/// The probability that the end of a median's interval stays within each of these distances. 0 where there are too few trials for
 /// an interval.
 fn ends_within(n: usize, rooms: &[f64], sd: &[f64], confidence: f64) -> Option<f64> {
     let all = sd.iter().chain(rooms);
@@ -54,7 +54,7 @@ fn ends_within(n: usize, rooms: &[f64], sd: &[f64], confidence: f64) -> Option<f
     Some((1.0 - beyond.sum::<f64>()).max(0.0))
 }
 
-/// The least `n` from 2 whose power reaches `wanted`, power growing with `n`.
+/// The lowest `n` from 2 with the wanted power, which must grow with `n`.
 fn least_trials(wanted: f64, power: impl Fn(usize) -> Option<f64>) -> Option<usize> {
     if !(wanted > 0.0 && wanted < 1.0) {
         return None;

@@ -1,4 +1,4 @@
-//! Seeded draws with replacement.
+//! Seeded resampling with replacement.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,7 +13,7 @@ pub(crate) struct Resampler {
 }
 
 impl Resampler {
-    /// A stream of draws that the seed alone decides.
+    /// A stream of draws, determined by the seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -28,7 +28,7 @@ impl Resampler {
         ((u128::from(self.rng.next_u64()) * n as u128) >> 64) as usize
     }
 
-    /// Replaces `into` by as many values as `from` has, drawn from it with replacement.
+    /// Replaces `into` by as many draws from `from`, with replacement, as `from` has values.
     pub(crate) fn resample(&mut self, from: &[f64], into: &mut Vec<f64>) {
         into.clear();
         into.extend((0..from.len()).map(|_| from[self.index(from.len())]));

@@ -1,15 +1,15 @@
-//! Comparing two samples by the order of their values alone.
+//! Comparison of two samples by ranks.
 
 use crate::describe::sorted;
 use crate::normal;
 use crate::rank_sum;
 
-/// How a p-value was found.
+/// How a p-value was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankMethod {
-    /// By counting all ways to share the ranks out.
+    /// From all ways to assign the ranks.
     Exact,
-    /// By the normal approximation.
+    /// From the normal approximation.
     Asymptotic,
 }
 
@@ -67,7 +67,7 @@ pub fn a12(base: &[f64], new: &[f64]) -> Option<f64> {
     Some(ranks.u() / (ranks.base as f64 * ranks.new as f64))
 }
 
-/// The ranks of two samples together. They are doubled: the mean of tied ranks may end in 1/2.
+/// The ranks of two samples together, doubled, since the mean of tied ranks may be a multiple of 1/2.
 struct Ranks {
     base: usize,
     new: usize,
@@ -76,7 +76,7 @@ struct Ranks {
     /// Sums of the doubled ranks of each sample.
     base_sum: u64,
     new_sum: u64,
-    /// The sum of `t^3 - t` over the sizes `t` of the ties.
+    /// The sum of `t^3 - t` over the sizes `t` of ties.
     ties: f64,
 }
 
@@ -107,7 +107,7 @@ impl Ranks {
         Some(ranks)
     }
 
-    /// The next greater value, which occurs so often in each sample.
+    /// Adds the next higher value, which occurs this often in each sample.
     fn push_tie(&mut self, of_base: usize, of_new: usize) {
         let (before, size) = (self.doubled.len(), of_base + of_new);
         // Twice the mean of the ranks from before + 1 to before + size.
@@ -131,7 +131,7 @@ fn exact_p(ranks: &Ranks) -> Option<f64> {
     } else {
         (ranks.new, ranks.new_sum)
     };
-    // Without ties every doubled rank is even, and half of it will do.
+    // Without ties every doubled rank is even; halving them saves steps.
     let unit = if ranks.doubled.iter().all(|r| r % 2 == 0) {
         2
     } else {

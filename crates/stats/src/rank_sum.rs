@@ -1,7 +1,6 @@
-//! The exact distribution of the sum of ranks that one of two samples gets.
+//! The exact distribution of the rank sum of one of two samples.
 
-/// The most steps that counting may take: some milliseconds. It reaches to 50 values in each sample
-/// with ties, and to 60 without.
+/// The most steps of the computation, some milliseconds: suffices for 50 values in each sample with ties, and for 60 without.
 const MOST_STEPS: f64 = 5e7;
 
 /// The probability of each sum of `size` of the `scores`, drawn without replacement, every
@@ -26,7 +25,7 @@ pub(crate) fn probabilities(scores: &[u64], size: usize) -> Option<Vec<f64>> {
     for (i, &score) in scores.iter().enumerate() {
         for chosen in (1..=size.min(i + 1)).rev() {
             let others = chosen - 1;
-            // The scores just before this one are the greatest that the others can be.
+            // The sum of the others cannot exceed that of the scores just before this one.
             let reach = (sum_before[i] - sum_before[i - others]) as usize;
             let (fewer, more) = counts.split_at_mut(chosen);
             let to = &mut more[0][score as usize..];

@@ -1,4 +1,4 @@
-//! How many times as great one sample is as another.
+//! The ratio of two samples.
 
 use crate::binomial::lower_tail;
 use crate::describe::{mean_of_sorted, median_of_sorted, sorted};
@@ -117,9 +117,9 @@ impl Ratio {
     }
 }
 
-/// The interval that reaches as far on the log scale to both sides of `ratio`.
+/// The interval around `ratio` with half-width `reach` on the log scale.
 pub(crate) fn around(ratio: f64, reach: f64, confidence: f64) -> Option<Interval> {
-    // Not by the logarithm of the ratio: rounding would move an interval without width off it.
+    // Multiplies instead of using the logarithm of the ratio, since rounding would move an interval of zero width off it.
     Interval::between(ratio * (-reach).exp(), ratio * reach.exp(), confidence)
 }
 

@@ -3,15 +3,15 @@
 use crate::describe::median;
 use crate::normal;
 
-/// Up to so many values the distribution of the number of runs is computed exactly.
+/// Up to this many values, the distribution of the number of runs is computed exactly.
 const EXACT_MAX: usize = 200;
 
 /// The test of Wald and Wolfowitz for too few or too many runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunsTest {
-    /// Unbroken stretches above or below the median.
+    /// Number of consecutive stretches above or below the median.
     pub runs: usize,
-    /// The two-sided probability of a number of runs as far out, for values in random order.
+    /// Two-sided p-value, for values in random order.
     pub p: f64,
 }
 
@@ -60,7 +60,7 @@ fn exact_p(runs: usize, above: usize, below: usize) -> f64 {
     (2.0 * fewer.min(more) / total).min(1.0)
 }
 
-/// Counts the orders of `above` and `below` values by their runs.
+/// Counts the orders of `above` and `below` values by their number of runs.
 struct Ways {
     above: usize,
     below: usize,
@@ -68,7 +68,7 @@ struct Ways {
 
 impl Ways {
     fn to_make(&self, runs: usize) -> f64 {
-        // Each side is cut into its runs: C(n-1, k-1) ways to cut n values into k runs.
+        // Each side is divided into its runs: there are C(n-1, k-1) ways to divide n values into k runs.
         let (half, odd) = (runs / 2, runs % 2 == 1);
         let cut = |n: usize, pieces: usize| choose(n - 1, pieces - 1);
         if odd {
@@ -80,7 +80,7 @@ impl Ways {
     }
 }
 
-/// The binomial coefficient, to rounding; at most 1e60 for the sizes that are used here.
+/// The binomial coefficient, up to rounding; at most 1e60 for the sizes used here.
 fn choose(n: usize, k: usize) -> f64 {
     if k > n {
         return 0.0;

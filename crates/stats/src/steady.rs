@@ -1,30 +1,30 @@
-//! Whether a series of rounds has settled.
+//! Whether a series of rounds has reached a steady state.
 
 use crate::describe::mean;
 
 /// Rounds of a window.
 pub const STEADY_WINDOW: usize = 5;
-/// Most that the greatest and the least round of the window may lie apart, over its mean.
+/// Limit of the range in the window, over its mean.
 pub const STEADY_RANGE_MAX: f64 = 0.2;
-/// Most that the fitted line may rise or fall over the window, over its mean.
+/// Limit of the change of the fitted line over the window, over its mean.
 pub const STEADY_SLOPE_MAX: f64 = 0.1;
 
-/// How steady the last window of rounds is.
+/// The steadiness of the last window of rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steadiness {
-    /// Greatest less least round, over the mean.
+    /// Range of the window, over its mean.
     pub range: f64,
-    /// Rise or fall of the fitted line from the first to the last round of the window, over the mean; never negative.
+    /// Change of the fitted line from the first to the last round of the window, over its mean; never negative.
     pub slope: f64,
     /// Whether both are within their limits.
     pub reached: bool,
 }
 
-/// Whether rounds end in a steady state: their last [`STEADY_WINDOW`]. What was steady before a later change no longer is.
+/// Whether rounds end in a steady state: their last [`STEADY_WINDOW`]. An earlier steady window does not count.
 ///
-/// Steady is a window whose range is at most 20 % and whose line of least squares rises or falls by at most 10 % of the
-/// mean. Source: SNIA, Solid State Storage Performance Test Specification, version 2.0.2 (2020), definition of steady
-/// state, with the average value in the window as the reference of both.
+/// A window is steady if its range is at most 20 % and its least-squares line rises or falls by at most 10 % of the mean. Source:
+/// SNIA, Solid State Storage Performance Test Specification, version 2.0.2 (2020), definition of steady state, with the average
+/// value in the window as the reference of both.
 ///
 /// `None` below five rounds, when a round of the window is not finite, or when its mean is not positive.
 pub fn steady_state(rounds: &[f64]) -> Option<Steadiness> {

@@ -1,4 +1,4 @@
-//! Everything that a table says about one sample.
+//! All summary statistics of one sample.
 
 use crate::describe::{
     cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
@@ -9,7 +9,7 @@ use crate::interval::{Interval, mean_interval_of, median_interval_of_sorted};
 /// The confidence of every interval in a [`Summary`].
 pub const CONFIDENCE: f64 = 0.95;
 
-/// One sample in numbers, each in the unit of the data unless it says otherwise.
+/// Summary statistics of one sample, in the unit of the data unless noted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Number of values.
@@ -45,9 +45,9 @@ impl Summary {
     }
 }
 
-/// Summarises the data, with intervals at [`CONFIDENCE`]. It is sorted once.
+/// Summarises the data, with intervals at [`CONFIDENCE`]. Sorts it only once.
 ///
-/// `None` when the data is empty or holds a value that is not finite.
+/// `None` when the data is empty or contains a value that is not finite.
 pub fn summary(data: &[f64]) -> Option<Summary> {
     let x = sorted(data)?;
     let (q1, q3) = quartiles_of_sorted(&x);

@@ -15,12 +15,12 @@ pub(crate) fn two_sided_p(t: f64, df: f64) -> f64 {
     Tail::new(t, df).p
 }
 
-/// What lies beyond `t` on both sides.
+/// The probability beyond `t` on both sides.
 struct Tail {
     p: f64,
-    /// `ln p`, which holds where `p` is too small for a number.
+    /// `ln p`, valid also where `p` underflows.
     ln_p: f64,
-    /// How far `ln t` must go for `ln p` to fall by 1.
+    /// Change of `ln t` that lowers `ln p` by 1.
     reach: f64,
 }
 
@@ -30,7 +30,7 @@ impl Tail {
         let point = BetaPoint::new(t, df);
         let constant = gamma_ratio(a) / PI.sqrt();
         let front = (a * point.ln_x).exp() * point.y.sqrt() * constant;
-        // Each of the two continued fractions converges fast on its own side of the mean.
+        // Each of the two continued fractions converges fast on one side of the mean.
         let beyond_mean = (a + b) * point.y - b;
         if beyond_mean >= 0.0 {
             let fraction = continued_fraction(a, b, point.x, point.y, beyond_mean);
@@ -82,7 +82,7 @@ pub(crate) fn critical(alpha: f64, df: f64) -> Option<f64> {
     Some(log_t.exp()).filter(|t| t.is_finite())
 }
 
-/// Where `t` lies on the scale of the beta distribution, without cancellation or overflow.
+/// The position of `t` on the scale of the beta distribution, without cancellation or overflow.
 struct BetaPoint {
     /// `df / (df + t^2)`
     x: f64,
@@ -108,10 +108,9 @@ impl BetaPoint {
     }
 }
 
-/// `Gamma(a + 1/2) / Gamma(a)`, without the cancellation of two great logarithms.
+/// `Gamma(a + 1/2) / Gamma(a)`, without the cancellation of two large logarithms.
 ///
-/// The asymptotic series of the logarithm (Abramowitz and Stegun 6.1.47), after stepping `a`
-/// up to where it has all digits.
+/// The asymptotic series of the logarithm (Abramowitz and Stegun 6.1.47), after increasing `a` until it has full precision.
 fn gamma_ratio(a: f64) -> f64 {
     const ENOUGH: f64 = 24.0;
     let (mut a, mut factor) = (a, 1.0);
@@ -131,7 +130,7 @@ fn gamma_ratio(a: f64) -> f64 {
 /// Source: DiDonato and Morris, "Algorithm 708: significant digit computation of the incomplete
 /// beta function ratios", ACM TOMS 18 (1992), equation 9; by Lentz's method.
 fn continued_fraction(a: f64, b: f64, x: f64, y: f64, lambda: f64) -> f64 {
-    // It takes about sqrt(max(a, b)) turns; the bound only stops what never converges.
+    // Needs about sqrt(max(a, b)) iterations; the bound stops what would not converge.
     const TURNS: u32 = 100_000;
     let beta = |n: f64| {
         n + n * (b - n) * x / (a + 2.0 * n - 1.0)
@@ -231,7 +230,7 @@ mod tests {
         for df in [0.0, 0.9, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(critical(0.05, df), None);
         }
-        // Beyond the greatest number.
+        // Exceeds the largest number.
         assert_eq!(critical(1e-320, 1.0), None);
     }
 }

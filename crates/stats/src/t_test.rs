@@ -59,7 +59,7 @@ pub fn student(base: &[f64], new: &[f64], confidence: f64) -> Option<TTest> {
     t_test(new.mean - base.mean, error, df, confidence)
 }
 
-/// What a t test needs of a sample of at least two values.
+/// The moments of a sample of at least two values, as a t test needs them.
 pub(crate) struct Sample {
     pub(crate) n: f64,
     pub(crate) mean: f64,
@@ -91,7 +91,7 @@ pub(crate) fn welch_error(e1: f64, n1: f64, e2: f64, n2: f64) -> (f64, f64) {
     if error == 0.0 {
         return (0.0, most);
     }
-    // Shares of the variance instead of squares, which overflow or vanish.
+    // Shares of the variance instead of squares, which may overflow or underflow.
     let (w1, w2) = ((e1 / error).powi(2), (e2 / error).powi(2));
     let df = 1.0 / (w1 * w1 / (n1 - 1.0) + w2 * w2 / (n2 - 1.0));
     (error, df.clamp(n1.min(n2) - 1.0, most))

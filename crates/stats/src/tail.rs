@@ -1,10 +1,10 @@
-//! Intervals of any quantile, from the data or from a histogram's count alone.
+//! Intervals of any quantile, from data or from the number of values.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
 use crate::binomial::lower_tail;
 
-/// Above so many values a count is not exact as `f64`.
+/// Larger counts are not exact as `f64`.
 const N_MAX: u64 = 1 << 53;
 
 /// The ranks, from 1, between whose order statistics the quantile `q` lies, and the confidence.
@@ -33,12 +33,12 @@ pub fn quantile_ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64, f64)
 
 /// The greatest rank from 1 with `P(B <= rank - 1)` within `allowed`, which is below one half, and that probability.
 pub(crate) fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
-    // A confidence asked for that equals an achievable one must not fail by the last digit.
+    // Tolerance for rounding, so that a confidence that equals an achievable one does not fail.
     const ROUNDING: f64 = 5e-13;
     let count = n as f64;
     let miss = |rank: u64| lower_tail(count, q, rank as f64 - 1.0);
     let fits = |rank: u64| miss(rank) <= allowed + ROUNDING;
-    // Less than half is allowed, so the rank lies at or below that of the median of B.
+    // Less than half is allowed, so the rank is at most that of the median of B.
     let (mut yes, mut no) = (0, ((count * q).ceil() as u64).clamp(1, n) + 1);
     while no - yes > 1 {
         let middle = u64::midpoint(yes, no);

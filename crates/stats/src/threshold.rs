@@ -10,14 +10,14 @@ use std::sync::OnceLock;
 
 use crate::normal::{cdf, quantile};
 
-/// Successes and trials, by place.
+/// Successes and trials, by position.
 pub type Outcomes = BTreeMap<i32, (u32, u32)>;
 
-/// Candidates for the threshold per place.
+/// Candidates for the threshold per position.
 const FINER: i32 = 2;
-/// Over how many places the share falls, equally likely.
+/// Widths of the fall, in positions; equally likely a priori.
 const SLOPES: [f64; 7] = [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 16.0];
-/// Which share of the trials fails at any place, and how likely that is.
+/// Shares of trials that fail at any position, with their prior probabilities.
 const LAPSES: [(f64, f64); 6] = [
     (0.01, 0.35),
     (0.05, 0.2),
@@ -26,16 +26,16 @@ const LAPSES: [(f64, f64); 6] = [
     (0.3, 0.1),
     (0.4, 0.05),
 ];
-/// No single trial is impossible: at any place, this share turns out the other way.
+/// The probability that a trial contradicts the model, at any position, so that no outcome is impossible.
 const SURPRISE: f64 = 0.002;
-/// Candidates farther away than this from a place count as this far: nothing changes there.
+/// Distances of a candidate from a position are capped at this; the curve is flat beyond.
 const FAR: i32 = 120 * FINER;
-/// How many places beyond those with trials the threshold may lie.
+/// The threshold may lie this many positions beyond those with trials.
 const BEYOND: i32 = 20;
-/// Places are no farther from 0: each takes memory.
+/// Highest absolute position, since each takes memory.
 const PLACE_MAX: u32 = 1 << 12;
 
-/// How likely each place is to be the threshold, after trials.
+/// The posterior distribution of the threshold.
 #[derive(Debug, Clone)]
 pub struct Threshold {
     /// The first candidate.
@@ -45,8 +45,8 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// After these trials. Without any, each place between the ends and up to 20 beyond is equally likely. `None` where a place
-    /// has more successes than trials, or lies farther than 4,096 from 0.
+    /// The posterior after these trials. Without any, every position between the ends and up to 20 beyond is equally likely.
+    /// `None` where a position has more successes than trials, or is farther than 4,096 from 0.
     pub fn of(outcomes: &Outcomes, ends: (i32, i32)) -> Option<Self> {
         let least = outcomes.keys().next().copied().unwrap_or(ends.0);
         let greatest = outcomes.keys().last().copied().unwrap_or(ends.1);
@@ -82,18 +82,18 @@ impl Threshold {
         Some(Self { first, cumulative })
     }
 
-    /// The place below which the threshold lies with this probability.
+    /// The position below which the threshold lies with this probability.
     pub fn quantile(&self, probability: f64) -> f64 {
         let at = self.cumulative.partition_point(|sum| *sum < probability);
         f64::from(self.first + at as i32) / f64::from(FINER)
     }
 }
 
-/// Every slope with every share of lapses.
+/// Every width combined with every share of lapses.
 struct Curves {
     /// Logarithms of the prior probabilities.
     prior: Vec<f64>,
-    /// By the distance from candidate to place: for each curve the logarithms of the shares of successes and failures.
+    /// By the distance from candidate to position: for each curve the logarithms of the probabilities of success and failure.
     logs: Vec<Vec<(f64, f64)>>,
 }
 
@@ -127,8 +127,8 @@ fn curves() -> &'static Curves {
 }
 
 impl Curves {
-    /// The logarithm of the probability of a threshold with each curve, up to a constant, after the successes and failures at
-    /// each place.
+    /// For each curve, the logarithm of the posterior of a threshold up to a constant, after the successes and failures at each
+    /// position.
     fn evidence(&self, candidate: i32, counted: &[(i32, f64, f64)]) -> Vec<f64> {
         let mut evidence = self.prior.clone();
         for (place, successes, failures) in counted {

@@ -1,14 +1,14 @@
-//! Drift: data in order of time.
+//! Tests for drift. Data in order of time.
 
 use crate::describe::{median, sorted};
 use crate::interval::Interval;
 use crate::normal;
 use crate::summary::CONFIDENCE;
 
-/// Up to so many values without ties the distribution of Kendall's S is computed exactly.
+/// Up to this many values without ties, the distribution of Kendall's S is computed exactly.
 const EXACT_MAX: usize = 50;
 
-/// Up to so many values the slope is the median over all pairs.
+/// Up to this many values, the slope is the median over all pairs.
 const ALL_PAIRS_MAX: usize = 2000;
 
 /// A monotone trend along the data.
@@ -16,12 +16,12 @@ const ALL_PAIRS_MAX: usize = 2000;
 pub struct Trend {
     /// Kendall's tau-b between the values and their order, -1 to 1.
     pub tau: f64,
-    /// The two-sided probability of a tau as far from 0 for values in random order.
+    /// Two-sided p-value, for values in random order.
     pub p: f64,
     /// The slope of Theil and Sen, in units of the data per value.
     pub slope_per_trial: f64,
-    /// Sen's interval of the slope at [`CONFIDENCE`]; `None` where the values are too few for
-    /// it (below 5) or too many for all pairs (above 2000).
+    /// Sen's interval of the slope at [`CONFIDENCE`]; `None` where there are too few values for it (below 5) or too many for all
+    /// pairs (above 2000).
     pub slope_interval: Option<Interval>,
 }
 
