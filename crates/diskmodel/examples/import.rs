@@ -10,7 +10,7 @@ use std::path::Path;
 use iolab_diskmodel::build;
 use iolab_diskmodel::definition::{Definition, PartDefinition, disksim};
 
-/// The file that a line names behind a key, in the folder of the first file.
+/// The file that a line names after a key, in the folder of the first file.
 fn named(folder: &Path, text: &str, key: &str) -> Result<Option<String>, Box<dyn Error>> {
     let line = text
         .lines()

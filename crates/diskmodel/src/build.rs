@@ -1,4 +1,4 @@
-//! From a definition to its model.
+//! Builds models from definitions.
 
 use crate::definition::{Definition, PartDefinition};
 
@@ -11,7 +11,7 @@ use crate::ssd::Ssd;
 ///
 /// # Errors
 ///
-/// What of the definition makes no model, in words.
+/// Why the definition makes no model, in words.
 pub fn build(definition: &Definition, seed: u64) -> Result<Box<dyn Model>, String> {
     part(&definition.model, seed)
 }
@@ -30,7 +30,7 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
         }
         PartDefinition::Cache(cache) => Box::new(Cache::new(cache, part(&cache.inner, seed)?)?),
         PartDefinition::Raid(raid) => {
-            // Members that are alike still differ in what is left to chance.
+            // Equal members have different seeds, so that random parts differ.
             let members = raid
                 .members
                 .iter()

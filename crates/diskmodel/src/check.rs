@@ -1,6 +1,6 @@
-//! A model against what a real drive did: the requests of a trace, replayed, and the difference of the times.
+//! Compares a model with a real drive: replays the requests of a trace, and compares the times.
 //!
-//! One request is outstanding: the next is issued as long after the end of the one before as in the trace.
+//! One request is outstanding: the next is issued after the same gap as in the trace.
 
 use crate::definition::Definition;
 
@@ -12,24 +12,24 @@ use crate::model::{Model, Ns, Op, Request, ServedFrom, serve};
 pub struct Traced {
     /// Read or write.
     pub op: Op,
-    /// What the drive's buffer did, as the trace states it.
+    /// What the trace says about the drive's buffer.
     pub buffer: String,
     /// First block.
     pub first: u64,
     /// Number of blocks.
     pub blocks: u64,
-    /// What the drive took, in ns.
+    /// Service time of the drive, in ns.
     pub service: Ns,
     /// From its end to the start of the next request, in ns.
     pub gap: Ns,
 }
 
-/// Reads a trace: on each line direction (`R`, `W`), what the buffer did, first block, number of blocks, service time
-/// in microseconds, and the time to the next request in microseconds.
+/// Reads a trace: on each line direction (`R`, `W`), what the buffer did, first block, number of blocks, service time in
+/// microseconds, and the time to the next request in microseconds.
 ///
 /// # Errors
 ///
-/// The first line that is not of this form, by number.
+/// The number of the first line without this form.
 pub fn parse_trace(text: &str) -> Result<Vec<Traced>, String> {
     let mut requests = Vec::new();
     for (n, line) in text.lines().enumerate() {
@@ -75,14 +75,14 @@ pub fn parse_trace(text: &str) -> Result<Vec<Traced>, String> {
     }
 }
 
-/// One request of a trace and what the model made of it.
+/// One request of a trace, with the times of the drive and of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replayed {
     /// Read or write.
     pub op: Op,
-    /// What the drive took, in ns.
+    /// Service time of the drive, in ns.
     pub measured: Ns,
-    /// What the model took, in ns.
+    /// Service time of the model, in ns.
     pub modelled: Ns,
     /// How the model served it.
     pub served: ServedFrom,
@@ -115,7 +115,7 @@ pub fn replay(model: &mut dyn Model, block: u64, trace: &[Traced]) -> Vec<Replay
 /// The errors of a group of requests, in ms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Errors {
-    /// What the group holds.
+    /// Name of the group.
     pub group: String,
     /// Number of requests.
     pub requests: usize,
@@ -131,23 +131,23 @@ pub struct Errors {
     pub p95: f64,
 }
 
-/// What a replay shows: all requests first, then by direction, then by how the model served them.
+/// The result of a replay: all requests first, then by direction, then by how the model served them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// Requests that lie outside the model. They take no time and are part of no group.
+    /// Requests outside the model's range, which are in no group.
     pub outside: usize,
-    /// One entry per group that holds a request.
+    /// One entry for each group with a request.
     pub groups: Vec<Errors>,
 }
 
 impl Check {
-    /// All requests together; `None` when all of them lie outside the model.
+    /// All requests together; `None` when all of them are outside the model's range.
     pub fn all(&self) -> Option<&Errors> {
         self.groups.first()
     }
 }
 
-/// Compares modelled with measured times.
+/// Compares the model's times with the measured ones.
 pub fn compare(replayed: &[Replayed]) -> Check {
     let inside: Vec<Replayed> = replayed
         .iter()
@@ -189,11 +189,11 @@ pub fn compare(replayed: &[Replayed]) -> Check {
     }
 }
 
-/// Replays a trace on the model of a definition and compares.
+/// Replays a trace on the model of a definition and compares the times.
 ///
 /// # Errors
 ///
-/// What of the definition makes no model, in words.
+/// Why the definition makes no model, in words.
 pub fn check(definition: &Definition, trace: &[Traced]) -> Result<Check, String> {
     let mut model = build(definition, 0)?;
     Ok(compare(&replay(&mut *model, definition.block(), trace)))

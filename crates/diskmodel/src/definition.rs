@@ -1,10 +1,10 @@
 //! Models as plain data and as text.
 //!
-//! A [`Definition`] says what a modelled disk is made of, in TOML; [`catalogue`] holds those that come with iolab; [`disksim`]
-//! reads parameter files of DiskSim. [`build`](crate::build()) makes a disk of it.
+//! A [`Definition`] describes a disk in TOML; [`catalogue`] contains the built-in ones; [`disksim`] reads parameter files of
+//! DiskSim. [`build`](crate::build()) makes a model of a definition.
 //!
-//! Files to begin with: `document.rs` what is read and written, `parts.rs`, `disk.rs` and `ssd.rs` what it is made
-//! of, `check.rs` what values may be, `catalogue.rs` those in `models/*.toml`, `disksim/` parameter files of DiskSim.
+//! Files to begin with: `document.rs` reading and writing, `parts.rs`, `disk.rs` and `ssd.rs` the parts, `check.rs` valid values,
+//! `catalogue.rs` those in `models/*.toml`, `disksim/` parameter files of DiskSim.
 
 pub mod catalogue;
 mod check;

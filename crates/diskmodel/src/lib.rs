@@ -1,11 +1,11 @@
-//! iolab-diskmodel: disks that are computed in virtual time.
+//! iolab-diskmodel: disks computed in virtual time.
 //!
-//! A [`Model`] is a function of its state and the requests it gets: no clock, no I/O, and the same results for the same
-//! calls. [`build()`] makes it of a [`Definition`](crate::definition::Definition); [`check`] compares a model with what a
-//! real drive did. Formulas, sources and the accuracy reached are in docs/MODELS.md.
+//! A [`Model`] is a function of its state and its requests: it has no clock and no I/O, and the same calls give the same results.
+//! [`build()`] makes one from a [`Definition`](crate::definition::Definition); [`check`] compares one with a real drive.
+//! Formulas, sources and the accuracy reached are in docs/MODELS.md.
 //!
-//! Files to begin with: `definition.rs` models as data and as text, `disk/`, `ssd/` and `parts/` models, `build.rs` from a definition
-//! to its model.
+//! Files to begin with: `definition.rs` models as data and as text, `disk/`, `ssd/` and `parts/` models, `build.rs` from a
+//! definition to its model.
 
 mod build;
 pub mod check;

@@ -1,4 +1,4 @@
-//! What every model offers: requests go in, completions come out, time is a number.
+//! The interface of all models: takes requests, gives completions, in virtual time.
 
 /// A point in virtual time, or a length of it, in nanoseconds.
 pub type Ns = u64;
@@ -6,16 +6,16 @@ pub type Ns = u64;
 /// Nanoseconds in a millisecond, the unit of disk parameters.
 pub const MILLISECOND: f64 = 1e6;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Data from the model to the host.
     Read,
     /// Data from the host to the model.
     Write,
-    /// Everything written before is on the medium when it completes. It has no range.
+    /// Completes when everything written before is on the medium. Has no range.
     Flush,
-    /// The range holds no data any longer.
+    /// Discards the data of the range.
     Trim,
 }
 
@@ -34,7 +34,7 @@ impl Op {
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub op: Op,
     /// First byte.
     pub offset: u64,
@@ -92,17 +92,17 @@ impl Request {
 /// How a model served a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServedFrom {
-    /// All data came from a buffer.
+    /// From a buffer.
     Hit,
-    /// A part came from a buffer, or the medium was already delivering it.
+    /// Partly from a buffer, or the medium was already delivering it.
     Partial,
-    /// The medium served it.
+    /// From the medium.
     Miss,
     /// A write that completed when its data was in a buffer.
     Buffered,
     /// A flush or a trim.
     Control,
-    /// The range lies outside the model; nothing was done.
+    /// The range is outside the model; nothing was done.
     Refused,
 }
 
@@ -142,13 +142,13 @@ pub struct Completion {
 /// advance(until, out)         everything up to and including that time happens; completions go to `out`, in order
 /// ```
 pub trait Model: Send {
-    /// Bytes that requests can address.
+    /// Size of the address space, bytes.
     fn capacity(&self) -> u64;
 
     /// Takes a request at `now`. A range outside the capacity completes at once as [`ServedFrom::Refused`].
     fn submit(&mut self, now: Ns, tag: u64, request: &Request);
 
-    /// When the model next changes its state; `None` when no request is under way.
+    /// The time of the next change of state; `None` when no request is in progress.
     fn next_event(&self) -> Option<Ns>;
 
     /// Advances time up to and including `until`, and appends completions to `out` in order.
@@ -180,7 +180,7 @@ impl Model for Box<dyn Model> {
     }
 }
 
-/// Runs one request by itself on an idle model: submits it at `now` and returns its completion.
+/// Serves one request on an idle model: submits it at `now` and returns its completion.
 ///
 /// Completions of other requests must have been taken before.
 pub fn serve(model: &mut dyn Model, now: Ns, request: &Request) -> Completion {
@@ -195,7 +195,7 @@ pub fn serve(model: &mut dyn Model, now: Ns, request: &Request) -> Completion {
     out[0]
 }
 
-/// Completions whose time is known, in the order of their time; those of equal time in the order they were added.
+/// Completions with known times, in the order of time, then of insertion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Done {
     heap: std::collections::BinaryHeap<std::cmp::Reverse<(Ns, u64, u64, ServedFrom)>>,

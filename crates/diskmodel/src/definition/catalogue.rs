@@ -1,8 +1,8 @@
-//! The models that come with iolab.
+//! The built-in models.
 
 use crate::definition::Definition;
 
-/// A model that comes with iolab: its name and its definition as text.
+/// A built-in model: its name and its definition as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatalogueEntry {
     /// The name that users write.
@@ -17,7 +17,7 @@ macro_rules! entries {
     };
 }
 
-/// All of them, by kind and name.
+/// All built-in models, by kind and name.
 pub const ENTRIES: &[CatalogueEntry] = entries![
     "atlas10k",
     "cheetah4lp",
@@ -35,7 +35,7 @@ pub const ENTRIES: &[CatalogueEntry] = entries![
     "cloud-volume",
 ];
 
-/// The definition of a name; `None` for a name that is not in the catalogue.
+/// The definition of a name; `None` for a name that is not in the catalogue, an error for an invalid definition.
 pub fn find(name: &str) -> Option<Result<Definition, String>> {
     ENTRIES
         .iter()

@@ -1,8 +1,8 @@
-//! What the values of a definition may be.
+//! Checks the values of a definition.
 //!
-//! A model that keeps to these bounds is made in bounded memory, and its times cannot run over: a request costs no more than
-//! hours, and a request is no longer than one system call transfers. Every struct is taken apart whole here, so that a value
-//! without a bound does not compile.
+//! Within these bounds, a model needs limited memory and its times cannot overflow: a request takes at most hours, and is no
+//! longer than one system call transfers. Every struct is destructured exhaustively here, so that a value without a bound does
+//! not compile.
 
 use std::fmt::Display;
 
@@ -17,14 +17,14 @@ use crate::definition::parts::{
 };
 use crate::definition::ssd::{Controller, Flash, Slc, SsdDefinition};
 
-/// What is wrong, in words.
+/// An error describes the invalid value in words.
 type Checked = Result<(), String>;
 
 /// Longest time of one step of a request, ms.
 const STEP_MS: f64 = 10_000.0;
 /// The same in microseconds.
 const STEP_US: f64 = STEP_MS * 1e3;
-/// Most that a step may be shortened by, ms, where a time may be negative.
+/// Most that a step may shorten the time, ms, where a time may be negative.
 const SHORTENED_MS: f64 = -1_000.0;
 /// Longest time of one block on a bus, ms.
 const BLOCK_MS: f64 = 10.0;
@@ -32,20 +32,20 @@ const BLOCK_MS: f64 = 10.0;
 const FLASH_US: f64 = 1e6;
 /// Slowest and fastest rate, MB/s.
 const RATE_MB_S: [f64; 2] = [0.01, 1e9];
-/// Bytes of a block, a slot, a line or a chunk.
+/// Bytes of a block, slot, line or chunk.
 const BLOCK: [u64; 2] = [512, 1 << 30];
-/// Most blocks, sectors or cylinders of anything that is looked through.
+/// Most blocks, sectors or cylinders in a structure that is searched.
 const MANY: u64 = 1 << 24;
 /// Most bytes of a buffer or a cache.
 const BUFFER_MAX: u64 = 1 << 50;
 /// Most parts of a model.
 const PARTS_MAX: usize = 128;
-/// Most parts that stand in front of each other.
+/// Most nested parts.
 const DEPTH_MAX: usize = 16;
-/// Most entries of all tables that a model looks things up in: cylinders, blocks of flash, and blocks by their valid slots.
+/// Most entries in all tables of a model: cylinders, blocks of flash, and blocks by their valid slots.
 const ENTRIES_MAX: u64 = 1 << 24;
 
-/// Refuses a value beyond its bounds, and what is no number.
+/// Refuses a value outside its bounds, and NaN.
 fn within<T: PartialOrd + Display + Copy>(name: &str, value: T, [least, most]: [T; 2]) -> Checked {
     match value >= least && value <= most {
         true => Ok(()),
@@ -68,7 +68,7 @@ fn steps<'a>(named: impl IntoIterator<Item = (&'a str, f64)>) -> Checked {
     named.try_for_each(|(name, ms)| within(name, ms, [0.0, STEP_MS]))
 }
 
-/// What a model is made of, as far as it is counted.
+/// Totals over the parts of a model.
 #[derive(Default)]
 struct Size {
     parts: usize,
@@ -80,7 +80,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// The first that a model does not take, with what it takes.
+    /// The first invalid value, with the valid range.
     pub fn check(&self) -> Checked {
         let Self {
             title: _,
@@ -250,7 +250,7 @@ fn check_mechanics(mechanics: &Mechanics) -> Checked {
     steps([("head_switch_ms", *head_switch_ms)])?;
     within("write_settle_ms", *write_settle_ms, [SHORTENED_MS, STEP_MS])?;
     all("constant_access_ms", constant_access_ms, [0.0, STEP_MS])?;
-    // The curve itself is checked for every distance of the disk, when that is built.
+    // Building the disk checks the curve for every distance.
     let number = |values: &[f64]| all("seek", values, [-1e9, 1e9]);
     match seek {
         Seek::Constant(ms) => number(&[*ms]),

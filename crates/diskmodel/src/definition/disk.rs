@@ -9,17 +9,17 @@ pub struct DiskDefinition {
     /// Bytes of a logical block.
     #[serde(default = "block_of_512")]
     pub block: u64,
-    /// Where blocks lie.
+    /// The placement of blocks.
     pub geometry: Geometry,
-    /// How heads move and platters turn.
+    /// The movement of heads and platters.
     pub mechanics: Mechanics,
-    /// What the controller's work costs.
+    /// The times of the controller.
     #[serde(default)]
     pub overhead: Overhead,
-    /// The way between buffer and host.
+    /// The transfer between buffer and host.
     #[serde(default)]
     pub bus: Bus,
-    /// The buffer and what it is used for.
+    /// The buffer and its use.
     #[serde(default)]
     pub buffer: Buffer,
     /// The choice of the next request.
@@ -31,7 +31,7 @@ fn block_of_512() -> u64 {
     512
 }
 
-/// Where blocks lie.
+/// The placement of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
@@ -39,10 +39,10 @@ pub struct Geometry {
     pub surfaces: u32,
     /// Cylinders, used or not.
     pub cylinders: u32,
-    /// In which order the tracks of a cylinder are filled.
+    /// The order in which the tracks of a cylinder are filled.
     #[serde(default)]
     pub order: TrackOrder,
-    /// What a spare is kept for.
+    /// The use of spares.
     #[serde(default)]
     pub spares: Sparing,
     /// Cylinders that share spares, with `spares = "range"`.
@@ -56,21 +56,21 @@ fn one() -> u32 {
     1
 }
 
-/// In which order the tracks of a cylinder are filled.
+/// The order in which the tracks of a cylinder are filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrackOrder {
     /// From the first head to the last in every cylinder.
     #[default]
     Forward,
-    /// Back and forth: the head stays where the cylinder changes; the first cylinder of each zone goes forward.
+    /// Alternating direction, so that the head stays where the cylinder changes; the first cylinder of each zone goes forward.
     SerpentineZone,
-    /// Back and forth; even cylinders go forward.
+    /// Alternating direction; even cylinders go forward.
     SerpentineDisk,
 }
 
-/// What a spare is kept for. Slipped places hold no block: the blocks that follow move towards the spares of their unit, or
-/// (`-slip-to-end`) all blocks that follow in the zone move.
+/// The use of spares. Slipped places hold no block: the following blocks move towards the spares of their unit, or, with
+/// `-slip-to-end`, all following blocks of the zone move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sparing {
@@ -99,7 +99,7 @@ pub enum Sparing {
     EndOfZone,
 }
 
-/// Neighbouring cylinders whose tracks have the same number of sectors.
+/// Consecutive cylinders whose tracks have the same number of sectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
@@ -125,12 +125,12 @@ pub struct Zone {
     /// Places (sectors or tracks, counted from the start of the zone) that the order of blocks leaves out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<u64>,
-    /// Places whose block lies elsewhere in the zone: `[bad, replacement]`.
+    /// Places whose block is elsewhere in the zone: `[bad, replacement]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defects: Vec<[u64; 2]>,
 }
 
-/// How heads move and platters turn.
+/// The movement of heads and platters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mechanics {
@@ -138,24 +138,24 @@ pub struct Mechanics {
     pub rpm: f64,
     /// Time from one cylinder to another, for reads.
     pub seek: Seek,
-    /// Time to change the head, in ms. Where the cylinder changes too, the longer of both counts.
+    /// Time to change the head, in ms. Where the cylinder changes too, the longer time counts.
     pub head_switch_ms: f64,
-    /// What a write adds to a seek or a change of head, in ms; may be negative.
+    /// Time that a write adds to a seek or a change of head, in ms; may be negative.
     #[serde(default)]
     pub write_settle_ms: f64,
-    /// Whether the angle of the platters is followed.
+    /// Whether to model the angle of the platters.
     #[serde(default)]
     pub rotation: Rotation,
-    /// Fixed time of every access to the medium, in ms, in place of all other mechanics.
+    /// Fixed time of every access to the medium, in ms, instead of all other mechanics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant_access_ms: Option<f64>,
 }
 
-/// Whether the angle of the platters is followed.
+/// Whether to model the angle of the platters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rotation {
-    /// The wait is what the angle asks for.
+    /// The wait follows from the angle.
     #[default]
     Followed,
     /// Every wait takes half a revolution.
@@ -188,16 +188,16 @@ pub struct SeekCurve {
     pub short: [f64; 2],
     /// Constant and factor of the distance.
     pub long: [f64; 2],
-    /// Times of the first distances (1, 2, ...), in ms, in place of the formula.
+    /// Times of the first distances (1, 2, ...), in ms, instead of the formula.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first: Vec<f64>,
 }
 
-/// What the controller's work costs, in ms.
+/// The times of the controller, in ms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overhead {
-    /// Before anything else, for every request.
+    /// For every request, before anything else.
     pub request: f64,
     /// Multiplies all others; 0 counts as 1.
     pub scale: f64,
@@ -223,14 +223,14 @@ pub struct Overhead {
     pub read_disconnect: [f64; 2],
     /// Leaving the bus during a write.
     pub write_disconnect: f64,
-    /// The extra disconnect of a write that follows another write without continuing it; absent where there is none.
+    /// The extra disconnect of a write that follows another write without continuing it; absent for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_disconnect: Option<ExtraDisconnect>,
-    /// The least time from command to landing of a write that continues no other.
+    /// The shortest time from the command to landing, for a write that continues no other.
     pub write_seek_least: f64,
 }
 
-/// The extra disconnect that some drives make before a write's data, in ms.
+/// The extra disconnect of some drives before a write's data, in ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtraDisconnect {
@@ -246,7 +246,7 @@ pub struct ExtraDisconnect {
     pub seek_delay: f64,
 }
 
-/// The way between buffer and host.
+/// The transfer between buffer and host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bus {
@@ -254,41 +254,41 @@ pub struct Bus {
     pub read_block_ms: f64,
     /// Time of a block from the host, in ms.
     pub write_block_ms: f64,
-    /// The bus stays taken from the first data of a read to its last.
+    /// The bus is in use from the first data of a read to its last.
     pub hold_reads: bool,
-    /// The bus stays taken from the first data of a write to its last.
+    /// The bus is in use from the first data of a write to its last.
     pub hold_writes: bool,
-    /// The bus stays taken from command to completion.
+    /// The bus is in use from command to completion.
     pub never_disconnect: bool,
 }
 
-/// The buffer and what it is used for.
+/// The buffer and its use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Buffer {
-    /// Segments; each holds one run of blocks.
+    /// Number of segments; each holds one run of blocks.
     pub segments: u32,
     /// Blocks of a segment.
     pub segment_blocks: u64,
-    /// One segment is for writes alone.
+    /// One segment is for writes only.
     pub write_segment: bool,
     /// Data stays for later reads.
     pub cache: bool,
-    /// Reads are served from what was written.
+    /// Reads can be served from written data.
     pub read_written: bool,
     /// How far read-ahead goes after the requested data.
     pub read_ahead: ReadAhead,
-    /// Blocks that are read ahead before another request is served.
+    /// Fewest blocks read ahead before another request is served.
     pub read_ahead_least: u64,
-    /// Blocks beyond the request that are read ahead; 0: a whole segment.
+    /// Most blocks read ahead after the request; 0: a whole segment.
     pub read_ahead_most: u64,
-    /// What is read ahead may take the place of the request's own data; else a whole segment holds both.
+    /// Read-ahead may replace the request's own data; otherwise a whole segment holds both.
     pub read_ahead_over_request: bool,
     /// A read hit starts read-ahead at the end of its segment, if the heads are idle.
     pub read_ahead_after_hit: bool,
-    /// What a read gets from read-ahead that has not yet reached its first block.
+    /// How a read is served whose first block read-ahead has not yet reached.
     pub almost_hits: AlmostHits,
-    /// Whole hits are served while the heads work for another request.
+    /// Full hits are served while the heads work for another request.
     pub hits_while_busy: bool,
     /// The host gets the first part of a partial hit at once.
     pub partial_hit_at_once: bool,
@@ -296,21 +296,21 @@ pub struct Buffer {
     pub read_watermark: f64,
     /// The watermark is a share of the request, not of the segment.
     pub watermark_of_request: bool,
-    /// Reads start with any sector of theirs that comes first.
+    /// A read starts with whichever of its sectors comes first.
     pub read_on_arrival: bool,
-    /// Writes start with any sector of theirs that comes first.
+    /// A write starts with whichever of its sectors comes first.
     pub write_on_arrival: bool,
     /// Blocks that pass the head before the requested ones are kept.
     pub keep_passing: bool,
-    /// Reading ahead ends in the middle of a sector; else at its end.
+    /// Read-ahead can stop in the middle of a sector; otherwise at its end.
     pub stop_within_sector: bool,
     /// Blocks in the buffer before the heads write the first, as `[blocks of the write, blocks needed]`, ascending: the
     /// last step that a write reaches counts; one block where none does. A write with fewer blocks needs all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write_start: Vec<[u64; 2]>,
-    /// What a write waits for.
+    /// When a write completes.
     pub write_back: WriteBack,
-    /// A write that continues the one under way joins it.
+    /// A write that continues the one in progress is joined to it.
     pub join_writes: bool,
     /// Bytes of accepted writes that may wait for the medium, with `write_back = "cache"`.
     pub write_back_bytes: u64,
@@ -349,16 +349,16 @@ impl Default for Buffer {
     }
 }
 
-/// What a read gets from read-ahead that has not yet reached its first block.
+/// How a read is served whose first block read-ahead has not yet reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlmostHits {
-    /// Nothing: read-ahead stops, and the heads seek.
+    /// As a miss: read-ahead stops, and the heads seek.
     #[default]
     No,
-    /// Its data, if its first block is the next one to be read.
+    /// From read-ahead, if its first block is the next one to be read.
     Next,
-    /// Its data, if read-ahead will reach its first block.
+    /// From read-ahead, if that will reach its first block.
     Coming,
 }
 
@@ -379,31 +379,31 @@ pub enum ReadAhead {
     NextTrack,
 }
 
-/// What a write waits for.
+/// When a write completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteBack {
-    /// The medium.
+    /// When its data is on the medium.
     #[default]
     Off,
-    /// The buffer, when the heads are idle or it continues the write under way and nothing else waits.
+    /// When its data is in the buffer, if nothing else waits and the heads are idle or it continues the write in progress.
     Sequential,
-    /// The buffer, when the heads are idle or it continues the write under way.
+    /// When its data is in the buffer, if the heads are idle or it continues the write in progress.
     One,
-    /// The buffer, while `write_back_bytes` are not used up.
+    /// When its data is in the buffer, unless `write_back_bytes` are used up.
     Cache,
 }
 
-/// When the heads may turn to the next request.
+/// When the heads may start on the next request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NextSeek {
-    /// When the host has got the completion.
+    /// When the host has received the completion.
     #[default]
     AfterCompletion,
     /// While the completion is sent.
     DuringCompletion,
-    /// When the medium has delivered or taken the data.
+    /// When the medium has delivered or accepted the data.
     BeforeCompletion,
 }
 
@@ -411,23 +411,23 @@ pub enum NextSeek {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Queue {
-    /// By what the next request is chosen.
+    /// The criterion.
     pub policy: Policy,
-    /// Requests that the drive holds; 0: any number. Further ones wait outside.
+    /// Most requests in the drive; 0: unlimited. Further ones wait outside.
     pub depth: u32,
-    /// How long a request may be passed over before it is taken, in ms; 0: for ever.
+    /// The longest time that a request may be passed over, in ms; 0: unlimited.
     pub patience_ms: f64,
 }
 
-/// By what the next request is chosen.
+/// The criterion for the next request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// The first to come.
+    /// The order of arrival.
     #[default]
     Fifo,
-    /// The next in the order of blocks, from the outermost again when the innermost is passed.
+    /// The next in the order of blocks, wrapping from the innermost to the outermost.
     Elevator,
-    /// The one that the head reaches first, seek and rotation together.
+    /// The one that the head reaches first, including seek and rotation.
     Sptf,
 }

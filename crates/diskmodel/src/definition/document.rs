@@ -1,4 +1,4 @@
-//! Models as text: a definition says what a model is made of, and where its values are from.
+//! Definitions as text, with the sources of their values.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::definition::parts::PartDefinition;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What it is, in a few words.
+    /// A short description.
     pub title: String,
-    /// Where its values are from.
+    /// The sources of its values.
     pub source: Vec<String>,
-    /// What it is made of.
+    /// The model.
     pub model: PartDefinition,
 }
 
@@ -21,7 +21,7 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// What is no definition, with line and column; and as [`Definition::check`].
+    /// What is wrong, with line and column; and those of [`Definition::check`].
     pub fn parse(text: &str) -> Result<Self, String> {
         let definition: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         definition.check()?;

@@ -1,11 +1,11 @@
-//! What models are made of. Parts hold parts: all of them are here.
+//! The parts of models; a part may contain parts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::definition::disk::DiskDefinition;
 use crate::definition::ssd::SsdDefinition;
 
-/// A part that models are made of.
+/// A part of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartDefinition {
@@ -13,15 +13,15 @@ pub enum PartDefinition {
     Disk(Box<DiskDefinition>),
     /// A solid-state disk.
     Ssd(Box<SsdDefinition>),
-    /// Storage of so many bytes that takes no time.
+    /// Storage without latency, of this many bytes.
     Memory(u64),
-    /// A fixed time on top of another part.
+    /// Adds a fixed time to another part.
     Latency(Box<LatencyDefinition>),
-    /// Rates and bursts in front of another part.
+    /// Limits rate and bursts of another part.
     Limit(Box<LimitDefinition>),
-    /// A bound on the requests that another part has at a time; further ones wait in order.
+    /// Limits the concurrency of another part; further requests wait in order.
     Server(Box<ServerDefinition>),
-    /// A cache in front of another part.
+    /// A cache for another part.
     Cache(Box<CacheDefinition>),
     /// An array.
     Raid(Box<RaidDefinition>),
@@ -43,7 +43,7 @@ impl PartDefinition {
     }
 }
 
-/// A fixed time on top of another part.
+/// Adds a fixed time to another part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyDefinition {
@@ -51,7 +51,7 @@ pub struct LatencyDefinition {
     pub read_us: f64,
     /// Added to each write, flush and trim, in microseconds.
     pub write_us: f64,
-    /// What it is added to.
+    /// The part it is added to.
     pub inner: PartDefinition,
 }
 
@@ -59,7 +59,7 @@ pub struct LatencyDefinition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Units per second that are there for ever.
+    /// Units per second without credits.
     pub sustained: f64,
     /// Units per second while credits last; absent: the sustained rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,34 +69,34 @@ pub struct Rate {
     pub credits: f64,
 }
 
-/// Rates and bursts in front of another part.
+/// Limits rate and bursts of another part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitDefinition {
     /// Reads and writes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Rate>,
-    /// A longer request counts as several, one for each begun unit of so many bytes; 0: as one.
+    /// A longer request counts as one for each started unit of so many bytes; 0: as one.
     #[serde(default)]
     pub request_bytes: u64,
     /// Bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Rate>,
-    /// What is limited.
+    /// The limited part.
     pub inner: PartDefinition,
 }
 
-/// A bound on the requests that a part has at a time.
+/// Limits the concurrency of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerDefinition {
-    /// Requests at a time; 1 makes a serial server.
+    /// Most concurrent requests; 1 makes a serial server.
     pub slots: u32,
-    /// What serves them.
+    /// The part that serves them.
     pub inner: PartDefinition,
 }
 
-/// A cache in front of another part. Reads and writes fill it; writes go through it.
+/// A write-through cache for another part, filled by reads and writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheDefinition {
@@ -106,19 +106,19 @@ pub struct CacheDefinition {
     pub line: u64,
     /// Time of a read that the cache serves, in microseconds.
     pub hit_us: f64,
-    /// What it stands in front of.
+    /// The cached part.
     pub inner: PartDefinition,
 }
 
-/// How an array spreads data.
+/// The distribution of data in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Chunks go round the members.
+    /// Chunks are distributed over the members in turn.
     Striped,
-    /// Every member holds everything; a read goes to the one with the fewest requests.
+    /// Every member holds all data; a read goes to the one with the fewest requests.
     Mirrored,
-    /// Chunks go round the members, one of each row holding the parity of the others (left-symmetric).
+    /// Chunks are distributed over the members in turn; one of each row holds the parity of the others (left-symmetric).
     Parity,
 }
 
@@ -126,12 +126,12 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RaidDefinition {
-    /// How data is spread.
+    /// The distribution of data.
     pub level: Level,
     /// Bytes of a chunk.
     #[serde(default = "chunk_of_64k")]
     pub chunk: u64,
-    /// The members. The smallest decides what each holds.
+    /// The members. The smallest determines the size used of each.
     pub members: Vec<PartDefinition>,
 }
 

@@ -9,19 +9,19 @@ pub struct SsdDefinition {
     /// Bytes of a slot, the unit of the mapping table.
     #[serde(default = "slot_of_4k")]
     pub slot: u64,
-    /// What the flash is made of.
+    /// The flash.
     pub flash: Flash,
-    /// Physical over logical capacity, less 1: 0.07 leaves 7 % more flash than the host can address.
+    /// Physical over logical capacity, minus 1: with 0.07, 7 % of the flash are not addressable by the host.
     pub over_provisioning: f64,
-    /// The choice of the block that is collected.
+    /// The choice of the block to collect.
     #[serde(default)]
     pub collection: Collection,
-    /// Free blocks of a die below which one is collected.
+    /// A die with fewer free blocks collects one.
     #[serde(default = "two")]
     pub free_blocks: u32,
-    /// The way to the host and the controller's work.
+    /// The controller and the link to the host.
     pub controller: Controller,
-    /// A part of the flash that takes writes at the speed of one bit per cell.
+    /// A part of the flash that is written with one bit per cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc: Option<Slc>,
 }
@@ -34,7 +34,7 @@ fn two() -> u32 {
     2
 }
 
-/// What the flash is made of.
+/// The flash.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
@@ -44,7 +44,7 @@ pub struct Flash {
     pub chips: u32,
     /// Dies of a chip.
     pub dies: u32,
-    /// Planes of a die. All planes of a die work on the same page at a time.
+    /// Planes of a die. All planes of a die access the same page at a time.
     pub planes: u32,
     /// Blocks of a plane.
     pub blocks: u32,
@@ -58,45 +58,45 @@ pub struct Flash {
     pub program_us: Vec<f64>,
     /// Time to erase a block, in microseconds.
     pub erase_us: f64,
-    /// Read times vary evenly by this share of themselves to both sides.
+    /// Read times are uniformly distributed within plus or minus this share.
     #[serde(default)]
     pub read_spread: f64,
     /// Rate of a channel, in MB/s.
     pub channel_mb_s: f64,
 }
 
-/// The choice of the block that is collected.
+/// The choice of the block to collect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Collection {
     /// The block with the least valid data.
     #[default]
     Greedy,
-    /// The most of age times invalid share over twice the valid share.
+    /// The highest age times invalid share over twice the valid share.
     CostBenefit,
     /// The block that was filled first.
     Fifo,
 }
 
-/// The way to the host and the controller's work.
+/// The controller and the link to the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Rate of the link in each direction, in MB/s.
     pub link_mb_s: f64,
-    /// Reads and writes share the link's rate.
+    /// Reads and writes share the rate of the link.
     #[serde(default)]
     pub half_duplex: bool,
-    /// Time of each command that no other command can use, in microseconds.
+    /// Time of each command during which no other command is processed, in microseconds.
     #[serde(default)]
     pub command_us: f64,
-    /// What a read of one slot takes besides flash and link, in microseconds.
+    /// Time of a read of one slot besides flash and link, in microseconds.
     pub read_us: f64,
-    /// What a longer read takes besides flash and link, in microseconds.
+    /// Time of a longer read besides flash and link, in microseconds.
     pub long_read_us: f64,
-    /// What a write takes before its data is in the buffer, in microseconds.
+    /// Time of a write before its data is in the buffer, in microseconds.
     pub write_us: f64,
-    /// The same for each of its slots.
+    /// Additional time for each of its slots.
     #[serde(default)]
     pub write_slot_us: f64,
     /// Bytes of the write buffer. Writes complete when their data is in it.
@@ -104,7 +104,7 @@ pub struct Controller {
     /// Bytes read ahead of a sequential stream; 0: none.
     #[serde(default)]
     pub read_ahead: u64,
-    /// Reads of what was never written go to the flash too.
+    /// Reads of unwritten slots access the flash too.
     #[serde(default = "yes")]
     pub read_unwritten: bool,
 }
@@ -113,14 +113,14 @@ fn yes() -> bool {
     true
 }
 
-/// A part of the flash that takes writes at the speed of one bit per cell.
+/// A part of the flash that is written with one bit per cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slc {
-    /// Bytes that it always holds.
+    /// Its minimum size, bytes.
     #[serde(default)]
     pub fixed: u64,
-    /// Bytes that it holds for each byte that the host has not written.
+    /// Additional bytes for each byte that the host has not written.
     #[serde(default)]
     pub of_free: f64,
     /// Time to program a page, in microseconds.

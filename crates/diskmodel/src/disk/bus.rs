@@ -1,16 +1,16 @@
-//! One bus that commands and data share.
+//! A bus shared by commands and data.
 
 use crate::model::Ns;
 
-/// When the bus is taken.
+/// The times at which the bus is in use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timetable {
-    /// Taken spans, in order, none of them over at the last look.
+    /// Used spans in order; none had ended at the last call.
     taken: Vec<(Ns, Ns)>,
 }
 
 impl Timetable {
-    /// Removes what is over at `now`.
+    /// Removes spans that ended by `now`.
     pub(super) fn forget(&mut self, now: Ns) {
         self.taken.retain(|span| span.1 > now);
     }
@@ -26,7 +26,7 @@ impl Timetable {
         start
     }
 
-    /// Takes the bus from `from` to `until`.
+    /// Uses the bus from `from` to `until`.
     pub(super) fn take(&mut self, from: Ns, until: Ns) {
         if until > from {
             let at = self.taken.partition_point(|span| span.0 <= from);

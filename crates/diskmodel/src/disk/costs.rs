@@ -1,10 +1,10 @@
-//! The controller's costs, in nanoseconds.
+//! Times of the controller and the bus, in nanoseconds.
 
 use crate::definition::disk::{Bus, Overhead};
 
 use crate::model::{MILLISECOND, Ns, from_ms};
 
-/// What the controller's work and the bus cost. Pairs are for a request after a read and after a write.
+/// Times of the controller and the bus. Pairs are for a request after a read, and after a write.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     pub(super) request: Ns,
@@ -28,11 +28,11 @@ pub(super) struct Costs {
 /// The extra disconnect of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extra {
-    /// From the command until the bus is free.
+    /// From the command until the bus is released.
     pub(super) leave: Ns,
-    /// Off the bus.
+    /// Time off the bus.
     pub(super) pause: Ns,
-    /// Leaving the bus after the data.
+    /// Time to leave the bus after the data.
     pub(super) leave_again: Ns,
     /// From the command until the heads may move.
     pub(super) seek: Ns,

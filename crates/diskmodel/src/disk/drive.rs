@@ -1,8 +1,7 @@
-//! The drive: commands, queue, and what the heads do next.
+//! The drive: commands, the queue, and the next action of the heads.
 //!
-//! A request that arrives while the heads are idle is served at once (read-ahead counts as idle: it is stopped). One that
-//! arrives while they are busy waits in the queue. Once the heads take it up, all its times are computed; only the choice between waiting
-//! requests needs an event.
+//! A request that arrives while the heads are idle or reading ahead is served at once. One that arrives while they are busy waits
+//! in the queue. When the heads start on it, all its times are computed; only the choice between waiting requests needs an event.
 
 use crate::definition::disk::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, WriteBack};
 
@@ -16,24 +15,24 @@ use super::stream::{Arrival, Stream, Writing};
 use super::write_cache::WriteCache;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
 
-/// Requests among which the drive chooses when its definition names no depth: the ones that came first.
+/// Number of requests to choose from, oldest first, where the definition gives no depth.
 const WINDOW: usize = 128;
 
-/// Writes in sequence that go to the medium while the host has its completions already.
+/// Consecutive writes that reach the medium after the host has their completions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     pub(super) segment: usize,
     /// First block, and one past the last.
     pub(super) first: u64,
     pub(super) end: u64,
-    /// When the heads started, and when the last block is on the medium.
+    /// When the heads started, and when the last block will be on the medium.
     pub(super) from: Ns,
     pub(super) until: Ns,
 }
 
 impl Behind {
-    /// When a segment of `size` blocks has room for the last block: the rest of the writes has reached the medium by
-    /// then. Between start and end the medium is taken to advance evenly.
+    /// When a segment of `size` blocks has room for the last block, because the rest of the writes has reached the medium by
+    /// then. Assumes constant progress between start and end.
     pub(super) fn room(&self, size: u64) -> Ns {
         let before = (self.end - self.first).saturating_sub(size);
         if before == 0 {
@@ -59,12 +58,12 @@ pub struct Drive {
     patience: Ns,
     pub(super) segments: Segments,
     pub(super) bus: Timetable,
-    /// Where the heads are when they are not reading ahead.
+    /// Position of the heads when they are not reading ahead.
     pub(super) head: Head,
-    /// The heads take nothing else up before.
+    /// The heads start nothing else before this time.
     pub(super) busy_until: Ns,
     pub(super) stream: Option<Stream>,
-    /// Reading ahead goes on at least up to this block.
+    /// Read-ahead continues at least to this block.
     pub(super) least_end: u64,
     pub(super) behind: Option<Behind>,
     pub(super) last_was_write: bool,
@@ -79,7 +78,7 @@ impl Drive {
     ///
     /// # Errors
     ///
-    /// What of the definition makes no disk, in words.
+    /// Why the definition makes no disk, in words.
     pub fn new(definition: &DiskDefinition) -> Result<Self, String> {
         let layout = Layout::new(&definition.geometry)?;
         let arm = Arm::new(&definition.mechanics, layout.cylinders())?;
@@ -126,17 +125,17 @@ impl Drive {
         })
     }
 
-    /// Where blocks lie.
+    /// The placement of blocks.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Which of the costs apply: after a read, or after a write.
+    /// Index of the costs that apply: after a read, or after a write.
     pub(super) fn after(&self) -> usize {
         usize::from(self.last_was_write)
     }
 
-    /// The way of so many blocks to the medium.
+    /// The transfer of so many blocks to the medium.
     pub(super) fn writing(&self, blocks: u64) -> Writing<'_> {
         let start = &self.buffer.write_start;
         let least = start
@@ -151,7 +150,7 @@ impl Drive {
         }
     }
 
-    /// When the next thing happens inside.
+    /// The time of the next event inside.
     fn next_step(&self) -> Option<Ns> {
         let first = [self.queue.first(), self.cache.jobs().front()]
             .into_iter()
@@ -184,8 +183,8 @@ impl Drive {
         }
     }
 
-    /// Takes the next request: one that the host waits for, or an accepted write. The host comes first, unless it
-    /// waits for room among the accepted writes.
+    /// Takes the next request: one that the host waits for, or an accepted write. The host has priority, unless it waits for room
+    /// among the accepted writes.
     fn choose(&mut self, at: Ns) -> Option<Job> {
         if !self.queue.is_empty() && !self.cache.is_short() {
             let n = self.best(self.queue.iter().take(self.window), at)?;
@@ -201,7 +200,7 @@ impl Drive {
         }
     }
 
-    /// The number of the request that the policy chooses.
+    /// Index of the request that the policy chooses.
     fn best<'a>(&self, jobs: impl Iterator<Item = &'a Job> + Clone, at: Ns) -> Option<usize> {
         let first = jobs.clone().next()?;
         if self.policy == Policy::Fifo
@@ -226,7 +225,7 @@ impl Drive {
             let write = job.kind != Task::Read;
             let landed =
                 at.max(job.ready) + self.arm.reposition(head, Head::from(job.place), write);
-            // The wait is computed only where the head lands before the best candidate is reached.
+            // Computes the wait only where the head lands before the best candidate's time.
             if landed < best.0 {
                 let there = landed + self.arm.wait(landed, job.place.angle);
                 if there < best.0 {
@@ -237,7 +236,7 @@ impl Drive {
         Some(best.1)
     }
 
-    /// The segment that read-ahead fills, and the block up to which read-ahead counts as there.
+    /// The segment that read-ahead fills, and the block up to which it counts as present.
     pub(super) fn filling(&self) -> Option<(usize, u64)> {
         let stream = self.stream.as_ref()?;
         let end = self.segments.get(stream.segment).end;
@@ -249,7 +248,7 @@ impl Drive {
         Some((stream.segment, reach))
     }
 
-    /// Whether a read needs no seek: read-ahead has its first block, or is about to.
+    /// Whether a read needs no seek, because read-ahead has its first block or will have it next.
     fn is_streaming(&self, job: &Job) -> bool {
         job.kind == Task::Read
             && self.filling().is_some_and(|(segment, reach)| {
@@ -308,7 +307,7 @@ impl Drive {
         self.queue.push(job);
     }
 
-    /// Whether a write continues the one that is on its way to the medium.
+    /// Whether a write continues the one being written to the medium.
     fn joins(&self, job: &Job, now: Ns) -> bool {
         let alone = self.buffer.write_back == WriteBack::One || self.queue.is_empty();
         let continues = self
@@ -317,7 +316,7 @@ impl Drive {
         self.buffer.join_writes && alone && continues
     }
 
-    /// Takes a write into the buffer; the medium gets it later.
+    /// Accepts a write into the buffer; it reaches the medium later.
     fn accept(&mut self, mut job: Job, now: Ns) {
         let blocks = job.end - job.first;
         let command = self.costs.write_hit[self.after()] + self.costs.preparation;
@@ -331,7 +330,7 @@ impl Drive {
         self.cache.accept(job, blocks * self.block);
     }
 
-    /// Brings an accepted write to the medium.
+    /// Writes an accepted write to the medium.
     fn destage(&mut self, job: &Job, now: Ns) {
         let (head, free) = self.stop_stream(now);
         let at = free.max(job.ready);
@@ -350,7 +349,7 @@ impl Drive {
             .start(job, (job.end - job.first) * self.block, end);
     }
 
-    /// A write is on the medium: flushes may be done, and there is room for others.
+    /// Handles a write that has reached the medium: flushes may complete, and waiting writes may be accepted.
     fn destaged(&mut self, at: Ns) {
         for tag in self.cache.finish() {
             self.done

@@ -1,9 +1,9 @@
-//! What waits for the heads.
+//! Requests that wait for the heads.
 
 use super::layout::SectorPosition;
 use crate::model::Ns;
 
-/// What the heads are to do.
+/// The task of the heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// A read that the host waits for.
@@ -14,7 +14,7 @@ pub(super) enum Task {
     Destage,
 }
 
-/// A request on its way to the heads.
+/// A request for the heads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) kind: Task,
@@ -23,7 +23,7 @@ pub(super) struct Job {
     pub(super) first: u64,
     pub(super) end: u64,
     pub(super) arrived: Ns,
-    /// The command has been worked off; the heads may start.
+    /// The time at which the command has been processed and the heads may start.
     pub(super) ready: Ns,
     pub(super) place: SectorPosition,
 }

@@ -1,10 +1,10 @@
-//! Where each block lies: cylinder, head, sector and angle.
+//! The placement of blocks: cylinder, head, sector and angle.
 
 use crate::definition::disk::{Geometry, Sparing, TrackOrder};
 
 use super::zone::ZoneMap;
 
-/// A sector's place on the disk.
+/// The position of a sector on the disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SectorPosition {
     /// Cylinder, counted from the outermost.
@@ -20,17 +20,17 @@ pub struct SectorPosition {
 /// Consecutive blocks on one track.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
-    /// Where the first of them lies.
+    /// Position of the first block.
     pub place: SectorPosition,
-    /// How many there are, to the end of the track or to a replaced sector.
+    /// Number of blocks, to the end of the track or to a replaced sector.
     pub blocks: u64,
-    /// How many sectors they span; more than `blocks` where a sector between them is left out.
+    /// Number of sectors; more than `blocks` where a sector between them is left out.
     pub span: u64,
     /// Sectors of the track.
     pub sectors: u32,
 }
 
-/// Blocks to places.
+/// Maps blocks to positions.
 #[derive(Clone, Debug)]
 pub struct Layout {
     surfaces: u64,
@@ -43,7 +43,7 @@ pub struct Layout {
     blocks: u64,
 }
 
-/// Slips that turn the start of later tracks.
+/// Slips that change the start angle of later tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Skewed {
     No,
@@ -68,7 +68,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// A zone that lies outside the disk, holds nothing, or has more slips than spares; in words.
+    /// A zone that is outside the disk, is empty, or has more slips than spares; in words.
     pub fn new(geometry: &Geometry) -> Result<Self, String> {
         let mut layout = Self {
             surfaces: u64::from(geometry.surfaces),
@@ -124,13 +124,13 @@ impl Layout {
         (&self.zones[at], self.first[at])
     }
 
-    /// Where a block lies. `block` is less than [`Layout::blocks`].
+    /// The position of a block. `block` must be less than [`Layout::blocks`].
     pub fn place(&self, block: u64) -> SectorPosition {
         let (zone, first) = self.zone(block);
         self.at(zone, zone.map.place(block - first))
     }
 
-    /// The blocks from `block` on that the head can take in one go.
+    /// The blocks from `block` on that the head can access without a gap.
     pub fn run(&self, block: u64) -> Run {
         let (zone, first) = self.zone(block);
         let (place, blocks, span) = zone.map.run(block - first, zone.sectors);
@@ -168,8 +168,8 @@ impl Layout {
         (first + zone.map.blocks_before((place / cylinder + 1) * cylinder)).max(block + 1)
     }
 
-    /// Cylinder, head, sector and angle of a place. The start of each track is turned against the one before by the
-    /// track's skew, or by the cylinder's where the cylinder changes.
+    /// Cylinder, head, sector and angle of a place. The start of each track is offset against the previous one by the track skew,
+    /// or by the cylinder skew where the cylinder changes.
     fn at(&self, zone: &Placed, place: u64) -> SectorPosition {
         let (track, sector) = (place / zone.sectors, place % zone.sectors);
         let (cylinder, turn) = (track / self.surfaces, track % self.surfaces);

@@ -5,15 +5,15 @@ use crate::definition::disk::{Mechanics, Rotation, Seek};
 use super::layout::{Run, SectorPosition};
 use crate::model::{MILLISECOND, Ns, from_ms};
 
-/// How much later than a sector's start the head may come and still read it; covers the rounding of times to 1 ns.
+/// Tolerance for the rounding of times to 1 ns: the head may arrive this much after a sector's start and still read it.
 const SLACK: Ns = 50;
 
-/// Where the heads stand.
+/// The position of the heads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// Cylinder.
     pub cylinder: u32,
-    /// Head in use.
+    /// The active head.
     pub head: u32,
 }
 
@@ -26,7 +26,7 @@ impl From<SectorPosition> for Head {
     }
 }
 
-/// The mechanics of a disk, ready to compute with.
+/// The mechanics of a disk in a form for fast computation.
 #[derive(Clone, Debug)]
 pub struct Arm {
     /// Time of a revolution.
@@ -44,7 +44,7 @@ impl Arm {
     ///
     /// # Errors
     ///
-    /// No speed, a curve without points, or one that gives negative times; in words.
+    /// No speed, a curve without points, or one with negative times; in words.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Result<Self, String> {
         if !(mechanics.rpm.is_finite() && mechanics.rpm > 0.0) {
             return Err(format!("rpm = {}: not a speed", mechanics.rpm));
@@ -68,8 +68,7 @@ impl Arm {
         })
     }
 
-    /// From one position to a track: the longer of seek and change of head, and for a write that moves at all the
-    /// settling.
+    /// Time to move to a track: the longer of seek and change of head, and for a write that moves also the settling.
     pub fn reposition(&self, from: Head, to: Head, write: bool) -> Ns {
         if self.constant.is_some() {
             return 0;
@@ -88,7 +87,7 @@ impl Arm {
         }
     }
 
-    /// From `at`, with the head on the track, until the angle comes by.
+    /// Time from `at` until the angle passes the head, which is on the track.
     pub fn wait(&self, at: Ns, angle: f64) -> Ns {
         if let Some(constant) = self.constant {
             return constant;
@@ -109,8 +108,8 @@ impl Arm {
         sectors * self.period / u64::from(of)
     }
 
-    /// The sector's worth of rotation since the start of the run passed the head last, in sectors rounded up: the
-    /// first sector of the run that the head can take, if it is inside.
+    /// Rotation since the start of the run last passed the head, in sectors rounded up: the index of the first sector of the run
+    /// that the head can access, if it is within the run.
     pub fn inside(&self, at: Ns, run: &Run) -> u64 {
         if self.average || self.constant.is_some() {
             return 0;
@@ -160,7 +159,7 @@ fn seek_ms(seek: &Seek, distance: u32, cylinders: u32) -> Result<f64, String> {
     })
 }
 
-/// Linear interpolation in measured points; the first value before them, the last line beyond.
+/// Linear interpolation between measured points: the first value before them, the last line beyond.
 fn measured(points: &[[f64; 2]], d: f64) -> Result<f64, String> {
     let Some(first) = points.first() else {
         return Err("the measured seek curve has no points".into());

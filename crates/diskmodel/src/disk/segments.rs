@@ -1,15 +1,15 @@
-//! The segmented buffer: what of the disk it holds, and which segment takes a request.
+//! The segmented buffer: its contents, and the choice of a segment for a request.
 
 /// One run of blocks in the buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
-    /// First block; the segment is empty when it is not below `end`.
+    /// First block; equal to `end` or above for an empty segment.
     pub(super) start: u64,
     /// One past the last block.
     pub(super) end: u64,
     /// Its data came from the host.
     pub(super) written: bool,
-    /// When it was used last; larger is later.
+    /// Time of the last use, as a counter.
     used: u64,
 }
 
@@ -23,18 +23,18 @@ impl Segment {
     }
 }
 
-/// What a segment offers a read.
+/// How much of a read a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Match {
     /// All of it.
     Whole,
     /// Its front.
     Front,
-    /// Nothing; the segment is free to be filled anew.
+    /// Nothing; the segment can be refilled.
     Nothing,
 }
 
-/// What the rules for choosing depend on.
+/// The settings that the choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) cache: bool,
@@ -76,16 +76,15 @@ impl Segments {
         self.size
     }
 
-    /// With a segment for writes alone it is the first.
+    /// Index of the first segment for reads; a segment for writes only is the first.
     fn for_reads(&self) -> usize {
         usize::from(self.rules.write_segment && self.list.len() > 1)
     }
 
-    /// The segment that serves a read of `first..end`, and what it holds of it. `filling` is the one that reading
-    /// ahead fills. Whole hits come before partial ones, those in data still on its way before others, and empty
-    /// segments before full ones; then the one used least recently.
+    /// The segment that serves a read of `first..end`, and how much it holds. Prefers full hits over partial ones, within each
+    /// those in data still being read, then empty segments, then the least recently used.
     ///
-    /// `filling` comes with the block up to which read-ahead counts as there.
+    /// `filling` is the segment that read-ahead fills, with the block up to which it counts as present.
     pub(super) fn for_read(
         &self,
         first: u64,
@@ -119,7 +118,7 @@ impl Segments {
         best
     }
 
-    /// Whether some segment holds all of `first..end`.
+    /// The segment that holds all of `first..end`; `None` for none.
     pub(super) fn whole(&self, first: u64, end: u64) -> Option<usize> {
         (self.rules.cache).then_some(())?;
         self.list
@@ -134,7 +133,7 @@ impl Segments {
             .map(|n| n + self.for_reads())
     }
 
-    /// The segment that takes a write: one that it overwrites, else an empty one, else the one used least recently.
+    /// The segment for a write: one that it overwrites, else an empty one, else the least recently used.
     pub(super) fn for_write(&self, first: u64, end: u64, filling: Option<usize>) -> usize {
         if self.for_reads() > 0 {
             return 0;
@@ -165,13 +164,13 @@ impl Segments {
         self.list[segment].used = self.uses;
     }
 
-    /// Starts a segment anew for a read from `start` on, which holds what is read up to `end`.
+    /// Refills a segment for a read from `start` on, with the data up to `end`.
     pub(super) fn fill(&mut self, segment: usize, start: u64, end: u64) {
         let segment = &mut self.list[segment];
         (segment.start, segment.end, segment.written) = (start, end, false);
     }
 
-    /// The segment now reaches to `end`; its oldest blocks are dropped.
+    /// Extends the segment to `end`; drops its oldest blocks when full.
     pub(super) fn grow(&mut self, segment: usize, end: u64) {
         let size = self.size;
         let segment = &mut self.list[segment];
@@ -179,7 +178,8 @@ impl Segments {
         segment.start = segment.start.max(segment.end.saturating_sub(size));
     }
 
-    /// The segment holds a write of `first..end`, after what it held (`join`) or alone. The range is invalidated in all others.
+    /// Stores a write of `first..end`, appended to the segment's data (`join`) or replacing it. Invalidates the range in all
+    /// other segments.
     pub(super) fn hold_write(&mut self, segment: usize, first: u64, end: u64, join: bool) {
         for (n, other) in self.list.iter_mut().enumerate() {
             if n != segment && other.overlaps(first, end) {

@@ -1,7 +1,7 @@
-//! The head over the medium: reading that goes on by itself, and writing.
+//! The head over the medium: continuous reading, and writing.
 //!
-//! Reading is a stream of passes. A pass is the head over neighbouring blocks of one track; its times follow from
-//! where the head lands, so that nothing is computed sector by sector. Passes are made only as far as a question asks.
+//! Reading is a stream of passes. A pass is the head over consecutive blocks of one track; its times follow from where the head
+//! lands, so that nothing is computed sector by sector. Passes are computed only as far as needed.
 
 use std::collections::VecDeque;
 
@@ -9,24 +9,24 @@ use super::layout::Layout;
 use super::mechanics::{Arm, Head};
 use crate::model::Ns;
 
-/// The head over neighbouring blocks of one track.
+/// The head over consecutive blocks of one track.
 #[derive(Clone, Copy, Debug)]
 struct Pass {
     first: u64,
     count: u64,
-    /// The head is on the track.
+    /// When the head is on the track.
     landed: Ns,
-    /// Block `first` comes under the head.
+    /// When block `first` is under the head.
     start: Ns,
     /// Time of all blocks.
     length: Ns,
-    /// Blocks that come in order; those behind them had passed before.
+    /// Number of blocks that come in order; the later ones passed before.
     lead: u64,
     head: Head,
 }
 
 impl Pass {
-    /// When the blocks up to and including the `n`th (from 0) have been read.
+    /// When the blocks up to the `n`th (from 0, inclusive) have been read.
     fn read(&self, n: u64) -> Ns {
         self.start + self.length * (n + 1).min(self.lead) / self.count
     }
@@ -35,7 +35,7 @@ impl Pass {
         self.read(self.count - 1)
     }
 
-    /// Blocks that have been read in order at `at`.
+    /// Number of blocks that have been read in order at `at`.
     fn read_at(&self, at: Ns) -> u64 {
         let Some(since) = at.checked_sub(self.start) else {
             return 0;
@@ -51,25 +51,25 @@ impl Pass {
     }
 }
 
-/// Reading that goes on until its limit or until it is stopped.
+/// Reading that continues to its limit, or until it is stopped.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    /// The segment that takes the blocks.
+    /// The segment that receives the blocks.
     pub(super) segment: usize,
     passes: VecDeque<Pass>,
-    /// Blocks below it had been read before the first pass.
+    /// The block up to which data was read before the first pass.
     read: u64,
-    /// The next block that no pass covers.
+    /// The next block that no pass includes.
     next: u64,
-    /// The block to stop at.
+    /// The block at which it stops.
     limit: u64,
-    /// The head has finished the last pass.
+    /// When the head finishes the last pass.
     clock: Ns,
     head: Head,
     on_arrival: bool,
 }
 
-/// Where and when a stopped stream leaves the head.
+/// Position of the head, and time, when a stream has stopped.
 pub(super) struct Stopped {
     pub(super) head: Head,
     pub(super) free: Ns,
@@ -96,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Moves the limit further out.
+    /// Extends the limit.
     pub(super) fn extend(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
     }
@@ -111,7 +111,7 @@ impl Stream {
         self.limit
     }
 
-    /// Where the head is, as far as passes have been made.
+    /// Position of the head after the passes computed so far.
     pub(super) fn head(&self) -> Head {
         self.head
     }
@@ -149,14 +149,14 @@ impl Stream {
         self.passes.push_back(pass);
     }
 
-    /// Makes passes until `block` is covered; the limit is at least there.
+    /// Computes passes until `block` is included; the limit must be at least there.
     fn cover(&mut self, block: u64, arm: &Arm, layout: &Layout) {
         while self.next < block.min(self.limit) {
             self.pass(arm, layout);
         }
     }
 
-    /// Makes passes up to `at`.
+    /// Computes passes up to `at`.
     pub(super) fn follow(&mut self, at: Ns, arm: &Arm, layout: &Layout) {
         while self.clock <= at && self.next < self.limit {
             self.pass(arm, layout);
@@ -170,7 +170,7 @@ impl Stream {
         }
     }
 
-    /// One past the last block read in order at `at`; `follow` was called up to there.
+    /// One past the last block read in order at `at`; requires `follow` up to there.
     pub(super) fn end_at(&self, at: Ns) -> u64 {
         let mut end = self.read;
         for pass in &self.passes {
@@ -195,8 +195,8 @@ impl Stream {
             })
     }
 
-    /// When the host has the blocks from `first` up to `end` if the first may go over the bus at `at` and each takes
-    /// `block`: no block before it was read, and one after the other.
+    /// When the host has the blocks from `first` to `end`, if the first may use the bus at `at` and each takes `block`. No block
+    /// is sent before it was read, nor before the previous one.
     pub(super) fn transfer(
         &mut self,
         first: u64,
@@ -213,7 +213,7 @@ impl Stream {
             if low >= high {
                 continue;
             }
-            // Between its ends a pass delivers evenly, so that its first or its last block decides.
+            // Within a pass the rate is constant, so that its first or its last block decides.
             let last = (pass.first + pass.lead - 1).clamp(low, high - 1);
             for n in [low, last] {
                 finish = finish.max(pass.read(n - pass.first) + (end - n) * block);
@@ -222,7 +222,7 @@ impl Stream {
         finish
     }
 
-    /// Stops at `at`: in the middle of a sector or at its end, and during a seek where the seek ends.
+    /// Stops at `at`: in the middle of a sector or at its end; during a seek, at the end of the seek.
     pub(super) fn stop(
         &mut self,
         at: Ns,
@@ -252,7 +252,7 @@ impl Stream {
         }
     }
 
-    /// Blocks before the first one that pass the head between landing and the first block, none before `from`.
+    /// Number of blocks that pass the head between landing and the first block, counted from `from`.
     pub(super) fn passing_before(&mut self, from: u64, arm: &Arm, layout: &Layout) -> u64 {
         self.cover(self.next + 1, arm, layout);
         let Some(pass) = self.passes.front() else {
@@ -263,7 +263,7 @@ impl Stream {
     }
 }
 
-/// When a write's blocks come into the buffer: one after the other, the first `block` after `start`.
+/// When a write's blocks reach the buffer: one after another, the first `block` after `start`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) start: Ns,
@@ -276,19 +276,19 @@ impl Arrival {
     }
 }
 
-/// A write on its way to the medium.
+/// The parameters of a write to the medium.
 pub(super) struct Writing<'a> {
     pub(super) arm: &'a Arm,
     pub(super) layout: &'a Layout,
-    /// Start with any sector that comes first, when all are there.
+    /// Start with whichever sector comes first, when all data is in the buffer.
     pub(super) on_arrival: bool,
-    /// Blocks that are there before the first is written.
+    /// Number of blocks in the buffer before the first is written.
     pub(super) least: u64,
 }
 
 impl Writing<'_> {
-    /// Writes the blocks from `first` up to `end` from `at` on, the first seek taking `seek` or longer. A block that
-    /// is not there when its sector comes waits for the next revolution. Gives the end and where the head is then.
+    /// Writes the blocks from `first` to `end` from `at` on; the first seek takes at least `seek`. A block that is not in the
+    /// buffer when its sector comes waits for the next revolution. Returns the end, and the position of the head.
     pub(super) fn write(
         &self,
         first: u64,
@@ -334,7 +334,7 @@ impl Writing<'_> {
             if there > start {
                 start += (there - start).div_ceil(self.arm.period) * self.arm.period;
             }
-            // Sector n passes at `start + n length / count`; the data for it comes evenly too.
+            // Sector n passes at `start + n length / count`; its data also arrives at a constant rate.
             let late = |n: u64| data.of(before + n) > start + length * n / count;
             let written = if late(count - 1) {
                 first_true(1, count - 1, late)
@@ -348,7 +348,7 @@ impl Writing<'_> {
     }
 }
 
-/// The least of `low..=high` for which a condition holds that holds for `high` and, once it holds, for all above.
+/// The least of `low..=high` that satisfies a condition, which must hold for `high` and be monotone.
 fn first_true(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = (low + high) / 2;

@@ -1,4 +1,4 @@
-//! A request that the heads take up: when its data moves, and when it completes.
+//! The transfer of a request: when its data moves, and when it completes.
 
 use crate::definition::disk::{NextSeek, ReadAhead, WriteBack};
 
@@ -10,7 +10,7 @@ use super::stream::{Arrival, Stream};
 use crate::model::{Ns, ServedFrom};
 
 impl Drive {
-    /// Brings the segment that reading ahead fills up to `now`; drops reading that is over.
+    /// Advances the segment that read-ahead fills to `now`; removes read-ahead that has ended.
     pub(super) fn follow_stream(&mut self, now: Ns) {
         if let Some(stream) = &mut self.stream {
             stream.follow(now, &self.arm, &self.layout);
@@ -22,7 +22,7 @@ impl Drive {
         }
     }
 
-    /// Ends reading ahead: where the heads are, and from when on they can move.
+    /// Stops read-ahead: returns the position of the heads, and when they can move.
     pub(super) fn stop_stream(&mut self, now: Ns) -> (Head, Ns) {
         self.follow_stream(now);
         let Some(mut stream) = self.stream.take() else {
@@ -37,7 +37,7 @@ impl Drive {
         (stopped.head, stopped.free)
     }
 
-    /// The block at which reading ahead behind `first..end` ends, in a segment that starts at `start`.
+    /// The block at which read-ahead after `first..end` ends, in a segment that starts at `start`.
     fn ahead_limit(&self, first: u64, end: u64, start: u64) -> u64 {
         let blocks = self.layout.blocks();
         if !self.buffer.cache || end >= blocks {
@@ -65,7 +65,7 @@ impl Drive {
         limit.clamp(end, blocks)
     }
 
-    /// Blocks that have to be in the buffer before a read of `blocks` takes the bus again.
+    /// Number of blocks that must be in the buffer before a read of `blocks` takes the bus again.
     fn watermark(&self, blocks: u64) -> u64 {
         let size = self.segments.size();
         let share = self.buffer.read_watermark;
@@ -144,7 +144,7 @@ impl Drive {
         }
     }
 
-    /// Serves a read that the heads take up at `now`: directly with its command, or out of the queue.
+    /// Serves a read that the heads start at `now`: directly with its command, or from the queue.
     pub(super) fn read(&mut self, job: &Job, now: Ns, direct: bool) {
         let after = self.after();
         let blocks = job.end - job.first;
@@ -210,7 +210,7 @@ impl Drive {
         self.done.add(job.tag, end, served);
     }
 
-    /// Moves a read's data to the host from `start` on; gives the end.
+    /// Sends a read's data to the host from `start` on; returns the end.
     fn send_data(&mut self, job: &Job, start: Ns, after: usize) -> Ns {
         let block = self.costs.read_block;
         let again =
@@ -224,7 +224,7 @@ impl Drive {
         if stays {
             return stream.transfer(job.first, job.end, start, block, arm, layout);
         }
-        // The drive sends what it has, leaves the bus when nothing is left, and comes back at the watermark.
+        // The drive sends what it has, leaves the bus when nothing is left, and returns at the watermark.
         let (mut at, mut next) = (start, job.first);
         loop {
             let have = if stream.time_of(job.end, arm, layout) <= at {
@@ -247,7 +247,7 @@ impl Drive {
         }
     }
 
-    /// Serves a write that the heads take up at `now`: directly with its command, or out of the queue.
+    /// Serves a write that the heads start at `now`: directly with its command, or from the queue.
     pub(super) fn write(&mut self, job: &Job, now: Ns, direct: bool) {
         let after = self.after();
         let blocks = job.end - job.first;
@@ -342,7 +342,7 @@ impl Drive {
         self.done.add(job.tag, end, ServedFrom::Miss);
     }
 
-    /// A write that continues the one on its way to the medium.
+    /// Joins a write to the one being written to the medium that it continues.
     pub(super) fn join(&mut self, job: &Job, now: Ns) {
         let Some(behind) = self.behind else {
             return;

@@ -1,4 +1,4 @@
-//! Writes that the buffer has accepted and the medium has not.
+//! Writes in the buffer that are not yet on the medium.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,27 +9,27 @@ use crate::model::Ns;
 #[derive(Clone, Copy, Debug)]
 struct Flush {
     tag: u64,
-    /// It covers the writes that were accepted before this one.
+    /// It waits for the writes accepted before this one.
     before: u64,
-    /// Of these, the ones not on the medium.
+    /// Number of these that are not on the medium.
     left: u64,
 }
 
-/// Accepted writes, and what waits for room among them.
+/// Accepted writes, and requests that wait for room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteCache {
-    /// Bytes that may be in it.
+    /// Its capacity, bytes.
     limit: u64,
     bytes: u64,
     accepted: u64,
     written: u64,
-    /// Accepted writes that wait for the heads, in the order they came.
+    /// Accepted writes that wait for the heads, in order of arrival.
     jobs: VecDeque<Job>,
-    /// The same by first block: the end of the last one with that block, and how many there are.
+    /// The same by first block: the end of the last one with that block, and their number.
     ranges: BTreeMap<u64, (u64, u32)>,
-    /// The write that the heads are busy with: its end, its bytes, its number.
+    /// The write that the heads are writing: its end time, its bytes, its number.
     under_way: Option<(Ns, u64, u64)>,
-    /// Writes that do not fit, in the order they came.
+    /// Writes that do not fit, in order of arrival.
     held: VecDeque<Job>,
     flushes: Vec<Flush>,
 }
@@ -52,17 +52,17 @@ impl WriteCache {
         !self.held.is_empty()
     }
 
-    /// When the write that the heads are busy with is on the medium.
+    /// When the write in progress is on the medium.
     pub(super) fn next_end(&self) -> Option<Ns> {
         self.under_way.map(|write| write.0)
     }
 
-    /// Whether a write of so many bytes fits. One that never fits alone is accepted alone.
+    /// Whether a write of so many bytes fits. One larger than the cache is accepted when the cache is empty.
     fn has_room(&self, bytes: u64) -> bool {
         self.bytes == 0 || self.bytes + bytes <= self.limit
     }
 
-    /// Takes a write that waits for room, if it does not fit.
+    /// Queues a write that does not fit; otherwise returns it.
     pub(super) fn hold(&mut self, job: Job, bytes: u64) -> Option<Job> {
         if self.held.is_empty() && self.has_room(bytes) {
             return Some(job);
@@ -71,7 +71,7 @@ impl WriteCache {
         None
     }
 
-    /// The next write that waited for room and fits now; its bytes are those of `size`.
+    /// The next queued write that now fits; `size` gives its bytes.
     pub(super) fn release(&mut self, size: impl Fn(&Job) -> u64) -> Option<Job> {
         let bytes = size(self.held.front()?);
         if self.has_room(bytes) {
@@ -81,7 +81,7 @@ impl WriteCache {
         }
     }
 
-    /// Accepts a write. Its tag is free for its number among the accepted ones.
+    /// Accepts a write. Its tag is replaced by its number among the accepted ones.
     pub(super) fn accept(&mut self, mut job: Job, bytes: u64) {
         job.tag = self.accepted;
         self.accepted += 1;
@@ -103,12 +103,12 @@ impl WriteCache {
         Some(job)
     }
 
-    /// The heads are busy with a write until `end`.
+    /// Marks a write as in progress until `end`.
     pub(super) fn start(&mut self, job: &Job, bytes: u64, end: Ns) {
         self.under_way = Some((end, bytes, job.tag));
     }
 
-    /// The write that the heads were busy with is on the medium. Gives the flushes that have nothing left to wait for.
+    /// Marks the write in progress as done. Returns the tags of flushes that are complete.
     pub(super) fn finish(&mut self) -> Vec<u64> {
         let Some((_, bytes, number)) = self.under_way.take() else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl WriteCache {
         done
     }
 
-    /// Takes a flush that has to wait; says whether it has.
+    /// Queues a flush if it must wait; returns whether it does.
     pub(super) fn flush(&mut self, tag: u64) -> bool {
         let left = self.accepted - self.written;
         if left > 0 {
@@ -139,7 +139,7 @@ impl WriteCache {
         left > 0
     }
 
-    /// Whether one waiting write holds all of `first..end`.
+    /// Whether a single waiting write contains all of `first..end`.
     pub(super) fn holds(&self, first: u64, end: u64) -> bool {
         self.ranges
             .range(..=first)

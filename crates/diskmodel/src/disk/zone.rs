@@ -10,23 +10,23 @@
 
 use crate::definition::disk::{Geometry, Sparing, Zone};
 
-/// Most sectors of a zone that are left out or lie elsewhere.
+/// Most sectors of a zone that are left out or replaced.
 const LEFT_OUT_MAX: u64 = 1 << 24;
 
-/// One zone, ready to look places up.
+/// One zone, prepared for look-ups.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneMap {
     /// Places in the zone.
     pub(crate) places: u64,
-    /// Slots that hold no data of the host, at the front.
+    /// Slots at the front without data of the host.
     reserved: u64,
     /// Places of a unit.
     unit: u64,
-    /// Slots of a whole unit, if it has no more slips than spares.
+    /// Slots of a whole unit with at most as many slips as spares.
     slots: u64,
     /// Spares at the front of each unit.
     front: u64,
-    /// Slips are counted over the zone, not within their unit.
+    /// Whether slips are counted over the zone instead of within their unit.
     to_end: bool,
     /// Slipped places, ascending; with `to_end`, their positions in the order without spares.
     slips: Vec<u64>,
@@ -84,7 +84,7 @@ impl ZoneMap {
             slips: Vec::new(),
             defects: Vec::new(),
         };
-        // A slipped or defective track is that of all its sectors.
+        // A slipped or defective track means all its sectors.
         let each = if by_track { sectors } else { 1 };
         let whole = |place: u64| place * each..(place + 1) * each;
         let is_inside = |place: &u64| *place < places / each;
@@ -112,7 +112,7 @@ impl ZoneMap {
                 .collect();
         } else {
             slips.retain(|p| p % unit >= map.front);
-            // A zone with more slips than spares loses blocks; a smaller unit has no room for them.
+            // A zone with more slips than spares loses blocks; a smaller unit cannot.
             if unit == places {
                 map.slots = map
                     .slots
@@ -153,7 +153,7 @@ impl ZoneMap {
         self.slots_before(self.places) - self.reserved
     }
 
-    /// Places before `place` that are no spares.
+    /// Number of places before `place` that are not spares.
     fn in_order(&self, place: u64) -> u64 {
         let (unit, within) = (place / self.unit, place % self.unit);
         unit * self.slots + within.saturating_sub(self.front).min(self.slots)
@@ -174,7 +174,7 @@ impl ZoneMap {
         start / self.unit * self.slots + usable.min(self.slots)
     }
 
-    /// Where a unit starts, and its slips. Spares at the front give way to them: the unit's first block moves forward.
+    /// The start of a unit, and its slips. With spares at the front, slips move the unit's first block forward.
     fn unit_slips(&self, unit: u64) -> (u64, &[u64]) {
         let start = unit * self.unit;
         let first = self.slips.partition_point(|&slip| slip < start);
@@ -196,7 +196,7 @@ impl ZoneMap {
         start + wanted + shift(slips, start, wanted)
     }
 
-    /// The place of the zone's block `n`, where it ended up.
+    /// The final place of the zone's block `n`, after replacement.
     pub(crate) fn place(&self, n: u64) -> u64 {
         let place = self.place_of_slot(n + self.reserved);
         match self
@@ -208,8 +208,8 @@ impl ZoneMap {
         }
     }
 
-    /// The place of block `n`, the number of consecutive blocks from it on, up to the end of its track, and the
-    /// number of sectors that they span.
+    /// The place of block `n`, the number of consecutive blocks from there to the end of its track, and the number of sectors
+    /// that they span.
     pub(crate) fn run(&self, n: u64, sectors: u64) -> (u64, u64, u64) {
         let slot = n + self.reserved;
         let place = self.place_of_slot(slot);
@@ -237,13 +237,13 @@ impl ZoneMap {
         (place, blocks, span)
     }
 
-    /// Blocks of the zone that lie before `place`, for those that were not replaced.
+    /// Number of blocks of the zone before `place`, without replaced ones.
     pub(crate) fn blocks_before(&self, place: u64) -> u64 {
         self.slots_before(place).saturating_sub(self.reserved)
     }
 }
 
-/// By how many the slips, counted from `start`, push position `n` when the positions that they leave are filled in order.
+/// How far the slips, counted from `start`, move position `n`.
 fn shift(slips: &[u64], start: u64, n: u64) -> u64 {
     let (mut low, mut high) = (0, slips.len());
     while low < high {

@@ -1,4 +1,4 @@
-//! A cache in front of another model.
+//! A cache for another model.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,13 +7,13 @@ use crate::definition::parts::CacheDefinition;
 use super::{Slab, earlier};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
-/// A cache in front of another model: least recently used lines give way.
+/// A cache for another model, with least-recently-used replacement.
 pub struct Cache {
     inner: Box<dyn Model>,
     line: u64,
     lines: usize,
     hit: Ns,
-    /// When each line was used, and the lines by that.
+    /// The last use of each line, and the lines by their last use.
     used: HashMap<u64, u64>,
     order: BTreeMap<u64, u64>,
     clock: u64,
@@ -23,11 +23,11 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Puts the cache of a definition in front of a model.
+    /// Adds the cache of a definition to a model.
     ///
     /// # Errors
     ///
-    /// A cache that does not hold one line.
+    /// A cache smaller than one line.
     pub fn new(definition: &CacheDefinition, inner: Box<dyn Model>) -> Result<Self, String> {
         if definition.line == 0 || definition.bytes < definition.line {
             return Err(format!(

@@ -1,7 +1,7 @@
 //! Rates with bursts, as cloud volumes have them.
 //!
-//! A bucket of credits fills at the sustained rate up to its size, and each unit of work takes a credit. While there
-//! are credits, work goes on at the burst rate; without, at the sustained rate.
+//! A bucket of credits fills at the sustained rate up to its size, and each unit of work takes a credit. With credits, the rate
+//! is the burst rate; without, the sustained rate.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ struct Bucket {
     burst: f64,
     size: f64,
     level: f64,
-    /// When `level` was right.
+    /// The time for which `level` is valid.
     at: Ns,
-    /// The burst rate lets the next unit pass.
+    /// When the burst rate admits the next unit.
     next: f64,
 }
 
@@ -43,10 +43,10 @@ impl Bucket {
         })
     }
 
-    /// When so many units may pass, at `now` or later.
+    /// When so many units are admitted, at `now` or later.
     fn admission(&self, now: Ns, units: f64) -> Ns {
         let paced = self.next.ceil() as Ns;
-        // Work beyond the size of the bucket waits for a full one.
+        // Work larger than the bucket waits for a full one.
         let missing = units.min(self.size) - self.level;
         let filled = if missing > 0.0 {
             self.at
@@ -64,24 +64,24 @@ impl Bucket {
     }
 }
 
-/// Rates and bursts in front of another model. Requests pass in the order they came.
+/// Limits rate and bursts of another model; requests are admitted in order of arrival.
 pub struct RateLimit {
     inner: Box<dyn Model>,
     requests: Option<Bucket>,
     request_bytes: u64,
     bytes: Option<Bucket>,
     waiting: VecDeque<(Ns, u64, Request)>,
-    /// No request passes before an earlier one.
+    /// The latest admission; later requests are not admitted before.
     last: Ns,
     finished: Vec<Completion>,
 }
 
 impl RateLimit {
-    /// Puts the rates of a definition in front of a model.
+    /// Adds the rates of a definition to a model.
     ///
     /// # Errors
     ///
-    /// A rate of nothing, or bursts slower than it.
+    /// A rate of zero, or a burst rate below the sustained one.
     pub fn new(definition: &LimitDefinition, inner: Box<dyn Model>) -> Result<Self, String> {
         Ok(Self {
             inner,

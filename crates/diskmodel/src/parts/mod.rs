@@ -1,4 +1,4 @@
-//! Plain parts that combine: what stands in front of another model, beside it, or below everything.
+//! Simple parts that combine: in front of other models, next to them, or below.
 
 mod cache;
 mod limit;
@@ -10,7 +10,7 @@ pub use limit::RateLimit;
 pub use raid::Raid;
 pub use simple::{Latency, Memory, Server};
 
-/// Values by number, where numbers of removed values are used again.
+/// Values by index; indices of removed values are reused.
 #[derive(Clone, Debug)]
 struct Slab<T> {
     values: Vec<Option<T>>,
@@ -53,7 +53,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// The earlier of two times that may not be there.
+/// The earlier of two optional times.
 fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -8,13 +8,13 @@ use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 /// A request of the host.
 struct Parent {
     tag: u64,
-    /// Groups that have not completed.
+    /// Number of groups that have not completed.
     left: usize,
     finished: Ns,
     served: ServedFrom,
 }
 
-/// Requests to members that have to complete before those that follow, or the parent.
+/// Requests to members that must complete before the requests that follow them, or the parent.
 struct MemberRequests {
     parent: u64,
     left: usize,
@@ -25,10 +25,10 @@ struct MemberRequests {
 pub struct Raid {
     level: Level,
     chunk: u64,
-    /// Bytes of a member that are used.
+    /// Bytes used of each member.
     each: u64,
     members: Vec<Box<dyn Model>>,
-    /// Requests that each member has.
+    /// Number of requests in each member.
     busy: Vec<usize>,
     parents: Slab<Parent>,
     groups: Slab<MemberRequests>,
@@ -41,7 +41,7 @@ impl Raid {
     ///
     /// # Errors
     ///
-    /// Too few members for the level, or a chunk of nothing.
+    /// Too few members for the level, or a chunk of zero bytes.
     pub fn new(definition: &RaidDefinition, members: Vec<Box<dyn Model>>) -> Result<Self, String> {
         let least = match definition.level {
             Level::Striped => 1,
@@ -78,7 +78,7 @@ impl Raid {
         })
     }
 
-    /// The member and its offset of a byte of data, and the member with its row's parity.
+    /// The member and the offset of a byte of data, and the member with the parity of its row.
     fn locate(&self, offset: u64) -> (usize, u64, Option<usize>) {
         let n = self.members.len() as u64;
         let (chunk, within) = (offset / self.chunk, offset % self.chunk);
@@ -97,7 +97,7 @@ impl Raid {
         }
     }
 
-    /// The requests to members for a range, consecutive chunks of a member as one.
+    /// The requests to members for a range, with consecutive chunks of a member merged.
     fn split(&self, op: Op, offset: u64, end: u64) -> Vec<(usize, Request)> {
         let mut parts: Vec<(usize, Request)> = Vec::new();
         let mut at = offset;
@@ -131,7 +131,7 @@ impl Raid {
         }
     }
 
-    /// Adds a group of requests, and those that follow it.
+    /// Adds a group of requests, and the requests that follow it.
     fn group(
         &mut self,
         now: Ns,
@@ -150,8 +150,8 @@ impl Raid {
         self.send(now, group, first);
     }
 
-    /// Writes to an array with parity, row by row: a whole row with its parity at once; else old data and old parity
-    /// are read first.
+    /// Writes to an array with parity, row by row: a whole row at once with its parity; otherwise old data and old parity are
+    /// read first.
     fn write_rows(&mut self, now: Ns, parent: u64, offset: u64, end: u64) {
         let row_bytes = self.chunk * (self.members.len() as u64 - 1);
         let mut at = offset;
@@ -161,7 +161,7 @@ impl Raid {
             let (_, _, parity) = self.locate(at);
             let mut writes = self.split(Op::Write, at, row_end);
             let whole = row_end - at == row_bytes;
-            // The parity of a part covers the places of its data within their chunks.
+            // The parity of a part has the same offsets within the chunk as its data.
             let one_chunk = at / self.chunk == (row_end - 1) / self.chunk;
             let (from, len) = if one_chunk {
                 (at % self.chunk, row_end - at)
@@ -258,7 +258,7 @@ impl Model for Raid {
         if !request.fits(self.capacity()) {
             return self.done.add(tag, now, ServedFrom::Refused);
         }
-        // Parity keeps no record of what is trimmed.
+        // Parity ignores trims.
         let nothing = request.op != Op::Flush && request.len == 0
             || request.op == Op::Trim && self.level == Level::Parity;
         if nothing {

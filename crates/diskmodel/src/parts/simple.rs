@@ -1,4 +1,4 @@
-//! Storage that takes no time, a fixed time on top, and a bound on what is served at once.
+//! Storage without latency, a fixed latency, and a limit of concurrency.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::definition::parts::LatencyDefinition;
 use super::{Slab, earlier};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
-/// Storage that takes no time.
+/// Storage without latency.
 #[derive(Clone, Debug)]
 pub struct Memory {
     bytes: u64,
@@ -15,7 +15,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many bytes.
+    /// Storage of so many bytes.
     pub fn new(bytes: u64) -> Self {
         Self {
             bytes,
@@ -48,7 +48,7 @@ impl Model for Memory {
     }
 }
 
-/// A fixed time on top of another model. Requests do not wait for each other.
+/// Adds a fixed time to another model, independently for each request.
 pub struct Latency {
     inner: Box<dyn Model>,
     added: [Ns; 2],
@@ -58,7 +58,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Puts the times of a definition on top of a model.
+    /// Adds the times of a definition to a model.
     pub fn new(definition: &LatencyDefinition, inner: Box<dyn Model>) -> Self {
         let ns = |us: f64| (us * 1e3).round() as Ns;
         let added = [ns(definition.read_us), ns(definition.write_us)];
@@ -103,7 +103,7 @@ impl Model for Latency {
     }
 }
 
-/// A bound on the requests that a model has at a time. Further ones wait in the order they came.
+/// Limits the concurrency of a model. Further requests wait in order of arrival.
 pub struct Server {
     inner: Box<dyn Model>,
     slots: usize,
@@ -114,7 +114,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Bounds a model.
+    /// Limits a model to `slots` concurrent requests.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The drive over time: link, controller, buffer, channels and dies.
 //!
-//! Each of them serves in the order in which work reaches it, so that a request's times are known when it comes.
+//! Each of them serves in order of arrival, so that a request's times are known on arrival.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::ftl::{Collected, Ftl, Spot};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
-/// A page that is being filled in the buffer.
+/// A page being filled in the buffer.
 #[derive(Clone, Debug)]
 struct OpenPage {
     die: u32,
@@ -19,13 +19,13 @@ struct OpenPage {
     slots: Vec<u32>,
 }
 
-/// Reading ahead of a sequential stream.
+/// Read-ahead of a sequential stream.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
-    /// One past the last slot read, and how many reads have followed each other.
+    /// One past the last slot read, and the number of consecutive reads.
     next: u64,
     length: u32,
-    /// What was read ahead: up to which slot, and when it is there. In order.
+    /// Pieces read ahead, in order: the slot at which each ends, and when it is available.
     pieces: VecDeque<(u64, Ns)>,
     /// First slot that was read ahead.
     start: u64,
@@ -38,15 +38,15 @@ pub struct Ssd {
     ftl: Ftl,
     times: Times,
     random: Xoshiro256PlusPlus,
-    /// When each of them is free.
+    /// When each die is free.
     dies: Vec<Ns>,
     channels: Vec<Ns>,
     link: [Ns; 2],
     core: Ns,
-    /// Room in the buffer, and when more of it is given back: (when, bytes).
+    /// Free bytes of the buffer, and when more are released: (when, bytes).
     room: u64,
     giving_back: BinaryHeap<std::cmp::Reverse<(Ns, u64)>>,
-    /// Slots in the buffer, and until when.
+    /// Slots in the buffer, and how long they stay.
     held: HashMap<u32, Ns>,
     leaving: VecDeque<(Ns, Vec<u32>)>,
     open: Option<OpenPage>,
@@ -86,11 +86,11 @@ fn per_byte(mb_s: f64) -> Result<f64, String> {
 }
 
 impl Ssd {
-    /// The drive of a definition, empty. The seed decides how read times vary.
+    /// The empty drive of a definition. The seed determines the variation of read times.
     ///
     /// # Errors
     ///
-    /// What of the definition makes no drive, in words.
+    /// Why the definition makes no drive, in words.
     pub fn new(definition: &SsdDefinition, seed: u64) -> Result<Self, String> {
         let (flash, controller) = (&definition.flash, &definition.controller);
         if flash.read_us.is_empty() || flash.program_us.is_empty() {
@@ -138,7 +138,7 @@ impl Ssd {
         })
     }
 
-    /// Slots written to flash for each slot that the host wrote, since the start.
+    /// Slots written to flash per slot written by the host, since the start.
     pub fn write_amplification(&self) -> f64 {
         let (host, all) = self.ftl.written();
         all as f64 / host.max(1) as f64
@@ -149,7 +149,7 @@ impl Ssd {
         &self.ftl
     }
 
-    /// Moves bytes over the link from `at` on; gives the end. 0: to the host, 1: from it.
+    /// Transfers bytes over the link from `at` on; returns the end. Direction 0: to the host, 1: from it.
     fn over_link(&mut self, direction: usize, at: Ns, bytes: u64) -> Ns {
         let link = &mut self.link[if self.definition.controller.half_duplex {
             0
@@ -172,7 +172,7 @@ impl Ssd {
         self.core
     }
 
-    /// Removes what has left the buffer by `now`.
+    /// Removes data that has left the buffer by `now`.
     fn settle(&mut self, now: Ns) {
         while self
             .giving_back
@@ -210,7 +210,7 @@ impl Ssd {
         let mut finish = start;
         let mut slot = first;
         while slot < end {
-            // Neighbouring slots of one page are one read of the flash.
+            // Adjacent slots of one page are one read of the flash.
             let buffered = self
                 .held
                 .get(&(slot as u32))
@@ -252,7 +252,7 @@ impl Ssd {
         self.done.add(tag, finish, served);
     }
 
-    /// Where a slot is read from. One that was never written has a place of its own, if such reads go to the flash.
+    /// The position from which a slot is read. An unwritten slot has a fixed one, if such reads access the flash.
     fn spot(&self, slot: u64) -> Option<Spot> {
         self.ftl.spot(slot).or_else(|| {
             let page = slot / u64::from(self.ftl.page_slots());
@@ -279,8 +279,8 @@ impl Ssd {
         self.over_channel(spot.die, read, bytes)
     }
 
-    /// Follows a sequential stream: reads ahead of it, and returns up to which slot data has been read ahead for this
-    /// request, and when it is there.
+    /// Reads ahead of a sequential stream. Returns up to which slot of this request data is read ahead, and when that is
+    /// available.
     fn read_ahead(&mut self, at: Ns, first: u64, end: u64) -> (u64, Ns) {
         let window = self.definition.controller.read_ahead / self.definition.slot;
         if window == 0 {
@@ -341,7 +341,7 @@ impl Ssd {
         let mut at = command;
         for slot in first..end {
             at = self.over_link(1, at, self.definition.slot);
-            // No room: the data waits until a page has been programmed. A page that waits for more data goes as it is.
+            // Without room, the data waits for a page to be programmed. An incomplete page is programmed too.
             while self.room < self.definition.slot {
                 match self.giving_back.pop() {
                     Some(std::cmp::Reverse((when, bytes))) => {
@@ -357,7 +357,7 @@ impl Ssd {
         self.done.add(tag, at, ServedFrom::Buffered);
     }
 
-    /// Puts a slot into the open page; a full page goes to its die.
+    /// Adds a slot to the open page; a full page is sent to its die.
     fn buffer(&mut self, at: Ns, slot: u64) {
         let mut page = self.open.take().unwrap_or_else(|| {
             let (die, cost) = self.ftl.open_page();
@@ -381,7 +381,7 @@ impl Ssd {
         let Some(page) = self.open.take() else {
             return;
         };
-        // The type of the page follows from where its last slot lies.
+        // The type of the page follows from the position of its last slot.
         let number = page
             .slots
             .last()
@@ -420,7 +420,7 @@ impl Ssd {
         self.leaving.push_back((end, page.slots));
     }
 
-    /// The time to program a page into the fast part of the flash, if it has room.
+    /// The time to program a page in SLC mode, if there is room.
     fn slc_program(&mut self, at: Ns, bytes: u64) -> Option<Ns> {
         let slc = self.definition.slc.as_ref()?;
         self.slc_used = self.slc_left_over(slc, at);
@@ -433,7 +433,7 @@ impl Ssd {
         Some(us(slc.program_us))
     }
 
-    /// What the fast part still holds at `at`: it is emptied while the drive is idle.
+    /// Bytes in SLC mode at `at`, given that the drive moves them while idle.
     fn slc_left_over(&self, slc: &Slc, at: Ns) -> u64 {
         let idle = at
             .saturating_sub(self.last.max(self.programmed))
@@ -472,7 +472,7 @@ impl Model for Ssd {
                     .add(tag, command.max(self.programmed), ServedFrom::Control);
             }
             Op::Trim => {
-                // Only slots that the range covers whole lose their data.
+                // Only slots that are entirely within the range lose their data.
                 let (inner, outer) = (
                     request.offset.div_ceil(self.definition.slot),
                     (request.offset + request.len) / self.definition.slot,

@@ -1,7 +1,7 @@
-//! The mapping table: where each slot lies, which blocks are free, and what is collected.
+//! The mapping table: the position of each slot, free blocks, and collection.
 //!
-//! A die's planes work together, so that a block here is one block of each plane and a page one page of each. Writes
-//! of the host and of the collection fill blocks of their own.
+//! A die's planes work together, so that a block here is one block of each plane, and a page one page of each. The host and the
+//! collection write to separate blocks.
 
 use std::collections::VecDeque;
 
@@ -9,19 +9,19 @@ use crate::definition::ssd::{Collection, SsdDefinition};
 
 /// No slot.
 const NONE: u32 = u32::MAX;
-/// Slots of a piece of the mapping table; a piece exists once one of its slots was written.
+/// Slots of a piece of the mapping table; a piece is allocated when one of its slots is written.
 const PIECE: usize = 1 << 14;
 
-/// Where a slot lies.
+/// The physical position of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// Die, counted so that neighbours are on different channels.
+    /// Die, numbered so that consecutive ones are on different channels.
     pub die: u32,
-    /// Page, counted over the die.
+    /// Page within the die.
     pub page: u32,
 }
 
-/// What a new page costs its die besides the program itself: the collection that made room for it.
+/// The work of a die for a new page besides its program: the collection that made room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Pages read.
@@ -45,13 +45,13 @@ struct BlockInfo {
     valid: u32,
     /// Position in its bucket (greedy).
     at: u32,
-    /// When it was filled, in pages programmed.
+    /// When it was filled, as a number of programmed pages.
     filled: u64,
-    /// The logical slot of each physical one.
+    /// The logical slot of each physical slot.
     owners: Vec<u32>,
 }
 
-/// A block that is being filled.
+/// A block being filled.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
     block: u32,
@@ -83,7 +83,7 @@ pub struct Ftl {
     dies: Vec<Die>,
     turn: usize,
     mapped: u64,
-    /// Slots written by the host, and in all.
+    /// Slots written by the host, and in total.
     host_slots: u64,
     all_slots: u64,
     pages: u64,
@@ -95,7 +95,7 @@ impl Ftl {
     ///
     /// # Errors
     ///
-    /// Sizes that make no drive, in words.
+    /// Why the sizes make no drive, in words.
     pub fn new(definition: &SsdDefinition) -> Result<Self, String> {
         let flash = &definition.flash;
         let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);
@@ -121,7 +121,7 @@ impl Ftl {
             ));
         }
         let logical = (physical as f64 / (1.0 + definition.over_provisioning)) as u64;
-        // Two blocks of each die are being filled, and the spare ones hold nothing.
+        // Two blocks of each die are being filled, and the spare ones are empty.
         let open = u64::from(definition.free_blocks.max(1)) + 2;
         let reserve = (dies * block_slots).saturating_mul(open);
         if logical.saturating_add(reserve) > physical {
@@ -183,7 +183,7 @@ impl Ftl {
         self.page_slots
     }
 
-    /// Slots written by the host, and written in all, since the start.
+    /// Slots written by the host, and in total, since the start.
     pub fn written(&self) -> (u64, u64) {
         (self.host_slots, self.all_slots)
     }
@@ -200,7 +200,7 @@ impl Ftl {
         piece[slot as usize % PIECE] = to;
     }
 
-    /// Where a slot lies; `None` for one that holds no data.
+    /// The position of a slot; `None` for one without data.
     pub fn spot(&self, slot: u64) -> Option<Spot> {
         let physical = self.get(slot);
         (physical != NONE).then(|| {
@@ -212,7 +212,7 @@ impl Ftl {
         })
     }
 
-    /// The slot holds no data any longer.
+    /// Discards the data of a slot.
     pub fn trim(&mut self, slot: u64) {
         let old = self.get(slot);
         if old != NONE {
@@ -222,7 +222,7 @@ impl Ftl {
         }
     }
 
-    /// All slots of `first..end` hold no data any longer.
+    /// Discards the data of all slots in `first..end`.
     pub fn trim_range(&mut self, first: u64, end: u64) {
         let mut slot = first;
         while slot < end {
@@ -269,8 +269,8 @@ impl Ftl {
         bucket.push((block - die * self.blocks as usize) as u32);
     }
 
-    /// Opens the page that the host's next slots go to: its die, and what collection cost. The dies take turns; a die
-    /// without room is passed over.
+    /// Opens the page for the host's next slots: its die, and the work of collection. Dies take turns; a die without room is
+    /// skipped.
     pub fn open_page(&mut self) -> (u32, Collected) {
         let mut cost = Collected::default();
         for _ in 0..self.dies.len() {
@@ -278,7 +278,7 @@ impl Ftl {
             self.turn = (self.turn + 1) % self.dies.len();
             if self.dies[die].host.is_none() {
                 cost = self.make_room(die);
-                // The last free block is what collection moves data into.
+                // The last free block is reserved for collection.
                 let block = if self.dies[die].free.len() > 1 {
                     self.take_free(die)
                 } else {
@@ -303,7 +303,7 @@ impl Ftl {
         Some(block)
     }
 
-    /// Puts a slot of the host into the page that is open on `die`; says whether the page is full now.
+    /// Adds a slot of the host to the open page on `die`; returns whether the page is full.
     pub fn put(&mut self, die: u32, slot: u64) -> bool {
         let old = self.get(slot);
         if old == NONE {
@@ -361,7 +361,7 @@ impl Ftl {
         None
     }
 
-    /// Collects blocks of a die until enough are free, or none would yield room.
+    /// Collects blocks of a die until enough are free, or none would release space.
     fn make_room(&mut self, die: usize) -> Collected {
         let mut cost = Collected::default();
         while self.dies[die].free.len() <= self.spare {
@@ -373,7 +373,7 @@ impl Ftl {
         cost
     }
 
-    /// The block to collect next; none where no block holds less than it could.
+    /// The block to collect next; `None` where no block has invalid slots.
     fn choose(&mut self, die: usize) -> Option<usize> {
         let base = die * self.blocks as usize;
         let block = match self.collection {
@@ -390,7 +390,7 @@ impl Ftl {
                 return Some(block);
             }
             Collection::Fifo => {
-                // Full blocks at the head are moved whole, as a log does, unless all are full.
+                // Valid blocks at the head are moved as in a log, unless all are fully valid.
                 let full =
                     |block: &u32| self.info[base + *block as usize].valid == self.block_slots;
                 if self.dies[die].queue.iter().all(full) {

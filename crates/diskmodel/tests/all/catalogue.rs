@@ -1,4 +1,4 @@
-//! The definitions that come with iolab, and what is none.
+//! Built-in definitions, and invalid ones.
 
 use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
 

@@ -45,7 +45,7 @@ fn write(first: u64, blocks: u64) -> Request {
     Request::write(first * 512, blocks * 512)
 }
 
-/// The times at which requests end that follow each other without a pause, in ms, and how they were served.
+/// The end times, in ms, of requests without a pause between them, and how each was served.
 fn ends(disk: &DiskDefinition, requests: &[Request]) -> Vec<(f64, ServedFrom)> {
     let mut drive = Drive::new(disk).unwrap();
     let mut now = 0;

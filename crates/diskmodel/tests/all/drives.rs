@@ -1,4 +1,4 @@
-//! Models of measured drives against what these drives did.
+//! Models of measured drives compared with the measurements.
 
 use iolab_diskmodel::check::{Check, check, distance, parse_trace};
 use iolab_diskmodel::definition::catalogue;
@@ -20,7 +20,7 @@ fn checked(name: &str, trace: &str) -> Check {
     check(&definition, &parse_trace(trace).unwrap()).unwrap()
 }
 
-/// The whole traces are not part of the project. A folder with them is named by `IOLAB_DRIVES`.
+/// The whole traces are not part of the project. `IOLAB_DRIVES` names a folder with them.
 #[test]
 fn whole_traces_are_met_as_documented() {
     let Some(folder) = std::env::var_os("IOLAB_DRIVES") else {
@@ -74,8 +74,8 @@ fn the_start_of_each_trace_is_met() {
     }
 }
 
-/// The one trace that says what the drive's buffer did. The model has every hit, and one more: a read that starts with
-/// the last block which was read ahead.
+/// The only trace with information about the drive's buffer. The model has all its hits, and one more: a read that starts with
+/// the last block that was read ahead.
 #[test]
 fn hits_of_the_c2247a_are_hits_of_the_model() {
     let trace = parse_trace(include_str!("traces/hp-c2247a.trace")).unwrap();

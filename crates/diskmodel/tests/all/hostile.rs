@@ -1,12 +1,12 @@
-//! Definitions with values that make no disk: each number of each kind of definition is replaced in turn by one that is huge, zero,
-//! negative or no number. What is still taken for a definition serves requests: nothing overflows, and nothing goes on for ever.
+//! Invalid definitions: each number of each kind of definition is replaced in turn by one that is huge, zero, negative or NaN.
+//! Definitions that are still accepted serve requests without overflow and within a limited number of events.
 
 use std::collections::HashSet;
 
 use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_diskmodel::{Completion, Model, Request};
 
-/// What a number is replaced by.
+/// The replacements of a number.
 const HOSTILE: [&str; 24] = [
     "0",
     "-1",
@@ -42,13 +42,13 @@ const PARTS: [&str; 4] = [
     "title = ''\nsource = []\n[model.raid]\nlevel = 'striped'\nchunk = 65536\nmembers = [{ memory = 1048576 }, { memory = 4194304 }]\n",
 ];
 
-/// Most events of a definition: what is slow goes on for more, what goes nowhere for ever.
+/// Most events of a definition; a model that never finishes exceeds any number.
 const EVENTS_MAX: u32 = 20_000;
 
 /// Keys with their tables whose numbers were replaced already.
 type Seen = HashSet<(String, String)>;
 
-/// Where the numbers of a definition stand: of each new key the first, and of a list the first two.
+/// Positions of the numbers of a definition: of each new key the first, and of a list the first two.
 fn numbers(text: &str, seen: &mut Seen) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let mut table = "";
@@ -80,7 +80,7 @@ fn numbers(text: &str, seen: &mut Seen) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Asks a model for requests of all kinds, and lets it work until they are done.
+/// Sends requests of all kinds to a model, and runs it until they are done.
 fn use_it(model: &mut dyn Model) {
     let end = model.capacity();
     let mut requests = vec![Request::flush()];

@@ -1,4 +1,4 @@
-//! Where blocks lie: exact places, and the properties that every way of sparing has.
+//! The placement of blocks: exact positions, and the properties of every sparing scheme.
 
 use std::collections::HashSet;
 
@@ -167,7 +167,7 @@ proptest! {
 
     #[test]
     fn every_block_has_a_place_of_its_own(geometry in layouts()) {
-        // More slips than spares make no disk; that is said, not computed.
+        // More slips than spares give an error, not a layout.
         let Ok(layout) = Layout::new(&geometry) else { return Ok(()) };
         let mut seen = HashSet::new();
         for block in 0..layout.blocks() {

@@ -1,11 +1,10 @@
-//! What holds for every model: each request completes once, in the order of time, and the same calls give the same
-//! answers.
+//! Properties of every model: each request completes once, in the order of time, and the same calls give the same results.
 
 use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
-/// Combined parts, to be held to the same properties as the catalogue.
+/// Combined parts, to be tested like the catalogue.
 const COMBINED: [&str; 5] = [
     "title = 'server'\nsource = []\nmodel.server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
     "title = 'cache'\nsource = []\nmodel.cache = { bytes = 65536, line = 4096, hit_us = 5, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",

@@ -30,7 +30,7 @@ pub struct Files<'a> {
     pub parv: Option<&'a str>,
 }
 
-/// A definition, and what of the files it does not say.
+/// A definition, and the settings of the files that it lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The disk.
@@ -43,7 +43,7 @@ pub struct Imported {
 ///
 /// # Errors
 ///
-/// What is missing or not of the form, in words.
+/// What is missing or invalid, in words.
 pub fn import(files: &Files<'_>) -> Result<Imported, String> {
     let model = find(files.model, "dm_disk")?;
     let specs = find(files.diskspecs, "disksim_disk")?;
@@ -126,7 +126,7 @@ fn geometry(model: &Block) -> Result<Geometry, String> {
             return Err("a zone is not a block".into());
         };
         let sectors = zone.required("Blocks per track")?;
-        // Skews are whole sectors unless they are given in revolutions.
+        // Skews are whole sectors unless they are in revolutions.
         let angle = |key: &str| {
             let value = zone.or_zero(key);
             if turns(zone).unwrap_or(by_turns) {
@@ -160,7 +160,7 @@ fn geometry(model: &Block) -> Result<Geometry, String> {
                 .collect(),
         });
     }
-    // The number of cylinders is sometimes one short of the last zone.
+    // Some files state one cylinder less than the last zone needs.
     let last = zones
         .iter()
         .map(|zone| zone.cylinders[1] + 1)
@@ -254,7 +254,7 @@ fn mechanics(block: &Block, seek: Option<&str>) -> Result<Mechanics, String> {
     })
 }
 
-/// Lines of `cylinders, ms`; a head line may say how many.
+/// Reads lines of `cylinders, ms`; a head line may state their number.
 fn seek_points(text: &str) -> Result<Vec<[f64; 2]>, String> {
     let mut points: Vec<[f64; 2]> = Vec::new();
     for line in text.lines() {
@@ -283,7 +283,7 @@ fn bus(specs: &Block, parv: Option<&str>) -> Result<Bus, String> {
         hold_writes: specs.flag("Hold bus entire write xfer"),
         never_disconnect: specs.flag("Never disconnect"),
     };
-    // The slowest part of the way sets the pace.
+    // The slowest bus on the path limits the rate.
     for part in parv.map_or(Ok(Vec::new()), syntax::blocks)? {
         match part.kind.as_str() {
             "disksim_bus" => {
@@ -399,7 +399,7 @@ fn buffer(specs: &Block) -> Buffer {
         write_on_arrival: specs.flag("Immediate buffer write"),
         keep_passing: specs.flag("Read any free blocks"),
         stop_within_sector: specs.flag("Stop prefetch in sector"),
-        // DiskSim has these numbers in its program (disksim_diskcache.c), for drives with extra disconnects.
+        // DiskSim has these numbers in its source (disksim_diskcache.c), for drives with extra disconnects.
         write_start: if specs.flag("Extra write disconnect") {
             vec![[1, 10], [45, 15]]
         } else {

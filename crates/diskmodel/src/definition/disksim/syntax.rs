@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Text up to one of the marks.
+    /// Text up to one of the delimiters.
     fn until(&mut self, marks: &[char]) -> &'a str {
         self.skip();
         let end = self.rest.find(marks).unwrap_or(self.rest.len());
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
             .map_or_else(|_| Value::Text(word.to_string()), Value::Number))
     }
 
-    /// The blocks of a file; statements that are no blocks are passed over.
+    /// The blocks of a file; skips other statements.
     fn blocks(mut self) -> Result<Vec<Block>, String> {
         let mut blocks = Vec::new();
         loop {
