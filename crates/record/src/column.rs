@@ -1,5 +1,5 @@
-//! Columns of the tables of a run file: each with its name, its type, how it is read and written, where exports show it,
-//! and what it means. The schema, the reader, the writer, the exports and RUNFILE.md follow from these.
+//! Columns of the tables of a run file: name, type, access, place in exports, and meaning. The schema, the reader, the writer,
+//! the exports and RUNFILE.md are generated from these.
 
 use std::borrow::Cow;
 
@@ -7,26 +7,26 @@ use iolab_workload::settings::{CellSpec, Setting};
 
 use crate::SCHEMA_OLDEST;
 
-/// Greatest number of bytes, requests or nanoseconds that one trial can have had: 1 EiB, 36 years. The sum of a few
-/// numbers of a sample stays within its type then.
+/// Highest number of bytes, requests or nanoseconds of a trial: 1 EiB, 36 years. The sum of a few numbers of a sample then fits
+/// their type.
 pub const COUNT_MAX: u64 = 1 << 60;
 
-/// How a value gets out of a row and into one. Nothing is NULL in the file.
+/// Reads a value from a row, and writes it into one. A value of `None` is NULL in the file.
 pub enum Access<T: 'static> {
-    /// A whole number.
+    /// A non-negative integer.
     Number(fn(&T) -> Option<u64>, fn(&mut T, u64)),
-    /// A number.
+    /// A floating-point number.
     Real(fn(&T) -> Option<f64>, fn(&mut T, f64)),
     /// 0 or 1.
     Flag(fn(&T) -> Option<bool>, fn(&mut T, bool)),
-    /// Text; false for one that cannot be.
+    /// Text; the setter returns false for an invalid one.
     Text(
         for<'a> fn(&'a T) -> Option<Cow<'a, str>>,
         fn(&mut T, &str) -> bool,
     ),
     /// Bytes.
     Bytes(for<'a> fn(&'a T) -> &'a [u8], fn(&mut T, &[u8])),
-    /// A setting of a cell, as its table has it.
+    /// A setting of a cell.
     Setting(
         &'static Setting,
         fn(&T) -> &CellSpec,
@@ -34,41 +34,41 @@ pub enum Access<T: 'static> {
     ),
 }
 
-/// When a value may be missing.
+/// When a value may be NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Null {
     /// Never.
     Never,
-    /// When the account that it belongs to is missing as a whole, or when its value says so.
+    /// When the whole group of columns that it belongs to is missing, or its value says so.
     Account,
-    /// Whenever.
+    /// Always.
     Free,
 }
 
 /// One column of a table whose rows are a `T`.
 pub struct Column<T: 'static> {
-    /// Its name, which carries the unit.
+    /// Its name, including the unit.
     pub name: &'static str,
-    /// How it is read and written.
+    /// Its type with the functions that read and write it.
     pub access: Access<T>,
-    /// Least and greatest of its whole numbers.
+    /// Lowest and highest valid integer.
     pub bounds: (u64, u64),
-    /// Least and greatest of its other numbers.
+    /// Lowest and highest valid floating-point number.
     pub range: (f64, f64),
-    /// The words that it may hold; any text where there are none.
+    /// The valid words; empty where any text is valid.
     pub words: &'static [&'static str],
     /// When it may be NULL.
     pub null: Null,
-    /// The schema version that brought it, or the oldest one that is read. A file of an earlier version may hold it all the
-    /// same; where it does not, what it would hold is as it was before there was one.
+    /// The schema version that added it, or the oldest supported one. A file of an earlier version may have it; otherwise its
+    /// value is what holds without it.
     pub since: i64,
-    /// Whether the file holds it; exports have some that follow from others.
+    /// Whether the file has it; some columns of exports are computed.
     pub stored: bool,
-    /// Whether exports show it.
+    /// Whether exports include it.
     pub exported: bool,
-    /// Whether it numbers the rows.
+    /// Whether it is the row number.
     pub key: bool,
-    /// What it means, in one line; the same for columns that are reported together.
+    /// Its meaning in one line; the same for columns documented together.
     pub doc: &'static str,
 }
 
@@ -89,7 +89,7 @@ impl<T> Column<T> {
         }
     }
 
-    /// A whole number from 0 to [`COUNT_MAX`].
+    /// A column of integers from 0 to [`COUNT_MAX`].
     pub const fn number(
         name: &'static str,
         get: fn(&T) -> Option<u64>,
@@ -98,7 +98,7 @@ impl<T> Column<T> {
         Self::of(name, Access::Number(get, put))
     }
 
-    /// A number of either sign.
+    /// A column of floating-point numbers of either sign.
     pub const fn real(
         name: &'static str,
         get: fn(&T) -> Option<f64>,
@@ -107,7 +107,7 @@ impl<T> Column<T> {
         Self::of(name, Access::Real(get, put))
     }
 
-    /// 0 or 1.
+    /// A column of flags.
     pub const fn flag(
         name: &'static str,
         get: fn(&T) -> Option<bool>,
@@ -116,7 +116,7 @@ impl<T> Column<T> {
         Self::of(name, Access::Flag(get, put))
     }
 
-    /// Text.
+    /// A column of text.
     pub const fn text(
         name: &'static str,
         get: for<'a> fn(&'a T) -> Option<Cow<'a, str>>,
@@ -125,7 +125,7 @@ impl<T> Column<T> {
         Self::of(name, Access::Text(get, put))
     }
 
-    /// Bytes.
+    /// A column of bytes.
     pub const fn bytes(
         name: &'static str,
         get: for<'a> fn(&'a T) -> &'a [u8],
@@ -134,7 +134,7 @@ impl<T> Column<T> {
         Self::of(name, Access::Bytes(get, put))
     }
 
-    /// A setting of a cell.
+    /// A column with a setting of a cell.
     pub const fn setting(
         setting: &'static Setting,
         get: fn(&T) -> &CellSpec,
@@ -148,60 +148,60 @@ impl<T> Column<T> {
         column
     }
 
-    /// It came with this schema version.
+    /// Sets the schema version that added it.
     pub const fn since(mut self, version: i64) -> Self {
         self.since = version;
         self
     }
 
-    /// Least and greatest of its numbers that are not whole.
+    /// Sets the range of floating-point numbers.
     pub const fn within(mut self, least: f64, greatest: f64) -> Self {
         self.range = (least, greatest);
         self
     }
 
-    /// Least and greatest of its whole numbers.
+    /// Sets the range of integers.
     pub const fn between(mut self, least: u64, greatest: u64) -> Self {
         self.bounds = (least, greatest);
         self
     }
 
-    /// Any number that fits a run file.
+    /// Allows any integer that fits a run file.
     pub const fn any(self) -> Self {
         self.between(0, i64::MAX as u64)
     }
 
-    /// It holds one of these words.
+    /// Sets the valid words.
     pub const fn one_of(mut self, words: &'static [&'static str]) -> Self {
         self.words = words;
         self
     }
 
-    /// When it may be NULL.
+    /// Sets when it may be NULL.
     pub const fn null(mut self, null: Null) -> Self {
         self.null = null;
         self
     }
 
-    /// It numbers the rows.
+    /// Makes it the row number.
     pub const fn key(mut self) -> Self {
         self.key = true;
         self.any()
     }
 
-    /// It is in the file, and in no export.
+    /// Leaves it out of exports.
     pub const fn hidden(mut self) -> Self {
         self.exported = false;
         self
     }
 
-    /// It is in exports, and follows from what the file has.
+    /// Makes it a computed column of exports that the file lacks.
     pub const fn derived(mut self) -> Self {
         self.stored = false;
         self
     }
 
-    /// What it means.
+    /// Sets its meaning.
     pub const fn doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
         self
@@ -212,18 +212,18 @@ impl<T> Column<T> {
 pub struct Table<T: 'static> {
     /// Its name.
     pub name: &'static str,
-    /// What its rows are, for RUNFILE.md.
+    /// The meaning of its rows, for RUNFILE.md.
     pub doc: &'static str,
-    /// Whether exports show its columns.
+    /// Whether exports include its columns.
     pub exported: bool,
     /// Its columns, in the order of exports.
     pub columns: Vec<Column<T>>,
-    /// What SQLite gets besides: keys, references.
+    /// Further constraints for SQLite: keys, references.
     pub constraints: &'static [&'static str],
 }
 
 impl<T> Table<T> {
-    /// The schema version that brought it: that of its first columns.
+    /// The schema version that added it: that of its first columns.
     pub fn since(&self) -> i64 {
         let versions = self.stored().map(|column| column.since);
         versions.min().unwrap_or(SCHEMA_OLDEST)

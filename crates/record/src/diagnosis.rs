@@ -1,21 +1,21 @@
-//! What examining a target and its machine has found, as plain data.
+//! The findings of `iolab doctor` about a target and its machine, as plain data.
 
 use std::fmt;
 
 use crate::environment::Environment;
 
-/// What a finding is about; in the order in which they are reported.
+/// The subject of a finding; the variants are in the order of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// What is measured, and the file system around it.
+    /// The target and its file system.
     Target,
-    /// The block device below.
+    /// The block device below it.
     Device,
-    /// Whether the page cache can be passed.
+    /// Whether the page cache can be bypassed.
     DirectIo,
-    /// What the blocks hold.
+    /// The content of the blocks.
     Data,
-    /// Caches that may stand in for the device.
+    /// Caches that may serve requests instead of the device.
     Cache,
     /// The clock.
     Clock,
@@ -23,9 +23,9 @@ pub enum Topic {
     Processor,
     /// Limits on this process.
     Limits,
-    /// What others do right now.
+    /// Load by other processes at the moment.
     Load,
-    /// The ways to issue requests.
+    /// The backends.
     Backends,
 }
 
@@ -56,14 +56,14 @@ impl fmt::Display for Topic {
     }
 }
 
-/// How much a finding matters.
+/// The importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// As it should be.
+    /// Nothing to do.
     Fine,
-    /// It affects results; a reader should know.
+    /// It affects results, and readers should know.
     WorthKnowing,
-    /// Results would be wrong, or be called something that they are not.
+    /// Results would be wrong or misattributed.
     MustFix,
 }
 
@@ -88,18 +88,18 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One line of the diagnosis.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
+    /// Its subject.
     pub topic: Topic,
-    /// Name of the rule that made it: stable, for scripts.
+    /// Stable name of the rule that made it, for scripts.
     pub rule: &'static str,
-    /// How much it matters.
+    /// Its importance.
     pub severity: Severity,
-    /// What was found.
+    /// The finding in words.
     pub what: String,
-    /// A command that helps.
+    /// A command that helps; `None` where none does.
     pub remedy: Option<String>,
 }
 
@@ -120,22 +120,22 @@ impl Finding {
         }
     }
 
-    /// A finding that all is as it should be.
+    /// A finding of severity [`Severity::Fine`].
     pub fn fine(topic: Topic, rule: &'static str, what: impl Into<String>) -> Self {
         Self::new(topic, rule, Severity::Fine, what)
     }
 
-    /// A finding that readers of results should know.
+    /// A finding of severity [`Severity::WorthKnowing`].
     pub fn worth_knowing(topic: Topic, rule: &'static str, what: impl Into<String>) -> Self {
         Self::new(topic, rule, Severity::WorthKnowing, what)
     }
 
-    /// A finding that makes results wrong.
+    /// A finding of severity [`Severity::MustFix`].
     pub fn must_fix(topic: Topic, rule: &'static str, what: impl Into<String>) -> Self {
         Self::new(topic, rule, Severity::MustFix, what)
     }
 
-    /// Adds a command that helps.
+    /// Sets a command that helps.
     #[must_use]
     pub fn remedy(mut self, command: impl Into<String>) -> Self {
         self.remedy = Some(command.into());
@@ -143,21 +143,21 @@ impl Finding {
     }
 }
 
-/// Everything that was found on one target.
+/// All findings about one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// The target as the user named it.
+    /// The target as the user wrote it.
     pub target: String,
     /// `directory`, `file`, `block-device`, `char-device`.
     pub kind: &'static str,
-    /// The findings, by topic.
+    /// The findings, ordered by topic.
     pub findings: Vec<Finding>,
-    /// Machine, kernel, file system and device, as run files keep them.
+    /// Facts about machine, kernel, file system and device, as in run files.
     pub environment: Environment,
 }
 
 impl Diagnosis {
-    /// How many findings have this severity.
+    /// Number of findings with this severity.
     pub fn count(&self, severity: Severity) -> usize {
         let of_it = |finding: &&Finding| finding.severity == severity;
         self.findings.iter().filter(of_it).count()

@@ -1,12 +1,12 @@
-//! What was in force in a trial, as one text: the column `effective` of exports.
+//! The settings in effect in a trial as one text: the column `effective` of exports.
 
 use std::str::FromStr;
 
 use super::{RingFlag, Sample};
 
 impl Sample {
-    /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
-    /// tool's trial its command line stands instead of the note, with the note behind it.
+    /// The settings in effect, where these can differ from the requested ones: `fixed_file,fixed_buffers,...; note`. For a trial
+    /// of another tool, its command line, then the note.
     pub fn effective_text(&self) -> String {
         let effective = &self.effective;
         let flags = [
@@ -24,14 +24,14 @@ impl Sample {
         text
     }
 
-    /// The command line and the note, as far as there are any.
+    /// The command line and the note, as far as present.
     fn command_and_note(&self) -> Option<String> {
         let command = self.effective.command.as_deref().unwrap_or_default();
         let text = format!("{command} {}", self.effective.note);
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// The version and the command line of another tool's trial, with what there is to say of it.
+    /// The version and the command line of another tool's trial, then the note.
     pub fn command(&self) -> Option<String> {
         self.effective.command.as_ref()?;
         self.command_and_note()

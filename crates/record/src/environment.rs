@@ -1,4 +1,4 @@
-//! What a run was measured on, as its run file keeps it: facts by their keys.
+//! The environment of a run, as its run file stores it: facts by key.
 
 mod key;
 mod keys;
@@ -8,28 +8,27 @@ use std::collections::HashMap;
 pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
 pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
-/// Facts by their keys, in the order in which they are shown. The table of keys is [`KEYS`]; what another version has
-/// written under other keys is kept too.
+/// Facts by key, in the order of the output. [`KEYS`] lists the keys; facts of other versions under other keys are kept too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     facts: Vec<(String, String)>,
-    /// Where each key stands first: a file may have any number of them.
+    /// Index of the first fact of each key. A map, since a foreign file may have any number of facts.
     places: HashMap<String, usize>,
 }
 
 impl Environment {
-    /// The value of a key; `None` where it is not known or is no value of this kind.
+    /// The value of a key; `None` where it is missing or invalid.
     pub fn get<K: ValueType>(&self, key: &Key<K>) -> Option<K::Value> {
         K::read(self.text(key.name())?)
     }
 
-    /// The text behind any name.
+    /// The text of a fact, under any name.
     pub fn text(&self, name: &str) -> Option<&str> {
         let (_, value) = self.facts.get(*self.places.get(name)?)?;
         Some(value)
     }
 
-    /// Adds a fact, where there is one.
+    /// Adds a fact, unless the value is `None`.
     pub fn put<K: ValueType>(&mut self, key: &Key<K>, value: impl Into<Option<K::Value>>) {
         let text = value.into().map(|value| K::write(&value));
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -51,7 +50,7 @@ impl Environment {
         }));
     }
 
-    /// What holds for a further target: its own facts, and those of the machine.
+    /// The facts that apply to a further target: its own, and those of the machine.
     #[must_use]
     pub fn of_target(&self, number: usize) -> Self {
         let own = KEYS.of_further_target.of(TargetFact {
@@ -69,7 +68,7 @@ impl Environment {
         facts.collect()
     }
 
-    /// The value of a key as it holds for a target: what [`Environment::of_target`] has of it.
+    /// The value of a key that applies to a target; see [`Environment::of_target`].
     pub fn get_of<K: ValueType>(&self, number: usize, key: &Key<K>) -> Option<K::Value> {
         if number == 0 {
             return self.get(key);
@@ -82,25 +81,25 @@ impl Environment {
         K::read(self.text(own.name()).or_else(machine)?)
     }
 
-    /// What holds whatever the target is.
+    /// The facts that apply to all targets.
     #[must_use]
     pub fn of_machine(&self) -> Self {
         let facts = self.facts.iter().filter(|(key, _)| !is_of_target(key));
         facts.cloned().collect()
     }
 
-    /// Names and texts, in their order.
+    /// Names and texts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.facts.iter().map(|(key, value)| (&**key, &**value))
     }
 }
 
-/// Whether a key describes the first target.
+/// Whether a key describes the first target instead of the machine.
 fn is_of_target(key: &str) -> bool {
     keys::OF_TARGET.iter().any(|start| key.starts_with(start))
 }
 
-/// From names and texts, as a run file keeps them.
+/// From names and texts, as a run file stores them.
 impl FromIterator<(String, String)> for Environment {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(facts: I) -> Self {
         let mut all = Self::default();
@@ -126,8 +125,8 @@ impl Extend<(String, String)> for Environment {
     }
 }
 
-/// What differs between two environments: key, value in `a`, value in `b`; in the order of `a`, then of `b`. What
-/// changes by itself, such as the uptime, is left out.
+/// The differences of two environments: key, value in `a`, value in `b`; in the order of `a`, then of `b`. Leaves out facts that
+/// change by themselves, such as the uptime.
 pub fn differences(
     a: &Environment,
     b: &Environment,

@@ -1,9 +1,9 @@
-//! What a run file holds, as plain values: the common ground of the writer (runner), the
-//! reader (analysis) and everything that prints.
+//! iolab-record: the content of a run file as plain values, shared by the writer (runner), the reader (analysis) and everything
+//! that prints.
 //!
-//! Files to begin with: `lib.rs` the values, `sample.rs` what a trial yielded, `column.rs` and `tables/` the column
-//! table: schema, reader, writer, exports and docs/RUNFILE.md follow from it; `environment/keys.rs` the environment's
-//! keys.
+//! Files to begin with: `lib.rs` the values, `sample.rs` the result of a trial, `column.rs` and `tables/` the table of columns
+//! from which schema, reader, writer, exports and docs/RUNFILE.md are generated; `environment/keys.rs` the keys of the
+//! environment.
 
 pub mod column;
 pub mod diagnosis;
@@ -51,42 +51,42 @@ pub use states::{
 };
 pub use tables::{FurtherTarget, GroupRow, Rank};
 
-/// Schema version this build writes; a file with a greater one is refused.
+/// Schema version that this build writes; it refuses files with a higher one.
 pub const SCHEMA_VERSION: i64 = 6;
 /// Oldest schema version this build reads.
 pub const SCHEMA_OLDEST: i64 = 5;
 
-/// The run: one row.
+/// Table `run`: one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// How it stands.
+    /// Its state.
     pub status: RunStatus,
-    /// iolab's version.
+    /// Version of iolab.
     pub tool_version: String,
-    /// RFC 3339, UTC.
+    /// Start, RFC 3339, UTC.
     pub started_utc: String,
-    /// RFC 3339, UTC; when the status last changed.
+    /// Time of the last change of the status, RFC 3339, UTC.
     pub ended_utc: Option<String>,
-    /// The target as the user named it, made absolute.
+    /// The target that the user named, as an absolute path.
     pub target: String,
-    /// What it is.
+    /// The kind of the target.
     pub target_kind: TargetKind,
     /// Usable bytes of the target.
     pub target_bytes: u64,
-    /// Seed of the plan; trial seeds derive from it.
+    /// Seed of the plan, from which the seeds of trials derive.
     pub seed: u64,
-    /// Which clock it was timed by.
+    /// The clock of its times.
     pub clock_domain: ClockDomain,
-    /// Cost of one time stamp, ns; NaN where it is not known.
+    /// Cost of one time stamp, ns; NaN where unknown.
     pub clock_cost_ns: f64,
-    /// `tsc` or `clock_monotonic_raw`, and why.
+    /// `tsc` or `clock_monotonic_raw`, with the reason.
     pub clock_source: String,
-    /// CPU cost of one request of the null backend with latency recorded, ns: iolab's own floor; NaN where it is not known.
+    /// CPU time of a request of the null backend with latencies recorded, ns: the overhead of iolab; NaN where unknown.
     pub floor_ns: f64,
 }
 
 impl Default for Run {
-    /// What was measured with it is not known.
+    /// Costs are unknown.
     fn default() -> Self {
         Self {
             status: RunStatus::default(),
@@ -105,22 +105,22 @@ impl Default for Run {
     }
 }
 
-/// The experiment: one row.
+/// Table `experiment`: one row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExperimentRecord {
     /// Its name.
     pub name: String,
-    /// The question it asks.
+    /// Its question.
     pub question: String,
-    /// What it measures.
+    /// The measured quantity.
     pub response: Response,
-    /// The group whose response it is; `None` for that of whole trials.
+    /// The group whose response it is; `None` for whole trials.
     pub response_group: Option<String>,
-    /// What it is to answer besides; `None` where it only measures.
+    /// The question about service levels; `None` where there is none.
     pub asked: Option<Question>,
-    /// The whole resolved definition; enough to repeat it.
+    /// The whole definition with all defaults resolved, sufficient to repeat the run.
     pub toml: String,
-    /// Names of the factors in order; more than one level each.
+    /// Names of the factors, in order; each has several levels.
     pub factors: Vec<String>,
     /// Precision goal: half-width of the median's 95 % interval over the median.
     pub precision: f64,
@@ -132,72 +132,72 @@ pub struct ExperimentRecord {
     pub trials_max: u32,
 }
 
-/// One combination of levels, with every setting in force.
+/// One combination of levels, with all settings in effect.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
-    /// 0-based, in the order of the definition.
+    /// Index from 0, in the order of the definition.
     pub id: i64,
     /// The factor levels, in the order of [`ExperimentRecord::factors`], canonical text (`4KiB`, `rand`).
     pub levels: Vec<String>,
-    /// What it asks for: every setting in force. Where a trial runs a program, only those of the file that it reads
-    /// (`bs`, `region`, `cache`) have a meaning.
+    /// All settings in effect. Where a trial runs a program, only those of the file that it reads (`bs`, `region`, `cache`)
+    /// apply.
     pub spec: CellSpec,
-    /// What ended the repetition; `None` while it is open.
+    /// What ended the repetition; `None` before the end.
     pub ended_by: Option<EndedBy>,
-    /// What the pilot has chosen; `None` where there was none.
+    /// The choice of the pilot; `None` without one.
     pub pilot: Option<Pilot>,
 }
 
-/// What the pilot has chosen for a cell, for the blocks after it.
+/// The choice of the pilot for a cell, for the blocks after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pilot {
-    /// Visits per block.
+    /// Visits in each block.
     pub visits: u32,
-    /// The time that ends a trial, ns, where it is shorter than that of the definition.
+    /// Time limit of a trial, ns, where it is shorter than that of the definition.
     pub time_ns: Option<u64>,
 }
 
-/// The verdict on one sample.
+/// The verdict about the origin of a sample's bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServedVerdict {
-    /// Where from.
+    /// The origin.
     pub served_by: ServedBy,
-    /// Share of the bytes that the device carried, 0 to 1, where it is known.
+    /// Share of the bytes that the device transferred, 0 to 1; `None` where unknown.
     pub device_fraction: Option<f64>,
-    /// Why this verdict, in a few words.
+    /// The reason for the verdict, in a few words.
     pub reason: String,
 }
 
 impl ServedVerdict {
-    /// The reason where a process or another machine answers for the bytes.
+    /// The reason where a process or another machine stores the bytes.
     pub const ELSEWHERE: &str = "a process or another machine answers for this file system, and what it does with the bytes is not known here";
 }
 
-/// Something that happened: a warning, an error, a choice made by measurement.
+/// An event of a run: a warning, an error, a decision from measurements.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
-    /// RFC 3339, UTC.
+    /// Time, RFC 3339, UTC.
     pub at_utc: String,
-    /// What it is.
+    /// Its kind.
     pub kind: EventKind,
-    /// The cell it concerns.
+    /// The cell that it is about; `None` for the whole run.
     pub cell: Option<i64>,
-    /// What happened, in words.
+    /// What happened.
     pub message: String,
 }
 
-/// A whole run file in memory, latency histograms left out.
+/// The content of a run file, without latency histograms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunRecord {
     /// The run.
     pub run: Run,
-    /// Environment of the host that plans.
+    /// Environment of the coordinating host.
     pub environment: Environment,
     /// Environments of further hosts.
     pub further_hosts: Vec<tables::Fact>,
     /// Further targets.
     pub further_targets: Vec<FurtherTarget>,
-    /// The processes of a run across hosts; none where there is one.
+    /// The processes of a run across hosts; empty for a single process.
     pub ranks: Vec<Rank>,
     /// The experiment.
     pub experiment: ExperimentRecord,
@@ -205,21 +205,21 @@ pub struct RunRecord {
     pub cells: Vec<Cell>,
     /// All samples in the order of time.
     pub samples: Vec<Sample>,
-    /// What each group did in those trials that have several, in the order of the samples and groups.
+    /// Samples of each group, for trials that have several; ordered by sample and group.
     pub group_samples: Vec<Sample>,
-    /// What each client of a run across hosts did and saw, in the order of the samples and clients.
+    /// Samples of each client of a run across hosts; ordered by sample and client.
     pub client_samples: Vec<Sample>,
-    /// Parts of those samples that have several.
+    /// Parts of samples that have several.
     pub parts: Vec<Part>,
-    /// Trials over time, in the order of the samples; none of programs. Where there are more than a million intervals,
-    /// neighbouring ones are folded.
+    /// Time series of trials, in the order of the samples; none for programs. Intervals are merged with their neighbours where
+    /// there would be more than a million.
     pub series: Vec<SampleSeries>,
     /// All events in the order of time.
     pub events: Vec<Event>,
 }
 
 impl Cell {
-    /// Each of its groups as a cell of its own, with the name of the group.
+    /// Each group as a cell of its own, with its name.
     pub fn groups(&self) -> impl Iterator<Item = (&str, Self)> {
         let own = |group: &GroupSpec| Self {
             spec: group.spec.clone(),
@@ -229,29 +229,29 @@ impl Cell {
         groups.map(move |group| (group.name.as_str(), own(group)))
     }
 
-    /// What a trial of it is asked to do.
+    /// The settings of its trials.
     pub fn trial(&self) -> &TrialSpec {
         &self.spec.trial
     }
 
-    /// The program that a trial runs, with `{file}`, `{size}` and `{bs}` not filled in; `None` where requests are issued.
+    /// The command of a trial with its placeholders `{file}`, `{size}` and `{bs}`; `None` where requests are issued.
     pub fn program(&self) -> Option<String> {
         self.spec.program().map(|template| template.to_string())
     }
 
-    /// How the intended starts of a rate are spaced; `None` in the closed loop, where there are none.
+    /// The distribution of intended starts; `None` in the closed loop.
     pub fn arrivals(&self) -> Option<Arrivals> {
         self.spec.trial.rate.map(|_| self.spec.trial.arrivals)
     }
 
-    /// Every setting with its value as far as it has an effect: what a shorthand (`workload`, `linkage`) stands for instead
-    /// of it, and nothing of arrivals in the closed loop.
+    /// All settings that have an effect, with their values. Shorthands (`workload`, `linkage`) are replaced by what they stand
+    /// for.
     pub fn in_force(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
         let own = SETTINGS.iter().filter(|setting| !is_shorthand(setting));
         own.map(|setting| (setting, self.value_in_force(setting)))
     }
 
-    /// The value of a setting as far as it has an effect.
+    /// The value of a setting; [`Value::None`] where it has no effect.
     pub fn value_in_force(&self, setting: &Setting) -> Value {
         match setting.name {
             "command" => Value::word(self.program()),
@@ -260,7 +260,7 @@ impl Cell {
         }
     }
 
-    /// The settings that exports show, named as they name them, in the order of [`exported_settings`].
+    /// The settings in exports with their names there, in the order of [`exported_settings`].
     pub fn exported(&self) -> Vec<(&'static str, serde_json::Value)> {
         let named =
             |setting: &'static Setting| (setting.column, self.value_in_force(setting).into());
@@ -268,12 +268,12 @@ impl Cell {
     }
 }
 
-/// Whether a setting stands for others.
+/// Whether a setting is a shorthand for others.
 fn is_shorthand(setting: &Setting) -> bool {
     matches!(setting.name, "workload" | "linkage")
 }
 
-/// The settings that exports show: what carries a cell out, then the others.
+/// The settings in exports: first the tool, then the others.
 pub fn exported_settings() -> Vec<&'static Setting> {
     let first = |setting: &&Setting| match setting.name {
         "command" => 0,
@@ -289,8 +289,7 @@ pub fn exported_settings() -> Vec<&'static Setting> {
 }
 
 impl RunRecord {
-    /// Tells runs apart: 16 hexadecimal digits from when, where and with which seed the run began. Every copy of a run file
-    /// has the same.
+    /// Identifies the run: 16 hexadecimal digits from its start, target and seed. Copies of a run file have the same id.
     pub fn id(&self) -> String {
         let host = self.host().unwrap_or_default();
         let seed = self.run.seed.to_string();
@@ -301,21 +300,21 @@ impl RunRecord {
             &self.experiment.name,
             &host,
         ];
-        // The byte 0 ends each part.
+        // A byte 0 ends each part, so that parts cannot run together.
         digest(parts.iter().flat_map(|part| part.bytes().chain([0])))
     }
 
-    /// Whether the other record is of the same run and holds as much of it.
+    /// Whether the other record is of the same run and has as many samples.
     pub fn is_same_run(&self, other: &Self) -> bool {
         self.id() == other.id() && self.samples.len() == other.samples.len()
     }
 
-    /// Name of the host that planned the run; `None` in files from before it was kept.
+    /// Name of the host that coordinated the run; `None` in files from before it was stored.
     pub fn host(&self) -> Option<String> {
         self.environment.get(&KEYS.host_name)
     }
 
-    /// The name of the group that a part of a sample is of; `None` where the cell has none.
+    /// The name of the group of a part of a sample; `None` where the cell has none.
     pub fn group_of(&self, sample: i64, part: PartId) -> Option<&str> {
         let place = self
             .samples
@@ -329,7 +328,7 @@ impl RunRecord {
         Some(&group.name)
     }
 
-    /// What each group did in a trial; none where it had no groups.
+    /// The samples of the groups of a trial; empty without groups.
     pub fn groups_of(&self, sample: i64) -> &[Sample] {
         let groups = &self.group_samples;
         let first = groups.partition_point(|own| own.id < sample);
@@ -337,13 +336,13 @@ impl RunRecord {
         &groups[first..end]
     }
 
-    /// The number of the group that the experiment asks about; `None` where it asks about whole trials.
+    /// The number of the group whose response is measured; `None` for whole trials.
     pub fn asked_group(&self) -> Option<u32> {
         let name = self.experiment.response_group.as_deref();
         self.cells.first()?.spec.number_of(name)
     }
 
-    /// What was measured of what the experiment asks about: the samples of whole trials, or those of one group.
+    /// The samples of what the experiment asks about: whole trials, or one group.
     pub fn asked_samples(&self) -> impl Iterator<Item = &Sample> {
         let group = self.asked_group();
         let samples = match group {
@@ -354,7 +353,7 @@ impl RunRecord {
         samples.iter().filter(own)
     }
 
-    /// Each cell with the trials that summaries rest on: those that succeeded and are no warm-up, in the order of time.
+    /// Each cell with the trials in its summaries: successful ones other than warm-ups, in the order of time.
     pub fn measured(&self) -> impl Iterator<Item = (&Cell, Vec<&Sample>)> {
         let mut trials: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
         for sample in self.samples.iter().filter(|s| s.is_measured()) {
@@ -365,8 +364,8 @@ impl RunRecord {
     }
 }
 
-/// FNV-1a with 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), in hexadecimal: tells texts apart, and is no proof
-/// against anybody who wants two to be alike.
+/// FNV-1a with 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), in hexadecimal. Distinguishes texts; not
+/// collision-resistant against an attacker.
 pub fn digest(bytes: impl IntoIterator<Item = u8>) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step);

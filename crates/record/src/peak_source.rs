@@ -1,15 +1,15 @@
-//! Where the ceiling of a device is from.
+//! The source of a device's ceiling.
 
 use std::fmt;
 
-/// Where a ceiling is from.
+/// The source of a device's ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeakSource {
     /// The user's `--peak`.
     Stated,
     /// A probe before the run (`--peak measure`).
     Measured,
-    /// The speed of the link that the device is connected by.
+    /// The rate of the device's link.
     Link,
 }
 

@@ -1,5 +1,5 @@
-//! The ceilings that a device is said, was measured or is linked to have: as users state them and as the environment
-//! of a run file keeps them.
+//! The ceilings of a device: stated, measured, or from its link; as users write them, and as the environment of a run file stores
+//! them.
 
 use iolab_workload::quantity::significant;
 use iolab_workload::{Error, Result};
@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 use crate::environment::{Environment, Family, KEYS, Real};
 use crate::peak_source::PeakSource;
 
-/// The ceilings of one source; what is not known is `None`.
+/// The ceilings from one source; `None` where unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Peaks {
     /// Of reads, MB/s.
@@ -21,10 +21,11 @@ pub struct Peaks {
 }
 
 impl Peaks {
-    /// Reads `read=510MB/s,write=485MB/s,iops=95000`; `read_iops` and `write_iops` say the two apart.
+    /// Reads `read=510MB/s,write=485MB/s,iops=95000`; `read_iops` and `write_iops` set them separately.
     ///
     /// # Errors
-    /// Of kind usage: what is wrong, and how it is written.
+    ///
+    /// Of kind usage: what is wrong, and a valid form.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |what: String| {
             Error::usage(format!("--peak {text}: {what}")).hint(
@@ -54,7 +55,7 @@ impl Peaks {
         Ok(peaks)
     }
 
-    /// Those that are known, for people.
+    /// The known ones as text for people.
     pub fn words(&self) -> String {
         let all = [
             ("read", self.read_mb_s, "MB/s"),
@@ -68,7 +69,7 @@ impl Peaks {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// What the environment of a run file keeps of them.
+    /// Facts for the environment of a run file.
     pub fn environment(&self, source: PeakSource) -> Environment {
         let mut list = Environment::default();
         list.put(&KEYS.peak_read_mb_s.of(source), self.read_mb_s);
@@ -83,7 +84,7 @@ impl Peaks {
         Self::kept_of(environment, 0, source)
     }
 
-    /// The same of the target of this number.
+    /// The ceilings of the target with this number.
     pub fn kept_of(environment: &Environment, number: usize, source: PeakSource) -> Self {
         let of = |family: &Family<PeakSource, Real>| {
             above_zero(environment.get_of(number, &family.of(source)))
@@ -97,7 +98,7 @@ impl Peaks {
     }
 }
 
-/// No ceiling is zero, whatever a run file says.
+/// Treats ceilings of zero in a run file as unknown.
 pub fn above_zero(number: Option<f64>) -> Option<f64> {
     number.filter(|n| *n > 0.0)
 }

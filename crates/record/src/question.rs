@@ -1,4 +1,4 @@
-//! What a run is to answer besides what it measures. Nothing of it decides what is measured or written.
+//! The question of a run about service levels. It does not affect what is measured or written.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use iolab_workload::named;
 use iolab_workload::service_level::{Need, ServiceLevels};
 
 named! {
-    /// What is asked of service levels.
+    /// The kind of a question about service levels.
     #[derive(Default)]
     pub enum QuestionKind: "kind of question" {
-        /// Whether they hold in every cell.
+        /// Whether they hold in each cell.
         #[default]
         Cells = "cells",
-        /// Up to which rate they hold.
+        /// The highest rate at which they hold.
         Limit = "limit",
         /// Whether they hold in a workload of a requirement.
         Fit = "fit",
@@ -22,27 +22,27 @@ named! {
 /// A question about service levels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What is asked of them.
+    /// The question.
     pub of: Asked,
-    /// The levels, one at least.
+    /// The levels, at least one.
     pub needs: Vec<Need>,
 }
 
-/// What is asked of service levels.
+/// What is asked about service levels.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
-    /// Whether they hold in every cell.
+    /// Whether they hold in each cell.
     Cells,
-    /// Up to which rate they hold.
+    /// The highest rate at which they hold.
     Limit,
     /// Whether they hold in a workload of a requirement.
     Fit(Fit),
 }
 
-/// What a purpose asks of storage, and the workload that a run is of it. Each of its workloads has a run of its own.
+/// A requirement, with the workload of this run. Each of its workloads has its own run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fit {
-    /// Tells it from others of the same requirement; the runs of its workloads share it.
+    /// Identifies the runs of the workloads that belong together.
     pub id: String,
     /// Name of the requirement.
     pub requirement: String,
@@ -50,16 +50,16 @@ pub struct Fit {
     pub not: String,
     /// How long each workload loads the storage.
     pub hold: Duration,
-    /// What else the answer does not cover on this target.
+    /// Further limits of the answer on this target.
     pub limits: Vec<String>,
     /// Names of all workloads.
     pub workloads: Vec<String>,
-    /// The workload that the run is of.
+    /// The workload of this run.
     pub workload: String,
 }
 
 impl Question {
-    /// A question about levels of the user's.
+    /// A question about the user's levels.
     pub fn of_levels(of: Asked, levels: &ServiceLevels) -> Self {
         let needs = levels.all().iter().map(|level| Need::of(*level));
         Self {
@@ -68,7 +68,7 @@ impl Question {
         }
     }
 
-    /// What is asked.
+    /// The kind of the question.
     pub fn kind(&self) -> QuestionKind {
         match self.of {
             Asked::Cells => QuestionKind::Cells,
@@ -77,7 +77,7 @@ impl Question {
         }
     }
 
-    /// The requirement that asks; `None` where the user does.
+    /// The requirement; `None` for a question of the user.
     pub fn into_fit(self) -> Option<Fit> {
         match self.of {
             Asked::Fit(fit) => Some(fit),

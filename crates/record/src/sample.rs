@@ -1,4 +1,4 @@
-//! What one trial yielded, and what each of its parts did.
+//! The result of one trial, and of each of its parts.
 
 use std::fmt;
 
@@ -17,80 +17,79 @@ use iolab_workload::verify::Verified;
 
 use crate::{Ended, Operation, RequestTime, ServedVerdict};
 
-/// What one trial yielded.
+/// The result of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Row number in the file, in the order of time.
     pub id: i64,
-    /// Which group of the cell it is of, from 1; 0 for the whole trial.
+    /// Number of the group, from 1; 0 for the whole trial.
     pub group: u32,
-    /// Which client's it is, by the first of its ranks: the client is a host, or a rank with a target of its own. 0 for the whole
-    /// trial too.
+    /// The client, by its first rank. A client is a host, or a rank with its own target. 0 for the whole trial too.
     pub client: u32,
-    /// The first start of the group or client, from that of the trial, ns.
+    /// The first start in the group or client, from the start of the trial, ns.
     pub start_ns: u64,
     /// The cell.
     pub cell: i64,
     /// Block number; block 0 is the warm-up.
     pub block: u32,
-    /// Which visit of the block to the cell it is, from 0.
+    /// Number of the visit of the block to the cell, from 0.
     pub visit: u32,
-    /// Place within the block.
+    /// Position within the block.
     pub position: u32,
-    /// Whether it is left out of summaries: the cell's first, or made before finer sizes were added.
+    /// Whether summaries exclude it: the first trial of the cell, or made before finer sizes were added.
     pub warmup: bool,
-    /// `ok` or `failed`.
+    /// Whether it succeeded.
     pub ok: bool,
-    /// RFC 3339, UTC.
+    /// Start, RFC 3339, UTC.
     pub started_utc: String,
-    /// What was done, by operation.
+    /// Requests by operation.
     pub operations: PerOperation<OperationSummary>,
-    /// How many requests of each size were issued, where sizes were drawn from a mix.
+    /// Number of requests of each size, where sizes were drawn from a mix.
     pub request_sizes: RequestSizes,
-    /// Requests that could not be carried out without waiting, and were made again; `None` where none was tried so.
+    /// Number of requests that could not complete without waiting and were repeated; `None` where none was tried without waiting.
     pub waited: Option<u64>,
-    /// The CPUs that threads were seen on; none where it was not looked.
+    /// CPUs on which threads were seen; empty where that was not recorded.
     pub cpus_used: Cpus,
-    /// Requests that failed.
+    /// Number of failed requests.
     pub errors: u64,
     /// First failure in words.
     pub failure: Option<String>,
-    /// How it ended.
+    /// What ended it.
     pub ended: Ended,
     /// First start to last end, ns.
     pub elapsed_ns: u64,
-    /// Span with every worker active, ns.
+    /// Time in which all workers were active, ns.
     pub all_active_ns: u64,
-    /// Requests in flight on average while every worker was active; `None` where that was not recorded.
+    /// Mean number of requests in flight while all workers were active; `None` where not recorded.
     pub in_flight: Option<f64>,
-    /// Final `fsync`, ns.
+    /// Time of the final `fsync`, ns.
     pub end_sync_ns: u64,
-    /// Time in which threads paused (think time, bursts), all of them together, ns.
+    /// Sum of the pauses of all threads (think time, bursts), ns.
     pub paused_ns: u64,
-    /// Preparation, trial and evidence together: what it took from the budget, ns.
+    /// Time used from the budget: preparation, trial and evidence, ns.
     pub wall_ns: u64,
-    /// TSC against `CLOCK_MONOTONIC_RAW`, ppm; NaN where it is not known.
+    /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW`, ppm; NaN where unknown.
     pub clock_drift_ppm: f64,
     /// Seed of this trial.
     pub seed: u64,
-    /// What the kernel counted over the timed span.
+    /// Kernel counters over the timed span.
     pub counters: Counters,
-    /// The page cache and the file around the timed span.
+    /// Page cache and extents around the timed span.
     pub region: Region,
-    /// How the rate was kept up with; `None` in the closed loop.
+    /// How well the rate was kept; `None` in the closed loop.
     pub rate_report: Option<RateReport>,
-    /// What reading back has shown; `None` where that was not done.
+    /// Result of reading back; `None` where that was not done.
     pub verified: Option<Verified>,
-    /// What was in force, where that can differ from what was asked for.
+    /// Settings in effect, where these can differ from the requested ones.
     pub effective: Effective,
-    /// Where the bytes came from.
+    /// The origin of the bytes.
     pub verdict: ServedVerdict,
-    /// When its ranks were active; `None` where one process carried it out.
+    /// When its ranks were active; `None` for a single process.
     pub together: Option<RankActivity>,
 }
 
 impl Default for Sample {
-    /// Nothing was done, and nothing is known.
+    /// No requests; unknown where that is possible.
     fn default() -> Self {
         Self {
             id: 0,
@@ -130,77 +129,77 @@ impl Default for Sample {
     }
 }
 
-/// A part of a sample: what one group did on one rank, to one target.
+/// Identifies a part of a sample: one group on one rank with one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PartId {
-    /// The group; 0 is what the cell itself describes.
+    /// Number of the group; 0 for the cell itself.
     pub group: u32,
-    /// The rank; 0 is the one that plans.
+    /// The rank; 0 for the coordinating one.
     pub rank: u32,
-    /// The target; 0 is the run's own.
+    /// Number of the target; 0 for that of the run.
     pub target: u32,
 }
 
-/// What a part of a sample did. A sample with one part has none: it says all itself.
+/// The result of a part. Samples with a single part have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Part {
-    /// The sample's number in the file.
+    /// The sample's row number in the file.
     pub sample: i64,
-    /// Which part of it.
+    /// Which part it is.
     pub id: PartId,
-    /// Its first worker's start, from that of the sample, ns.
+    /// Start of its first worker, from the start of the sample, ns.
     pub start_ns: u64,
-    /// Its first worker's start to its last worker's end, ns.
+    /// From the start of its first worker to the end of the last, ns.
     pub elapsed_ns: u64,
-    /// What it completed.
+    /// Completed requests and bytes.
     pub done: PerOperation<Moved>,
-    /// Requests that failed.
+    /// Number of failed requests.
     pub errors: u64,
 }
 
-/// When the processes (ranks) of a trial were active, by the clock of rank 0, and what they moved while all of them were.
+/// When the processes (ranks) of a trial were active, by the clock of rank 0, and what they transferred while all were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RankActivity {
-    /// How far the time from the first start to the last end can be from the truth, ns: the bound that the clocks leave.
+    /// Bound on the error of the time from the first start to the last end, ns, due to the clocks.
     pub elapsed_error_ns: u64,
     /// From the first worker's start to the last worker's start, ns.
     pub start_skew_ns: u64,
-    /// How far that can be from the truth, ns.
+    /// Bound on its error, ns.
     pub start_skew_error_ns: u64,
-    /// Bytes moved while all were active, at least.
+    /// Lower bound on the bytes transferred while all were active.
     pub all_active_least_bytes: u64,
-    /// The same, at most.
+    /// Upper bound on them.
     pub all_active_most_bytes: u64,
 }
 
-/// What the ranks of a client did in a trial, and what was seen there.
+/// The result of a client's ranks in a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientPart {
-    /// Its numbers; where its bytes came from is not judged yet.
+    /// Its sample; the verdict is still missing.
     pub sample: Sample,
-    /// What answers for its bytes.
+    /// What stores its bytes.
     pub medium: Medium,
-    /// Bytes that its ranks go over.
+    /// Bytes that its ranks access.
     pub region_bytes: u64,
-    /// Which of its accounts other clients read, too.
+    /// Which of its counters other clients read as well.
     pub shared: SharedAccounts,
 }
 
-/// What the processes (ranks) of a trial did; nothing where there is one.
+/// The results of the processes (ranks) of a trial; empty for a single one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RankReport {
-    /// Each of them.
+    /// Result of each part.
     pub parts: Vec<Part>,
     /// Each client, in the order of their first ranks.
     pub clients: Vec<ClientPart>,
-    /// All of them.
+    /// Activity of all ranks.
     pub together: Option<RankActivity>,
 }
 
-/// Which latencies of a part: what the requests did, and which of their times.
+/// Selects latencies of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LatencyOf {
-    /// What the requests did.
+    /// The operation of the requests.
     pub operation: Operation,
     /// Which of their times.
     pub quantity: RequestTime,
@@ -216,7 +215,7 @@ impl LatencyOf {
     }
 }
 
-/// As exports call it: `read`, `read-response`, `write-lateness`.
+/// Name in exports: `read`, `read-response`, `write-lateness`.
 impl fmt::Display for LatencyOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.quantity {
@@ -226,10 +225,10 @@ impl fmt::Display for LatencyOf {
     }
 }
 
-/// A trial over time.
+/// Time series of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleSeries {
-    /// The sample's number in the file.
+    /// The sample's row number in the file.
     pub sample: i64,
     /// Its intervals, at least one.
     pub series: Series,
@@ -240,11 +239,11 @@ pub struct SampleSeries {
 pub struct SampleLatency {
     /// The sample.
     pub sample: i64,
-    /// The part of it; that with all 0 is all of it, or its only one.
+    /// The part; all 0 for the whole sample or its only part.
     pub part: PartId,
-    /// What the requests did, and which of their times it is.
+    /// The operation, and which time.
     pub of: LatencyOf,
-    /// In ns.
+    /// Times, ns.
     pub histogram: LatencyHistogram,
 }
 
@@ -264,27 +263,26 @@ impl Sample {
         }
     }
 
-    /// A quantile of what was waited for, ns; `None` where there are too few requests for it.
+    /// A quantile of the times waited, ns; `None` with too few requests for it.
     fn quantile_ns(&self, response: Response, of: fn(LatencySummary) -> u64) -> Option<f64> {
         let operation = self.main_operation();
         let enough = operation.requests >= response.requests_min();
         enough.then(|| Some(of(operation.waited()?) as f64))?
     }
 
-    /// CPU time per request, ns; `None` without requests, and where no CPU time was counted at all, as in some trials of
-    /// other tools.
+    /// CPU time per request, ns; `None` without requests, and where no CPU time was recorded, as in some trials of other tools.
     pub fn cpu_ns_per_request(&self) -> Option<f64> {
         let (cpu, requests) = (self.cpu_ns(), self.requests());
         (cpu > 0 && requests > 0).then(|| cpu as f64 / requests as f64)
     }
 
-    /// What is known of a sample of a group from that of its trial.
+    /// Copies to a group's sample what it shares with its trial.
     pub fn complete_from(&mut self, trial: &Self) {
         self.take_place_of(trial);
         self.verdict = trial.verdict.clone();
     }
 
-    /// What is known of a sample of a client from that of its trial.
+    /// Copies to a client's sample what it shares with its trial.
     pub fn take_place_of(&mut self, trial: &Self) {
         self.cell = trial.cell;
         self.block = trial.block;
@@ -296,17 +294,17 @@ impl Sample {
         self.clock_drift_ppm = trial.clock_drift_ppm;
     }
 
-    /// Whether summaries rest on it: it succeeded and is no warm-up.
+    /// Whether summaries include it: it succeeded and is not a warm-up.
     pub fn is_measured(&self) -> bool {
         self.ok && !self.warmup
     }
 
-    /// Requests completed, without syncs.
+    /// Number of completed requests; excludes syncs.
     pub fn requests(&self) -> u64 {
         self.operations.moved().requests()
     }
 
-    /// Bytes moved by all requests.
+    /// Bytes transferred by all requests.
     pub fn bytes(&self) -> u64 {
         self.operations.moved().bytes()
     }
@@ -321,12 +319,12 @@ impl Sample {
         self.requests() as f64 * 1e9 / self.elapsed_ns.max(1) as f64
     }
 
-    /// CPU time, user and system together, ns.
+    /// CPU time, user plus system, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.counters.usage.user_ns + self.counters.usage.system_ns
     }
 
-    /// What most requests do; of operations with as many, the first.
+    /// The operation with the most requests; the first of several.
     pub fn main_operation(&self) -> &OperationSummary {
         let requests = self.operations.iter();
         let (_, main) = requests

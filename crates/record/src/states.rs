@@ -1,4 +1,4 @@
-//! The states and kinds that a run file stores by name: of a run, a target, a cell, a trial, an event.
+//! States and kinds that a run file stores by name: of runs, targets, cells, trials and events.
 
 use iolab_workload::named;
 
@@ -6,10 +6,10 @@ named! {
     /// The state of a run.
     #[derive(Default)]
     pub enum RunStatus: "status" {
-        /// Being measured, or cut off by a crash.
+        /// Being measured, or ended by a crash.
         #[default]
         Running = "running",
-        /// The plan was carried out.
+        /// The plan is complete.
         Done = "done",
         /// Stopped by the user; can be resumed.
         Interrupted = "interrupted",
@@ -19,21 +19,21 @@ named! {
 }
 
 named! {
-    /// What a run was measured on.
+    /// The kind of a run's target.
     #[derive(Default)]
     pub enum TargetKind: "kind of target" {
-        /// A file of iolab's own, or several.
+        /// Files created by iolab.
         #[default]
         Scratch = "scratch",
-        /// A file of the user's.
+        /// A file of the user.
         File = "file",
         /// A block device.
         BlockDevice = "block-device",
         /// A character device.
         CharDevice = "char-device",
-        /// Another tool measured it, before.
+        /// Imported results of another tool.
         Imported = "imported",
-        /// A disk that is computed.
+        /// A computed disk.
         Model = "model",
     }
 }
@@ -43,23 +43,23 @@ named! {
     pub enum EndedBy: "end" {
         /// The precision goal is reached.
         Precision = "precision",
-        /// The time is spent.
+        /// The budget was used up.
         Budget = "budget",
         /// It has as many trials as the design allows.
         TrialsMax = "trials-max",
-        /// The user ended the run, by Ctrl-C or another signal.
+        /// The user ended the run by Ctrl-C or another signal.
         User = "user",
     }
 }
 
 named! {
-    /// How a trial ended.
+    /// What ended a trial.
     #[derive(Default)]
     pub enum Ended: "end of a trial" {
-        /// All that was asked for is done.
+        /// Everything requested was done.
         #[default]
         Done = "done",
-        /// Its time was over.
+        /// Its time limit.
         Time = "time",
         /// A request or the program failed.
         Failed = "failed",
@@ -67,61 +67,61 @@ named! {
 }
 
 named! {
-    /// What an event is.
+    /// The kind of an event.
     #[derive(Default)]
     pub enum EventKind: "kind of event" {
-        /// Something worth knowing.
+        /// Worth knowing.
         #[default]
         Note = "note",
-        /// Something that colours the results.
+        /// It affects the results.
         Warning = "warning",
-        /// What ended the run.
+        /// It ended the run.
         Error = "error",
-        /// Something that a measurement has decided.
+        /// A decision from measurements.
         Choice = "choice",
-        /// The run was taken up again.
+        /// The run was resumed.
         Resume = "resume",
-        /// Why a cell has no trial, or none after a certain one.
+        /// Why a cell has no trials, or none after some point.
         Gap = "gap",
     }
 }
 
 named! {
-    /// Where the bytes of a sample came from or went to.
+    /// The origin or destination of a sample's bytes.
     #[derive(Default, PartialOrd, Ord)]
     pub enum ServedBy: "verdict" {
         /// The storage device.
         Device = "device",
         /// The page cache.
         PageCache = "page-cache",
-        /// Partly the device; see the fraction.
+        /// Partly the device; see the share.
         Mixed = "mixed",
-        /// Nothing: the bytes lie in holes or unwritten extents, which read as zeros.
+        /// Nothing: the bytes are in holes or unwritten extents, which read as zeros.
         Hole = "hole",
         /// A character device, a file system in memory, or no I/O at all.
         NotStorage = "not-storage",
-        /// A disk that is computed.
+        /// A computed disk.
         Model = "model",
-        /// The evidence does not tell; see the reason.
+        /// The evidence does not suffice; see the reason.
         #[default]
         Unknown = "unknown",
     }
 }
 
 named! {
-    /// Which clock a run was timed by.
+    /// The clock of a run.
     #[derive(Default)]
     pub enum ClockDomain: "clock domain" {
-        /// The machine's own.
+        /// The clock of the machine.
         #[default]
         Real = "real",
-        /// That of a disk that is computed.
+        /// The virtual time of a computed disk.
         Virtual = "virtual",
     }
 }
 
 named! {
-    /// Which time of a request is meant.
+    /// Which time of a request.
     #[derive(Default, PartialOrd, Ord)]
     pub enum RequestTime: "quantity" {
         /// Completion minus submission.

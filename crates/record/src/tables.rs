@@ -8,7 +8,7 @@ use crate::{Interval, Operation, PartId, RequestTime};
 use iolab_workload::Error;
 use iolab_workload::response::Response;
 
-/// Text that is always there, or with `?` may be missing.
+/// A column of text, which with `?` may be NULL.
 macro_rules! text {
     ($name:literal, $type:ty, $($field:ident).+) => {
         $crate::column::Column::text(
@@ -33,7 +33,7 @@ macro_rules! text {
     };
 }
 
-/// One of the words of an enum.
+/// A column of words of an enum.
 macro_rules! word {
     ($name:literal, $type:ty, $($field:ident).+, $words:ty) => {
         $crate::column::Column::text(
@@ -48,7 +48,7 @@ macro_rules! word {
     };
 }
 
-/// A whole number of any integer type; the column's range keeps it within that type.
+/// A column of any integer type; its range fits that type.
 macro_rules! whole {
     ($name:literal, $type:ty, $($field:ident).+ as $as:ty) => {
         Column::number(
@@ -60,7 +60,7 @@ macro_rules! whole {
     };
 }
 
-/// A number that is NaN where it is not known.
+/// A column of numbers that are NaN where unknown.
 macro_rules! measured {
     ($name:literal, $type:ty, $field:ident) => {
         Column::real(
@@ -114,14 +114,14 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
 }
 });
 
-/// A further target of a run, beside that of table `run`.
+/// A further target of a run, in addition to that of table `run`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FurtherTarget {
-    /// From 1; 0 is that of table `run`.
+    /// From 1; 0 is the target of table `run`.
     pub id: u32,
-    /// As the user named it, made absolute.
+    /// The target that the user named, as an absolute path.
     pub target: String,
-    /// What it is.
+    /// The kind of the target.
     pub kind: TargetKind,
     /// Usable bytes.
     pub bytes: u64,
@@ -146,16 +146,16 @@ pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
 /// A process of a run across hosts, and the host that it runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rank {
-    /// From 0.
+    /// Index from 0.
     pub id: u32,
-    /// Its host, as table `environment` numbers them.
+    /// Number of its host in table `environment`.
     pub host: u32,
     /// The host's name.
     pub name: String,
 }
 
 impl Rank {
-    /// What a user hears who asks for ranks of runs that have none.
+    /// The error for a request for ranks of runs without them.
     pub fn none() -> Error {
         Error::usage("no trial was carried out by several ranks")
             .hint("start iolab with mpirun or srun (docs/CLUSTER.md)")
@@ -175,14 +175,14 @@ pub static RANK: LazyLock<Table<Rank>> = LazyLock::new(|| Table {
     constraints: &[],
 });
 
-/// A fact of table `environment`.
+/// A row of table `environment`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fact {
-    /// The host that it is of; 0 for the one that plans.
+    /// The host; 0 for the coordinating one.
     pub host: u32,
-    /// Its place among the facts of the host.
+    /// Its position among the facts of the host.
     pub position: u64,
-    /// What it is.
+    /// Its key.
     pub key: String,
     /// Its value.
     pub value: String,
@@ -304,16 +304,16 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
     }
 });
 
-/// A latency histogram as its row has it.
+/// A row of table `latency`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LatencyRow {
     /// The sample.
     pub sample: i64,
     /// The part of it.
     pub part: PartId,
-    /// What the requests did.
+    /// The operation of the requests.
     pub operation: Operation,
-    /// Which of their times it is.
+    /// Which of their times.
     pub quantity: RequestTime,
     /// HdrHistogram, V2 encoding.
     pub histogram: Vec<u8>,
@@ -351,7 +351,7 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
     }
 });
 
-/// An interval as its row has it.
+/// A row of table `series`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IntervalRow {
     /// The sample.

@@ -1,4 +1,4 @@
-//! Which target a cell of a run works on, where the run has several.
+//! The targets of cells, in runs with several.
 
 use std::borrow::Cow;
 
@@ -8,19 +8,18 @@ use crate::environment::Environment;
 use crate::{Cell, RunRecord};
 
 impl RunRecord {
-    /// The paths of all targets: that of table `run`, then those of table `target`.
+    /// The paths of all targets: of table `run`, then of table `target`.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         let further = self.further_targets.iter();
         std::iter::once(self.run.target.as_str()).chain(further.map(|t| t.target.as_str()))
     }
 
-    /// The paths of all targets in one text.
+    /// The paths of all targets as one text.
     pub fn target_text(&self) -> String {
         self.targets().collect::<Vec<_>>().join(", ")
     }
 
-    /// The numbers of the targets that a cell works on, each once: of those of its groups that run, where it has groups. 0 is
-    /// that of table `run`.
+    /// The distinct numbers of the targets of a cell: with groups, of the active ones. 0 is the target of table `run`.
     pub fn targets_of(&self, cell: &Cell) -> Vec<usize> {
         let named = cell.spec.targets().into_iter();
         let mut numbers: Vec<usize> = named.map(|name| self.target_number(name)).collect();
@@ -29,7 +28,7 @@ impl RunRecord {
         numbers
     }
 
-    /// The number of the target that a cell works on; `None` where its groups work on several.
+    /// The number of the target of a cell; `None` where its groups use several.
     pub fn target_of(&self, cell: &Cell) -> Option<usize> {
         match self.targets_of(cell)[..] {
             [only] => Some(only),
@@ -37,22 +36,21 @@ impl RunRecord {
         }
     }
 
-    /// The number of the target of a name, the first of those that a trial is striped over; 0 without one.
+    /// The number of the target of a name, for a striped one of its first part; 0 without a name.
     pub fn target_number(&self, named: Option<&TargetName>) -> usize {
         let first = named.and_then(|name| name.parts().first());
         let found = first.and_then(|name| self.targets().position(|t| t == name.as_str()));
         found.unwrap_or(0)
     }
 
-    /// The paths of the targets that a cell works on.
+    /// The paths of the targets of a cell.
     pub fn target_paths_of(&self, cell: &Cell) -> Vec<&str> {
         let numbers = self.targets_of(cell).into_iter();
         let path = |number| self.targets().nth(number).unwrap_or_default();
         numbers.map(path).collect()
     }
 
-    /// The environment as it holds for the target that a cell works on; where its groups work on several, what holds for the
-    /// machine.
+    /// The facts that apply to the target of a cell; where its groups use several, those of the machine.
     pub fn environment_of(&self, cell: &Cell) -> Cow<'_, Environment> {
         match self.target_of(cell) {
             Some(0) => Cow::Borrowed(&self.environment),

@@ -1,21 +1,21 @@
-//! A key of the environment: its name, and the type of its value with the text that run files keep of it.
+//! A key of the environment: its name, and the type of its value with its text in run files.
 
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::marker::PhantomData;
 
-/// Longest text kept, characters: device models and kernel banners are short, anything longer is noise.
+/// Longest text stored, characters: device models and kernel banners are shorter.
 pub(super) const TEXT_MAX: usize = 500;
 
-/// What values of a key are, and how run files write them.
+/// The type of a key's values, with their form in run files.
 pub trait ValueType {
-    /// The value as the lab uses it.
+    /// The type in memory.
     type Value;
-    /// What RUNFILE.md calls such values.
+    /// The name of the type in RUNFILE.md.
     const WORDS: &'static str;
-    /// The value of a text; `None` where it is none. The text may come from anybody.
+    /// Parses a text, which may come from a foreign file; `None` for an invalid one.
     fn read(text: &str) -> Option<Self::Value>;
-    /// The text of a value; empty where there is nothing to keep.
+    /// The text of a value; empty for nothing to store.
     fn write(value: &Self::Value) -> String;
 }
 
@@ -37,7 +37,7 @@ impl ValueType for Text {
     }
 }
 
-/// Bytes that need not be text, of any length.
+/// Bytes that need not be UTF-8, of any length.
 #[derive(Debug, Clone, Copy)]
 pub struct Hex;
 
@@ -64,7 +64,7 @@ impl ValueType for Hex {
     }
 }
 
-/// Kinds whose values are their own `Display` and `FromStr`.
+/// Types whose values are read with `FromStr` and written with `Display`.
 macro_rules! plain {
     ($($(#[doc = $doc:literal])* $kind:ident($value:ty) = $words:literal;)*) => {$(
         $(#[doc = $doc])*
@@ -89,13 +89,13 @@ macro_rules! plain {
 plain! {
     /// A size; the name ends in `_bytes`.
     Bytes(u64) = "bytes";
-    /// Another whole number; the name tells its unit.
+    /// Another integer; the name contains its unit.
     Whole(u64) = "whole number";
-    /// A truth.
+    /// A boolean.
     Flag(bool) = "`true` or `false`";
 }
 
-/// A truth as the kernel writes it.
+/// A boolean as the kernel writes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Bit;
 
@@ -116,7 +116,7 @@ impl ValueType for Bit {
     }
 }
 
-/// A number with all its digits; the name tells its unit.
+/// A number with full precision; the name contains its unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Real;
 
@@ -133,7 +133,7 @@ impl ValueType for Real {
     }
 }
 
-/// A number with one decimal; the name tells its unit.
+/// A number with one decimal place; the name contains its unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Tenths;
 
@@ -150,7 +150,7 @@ impl ValueType for Tenths {
     }
 }
 
-/// A key whose values are of one kind.
+/// A key with values of one type.
 #[derive(Debug)]
 pub struct Key<K> {
     name: Cow<'static, str>,
@@ -165,13 +165,13 @@ impl<K: ValueType> Key<K> {
         }
     }
 
-    /// Its name, with the unit.
+    /// Its name, including the unit.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Keys that differ in one part of their names.
+/// Keys whose names differ in one part.
 #[derive(Debug)]
 pub struct Family<A, K> {
     before: &'static str,
@@ -188,7 +188,7 @@ impl<A: Display, K: ValueType> Family<A, K> {
         }
     }
 
-    /// The key of one of them.
+    /// The key for one value of that part.
     pub fn of(&self, part: A) -> Key<K> {
         Key {
             name: format!("{}{part}{}", self.before, self.after).into(),

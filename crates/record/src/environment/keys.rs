@@ -1,5 +1,4 @@
-//! All keys that this version writes, in one table. A run file may have others, of another version: they are kept and
-//! shown as they are.
+//! All keys that this version writes. A run file of another version may have others, which are kept and shown unchanged.
 
 use std::fmt;
 
@@ -9,16 +8,16 @@ use iolab_workload::counters::Traffic;
 use iolab_workload::linkage::Linkage;
 use iolab_workload::tool::Tool;
 
-/// A key or a family, for those who list them all.
+/// A key or a family, for lists of all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyEntry {
-    /// The name; of a family with the part that differs in capitals.
+    /// Its name; for a family, the variable part is in capitals.
     pub name: &'static str,
-    /// What its values are.
+    /// The type of its values.
     pub words: &'static str,
-    /// Whether values change by themselves, so that two runs on the same machine differ in them.
+    /// Whether the value changes by itself, so that runs on the same machine differ in it.
     pub is_passing: bool,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -41,7 +40,7 @@ macro_rules! keys {
             $($family: Family::new($before, $after),)*
         };
 
-        /// All of them, keys before families.
+        /// All keys, then all families.
         pub static ALL: &[KeyEntry] = &[
             $(KeyEntry {
                 name: stringify!($name),
@@ -146,7 +145,7 @@ keys! {
 }
 
 impl Keys {
-    /// What control groups allow of a kind of traffic with the device.
+    /// The limit of control groups on a kind of traffic with the device.
     pub fn device_limit(&self, what: Traffic) -> &Key<Whole> {
         match what {
             Traffic::ReadBytes => &self.device_limit_read_bps,
@@ -162,7 +161,7 @@ impl Keys {
 pub struct TargetFact {
     /// Its number, from 1.
     pub number: usize,
-    /// The key that the fact has for the first target.
+    /// The key of the fact for the first target.
     pub key: String,
 }
 
@@ -172,7 +171,7 @@ impl fmt::Display for TargetFact {
     }
 }
 
-/// What the names of keys begin with whose values are of a target, and not of the machine.
+/// Prefixes of keys that describe a target instead of the machine.
 pub(super) const OF_TARGET: [&str; 6] = [
     "file_system",
     "mount_",
@@ -185,13 +184,13 @@ pub(super) const OF_TARGET: [&str; 6] = [
 /// A CPU cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 is the nearest.
+    /// 1 is the closest to the core.
     pub level: u8,
-    /// What it holds.
+    /// Its content.
     pub holds: Holds,
 }
 
-/// What a CPU cache holds.
+/// The content of a CPU cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// Data only.
@@ -213,7 +212,7 @@ impl fmt::Display for Cache {
     }
 }
 
-/// Whether the values of a key of this name change by themselves.
+/// Whether the values of a key change by themselves.
 pub(super) fn is_passing(name: &str) -> bool {
     ALL.iter()
         .any(|entry| entry.is_passing && entry.name == name)

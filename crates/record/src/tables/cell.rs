@@ -1,4 +1,4 @@
-//! Tables of what is measured: `cell` and `cell_group`.
+//! Tables of the plan: `cell` and `cell_group`.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use iolab_workload::trial::Rate;
 use crate::column::{COUNT_MAX, Column, Null, Table};
 use crate::{Cell, EndedBy};
 
-/// The rate of a cell in bytes per second, which the column of its setting does not hold.
+/// A column with the rate of a cell in bytes per second, which the column of the setting lacks.
 macro_rules! byte_rate {
     ($type:ty, $($spec:ident).+) => {
         Column::number(
@@ -24,10 +24,10 @@ macro_rules! byte_rate {
     };
 }
 
-/// A cell as its row has it.
+/// A row of table `cell`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRow {
-    /// The cell; its levels are those of the row.
+    /// The cell; its levels are in the row.
     pub cell: Cell,
     /// A JSON object, factor to level.
     pub levels: String,
@@ -98,7 +98,7 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
     }
 });
 
-/// A group of a cell: workers that do the same, beside other groups.
+/// A row of table `cell_group`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GroupRow {
     /// The cell.
@@ -107,9 +107,9 @@ pub struct GroupRow {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// The target that it works on; 0 is that of table `run`.
+    /// Number of its target; 0 is that of table `run`.
     pub target: u32,
-    /// What it asks for.
+    /// Its settings.
     pub spec: CellSpec,
 }
 

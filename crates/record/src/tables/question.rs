@@ -1,4 +1,4 @@
-//! Tables of what a run is asked: `question` and `question_level`.
+//! Tables of the question of a run: `question` and `question_level`.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use iolab_workload::service_level::ServiceLevel;
 use crate::column::{Column, Null, Table};
 use crate::question::{Fit, QuestionKind};
 
-/// A question as its row has it.
+/// A row of table `question`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QuestionRow {
-    /// What is asked.
+    /// The kind of the question.
     pub kind: QuestionKind,
-    /// The requirement, where one asks.
+    /// The requirement; `None` for a question of the user.
     pub fit: Option<Fit>,
 }
 
-/// What a run can have answered.
+/// The possible answers.
 pub const ANSWERS: &[&str] = &["yes", "no", "cannot tell"];
 
-/// Text of a requirement.
+/// A column with text of a requirement.
 macro_rules! of_fit {
     ($name:literal, $field:ident) => {
         Column::text(
@@ -35,7 +35,7 @@ macro_rules! of_fit {
     };
 }
 
-/// Several texts of a requirement, as a JSON array.
+/// A column with several texts of a requirement, as a JSON array.
 macro_rules! list_of_fit {
     ($name:literal, $field:ident) => {
         Column::text(
@@ -94,18 +94,18 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
 }
 });
 
-/// A level of a question as its row has it.
+/// A row of table `question_level`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LevelRow {
-    /// From 0, in the order in which they were asked.
+    /// Index from 0, in the order asked.
     pub id: u32,
-    /// As [`iolab_workload::service_level::ServiceLevel`] is written.
+    /// The text of the [`iolab_workload::service_level::ServiceLevel`].
     pub level: String,
-    /// Who says so.
+    /// Its source.
     pub source: String,
-    /// The wording there.
+    /// The wording of the source.
     pub wording: String,
-    /// What would make a no a yes.
+    /// What to change where it does not hold.
     pub remedy: String,
 }
 

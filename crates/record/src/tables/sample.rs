@@ -9,7 +9,7 @@ use crate::{Cpus, Ended, Hardware, NoHardware, RateReport, RequestSizes, Sample,
 
 type Columns = Vec<Column<Sample>>;
 
-/// A number that every sample has: its name, its field, what it means.
+/// A number that every sample has. Arguments: name, field, meaning.
 macro_rules! plain {
     ($name:expr, $($field:ident).+, $doc:expr) => {
         Column::number(
@@ -21,7 +21,7 @@ macro_rules! plain {
     };
 }
 
-/// A number that may not be known: its name, its field, what it means.
+/// A number that may be unknown. Arguments: name, field, meaning.
 macro_rules! known {
     ($name:literal, $($field:ident).+, $doc:expr) => {
         Column::number($name, |s: &Sample| s.$($field).+, |s, n| s.$($field).+ = Some(n))
@@ -30,7 +30,7 @@ macro_rules! known {
     };
 }
 
-/// A number of an account that is there as a whole or not at all: its name, the account, its field, what it means.
+/// A number of a group of columns that are NULL together. Arguments: name, group, field, meaning.
 macro_rules! of {
     ($name:expr, $($account:ident).+ => $field:ident, $doc:expr) => {
         Column::number(
@@ -43,7 +43,7 @@ macro_rules! of {
     };
 }
 
-/// The six numbers of a latency.
+/// The six columns of a latency.
 macro_rules! latency {
     ($prefix:expr, $($place:ident).+, $doc:expr) => {
         [
@@ -101,10 +101,10 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
     constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
 });
 
-/// Columns of [`SAMPLE`] that only a whole trial has.
+/// Columns of [`SAMPLE`] that parts of a trial lack.
 const OF_TRIAL: [&str; 2] = ["wall_ns", "clock_drift_ppm"];
 
-/// Which trial a row of one of its parts belongs to.
+/// The trial that a row about a part belongs to.
 fn whole_trial() -> Column<Sample> {
     Column::number(
         "sample_id",
@@ -124,7 +124,7 @@ fn own_start() -> Column<Sample> {
     )
 }
 
-/// Table `group_sample`: a sample of what one group did.
+/// Table `group_sample`: the sample of one group.
 pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     let key = vec![
         whole_trial(),
@@ -164,7 +164,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     }
 });
 
-/// Table `client_sample`: a sample of what one client did, with what was seen there.
+/// Table `client_sample`: the sample of one client.
 pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
     let key = vec![
         whole_trial(),

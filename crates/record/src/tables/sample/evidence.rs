@@ -1,4 +1,4 @@
-//! Columns of what kernel and processor counted around the timed span, and of page cache and file.
+//! Columns of the counters of kernel and processor over the timed span, and of page cache and extents.
 
 use iolab_workload::counters::HardwareEvents;
 use iolab_workload::region_state::Residency;
@@ -69,7 +69,7 @@ pub(super) fn device() -> Columns {
     ]
 }
 
-/// A counter of the disks at the bottom.
+/// A column with a counter of the disks below a stacked device.
 macro_rules! bottom {
     ($name:literal, $field:ident) => {
         Column::number(
@@ -100,7 +100,7 @@ pub(super) fn bottom() -> Columns {
         .null(Null::Free),
     ];
     columns = columns.into_iter().map(|column| column.doc(DOC)).collect();
-    // A number and no flag in exports, as ever.
+    // Exports write it as a number, not as a boolean, for compatibility.
     columns.push(
         Column::number(
             "bottom_in_file",
@@ -114,7 +114,7 @@ pub(super) fn bottom() -> Columns {
     columns
 }
 
-/// The events of a sample, which then are counted.
+/// The events of a sample, which are then counted as available.
 fn events(sample: &mut Sample) -> &mut HardwareEvents {
     let hardware = &mut sample.counters.hardware;
     if !matches!(hardware, Hardware::Counted(_)) {
@@ -195,7 +195,7 @@ const HELD: &str = "bytes of the region in the page cache before the start and a
 const DIRTY: &str = "those of them that had still to be written";
 const WRITEBACK: &str = "those of them that were being written";
 
-/// What the page cache held at one of the two moments, which the names of the columns begin with.
+/// Columns of the page cache at one moment, whose names begin with that.
 macro_rules! cache {
     ($prefix:literal, $when:ident) => {
         vec![

@@ -1,4 +1,4 @@
-//! Columns of what was done, by operation.
+//! Columns of the requests, by operation.
 
 use super::Columns;
 use crate::column::{Column, Null};
@@ -14,7 +14,7 @@ const REQUESTS: &str = "requests completed";
 const BYTES: &str = "bytes transferred by them";
 const SHORT: &str = "transfers that the kernel cut short and iolab continued";
 
-/// Columns of an operation that moves data: the beginning of their names, and its field.
+/// Columns of an operation that transfers data. Arguments: prefix of the names, field.
 macro_rules! moved {
     ($name:literal, $operation:ident) => {{
         let mut columns = vec![
@@ -49,7 +49,7 @@ macro_rules! moved {
     }};
 }
 
-/// What was done, by operation.
+/// The columns of all operations.
 pub(super) fn operations() -> Columns {
     let of = |operation: &Operation| match operation {
         Operation::Read => moved!("read", read),
@@ -60,7 +60,7 @@ pub(super) fn operations() -> Columns {
     Operation::ALL.iter().flat_map(of).collect()
 }
 
-/// How often there were any stands in the column `syncs`.
+/// The column `syncs` says whether there were any.
 fn syncs() -> Columns {
     latency!("sync_latency", operations.sync.latency, SYNC)
         .map(|c| c.since(6))
