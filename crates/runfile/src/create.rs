@@ -1,4 +1,4 @@
-//! Creates a run file under its name completely or not at all: a process that is killed meanwhile leaves nothing.
+//! Creates a run file atomically: if the process is killed, there is no file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,22 +12,22 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 use super::error::file_fault;
 use super::opening::{SIDE_FILES, beside};
 
-/// Ending of run files' names.
+/// Extension of run files.
 const EXTENSION: &str = "iolab";
-/// More names than anybody's folder has of one kind.
+/// Most numbered names to try.
 const NAMES_MAX: u32 = 100_000;
 
-/// Where a new run file goes. Nothing is ever overwritten.
+/// The path of a new run file. No file is ever overwritten.
 #[derive(Debug, Clone, Copy)]
 pub enum NewFile<'a> {
-    /// This name; when it is taken, the run is refused.
+    /// This path; refused where it exists.
     At(&'a Path),
-    /// The first of `NAME.iolab`, `NAME-2.iolab`, ... in a folder that is free when the run begins, whatever other
-    /// runs begin at the same time.
+    /// The first free path of `NAME.iolab`, `NAME-2.iolab`, ... in a folder when the run begins, also when others begin at the
+    /// same time.
     In {
-        /// The folder, which is there.
+        /// An existing folder.
         folder: &'a Path,
-        /// The name to begin with.
+        /// The first name.
         name: &'a str,
     },
 }
@@ -45,7 +45,7 @@ impl<'a> From<&'a PathBuf> for NewFile<'a> {
 }
 
 impl NewFile<'_> {
-    /// The folder that the file will lie in.
+    /// The folder of the file.
     pub(super) fn folder(&self) -> &Path {
         match self {
             Self::In { folder, .. } => folder,
@@ -56,7 +56,7 @@ impl NewFile<'_> {
         }
     }
 
-    /// The name with this number, counted from 1.
+    /// The path with this number, from 1.
     pub(super) fn name(&self, number: u32) -> PathBuf {
         match (self, number) {
             (Self::At(path), _) => path.to_path_buf(),
@@ -65,7 +65,7 @@ impl NewFile<'_> {
         }
     }
 
-    /// The first name under which `make` does not find a file.
+    /// The first path at which `make` finds no file.
     fn first_free<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
         let last = match self {
             Self::At(_) => 1,
@@ -84,15 +84,16 @@ impl NewFile<'_> {
     }
 }
 
-/// Makes the file with this content, locked (`flock`) from its first moment where the file system can do that.
+/// Creates the file with this content, locked (`flock`) from the start where the file system supports that.
 ///
 /// # Errors
-/// Of kind refused when the name is taken; when it cannot be written. Nothing is left behind.
+///
+/// Of kind refused where the path exists; when it cannot be written. Leaves nothing behind.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
     create_named_after(place, content, &place.name(1))
 }
 
-/// [`create`], with the name that stands in messages.
+/// [`create`], with the path for messages.
 pub(super) fn create_named_after(
     place: NewFile<'_>,
     content: &[u8],
@@ -100,7 +101,7 @@ pub(super) fn create_named_after(
 ) -> Result<(PathBuf, File)> {
     match linked(place, content) {
         Ok(made) => Ok(made),
-        // Not every file system has nameless files, and what else went wrong is reported better by the plain way.
+        // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
         Err(_) => place
             .first_free(|path| named(path, content))
             .map_err(|error| match (place, error.kind()) {
@@ -110,17 +111,17 @@ pub(super) fn create_named_after(
     }
 }
 
-/// Checks that no file bears this name, and none that would be taken for a part of it.
+/// Checks that no file has this path, nor one that SQLite would take for a part of it.
 ///
 /// # Errors
+///
 /// Of kind refused.
 pub(super) fn check_free(path: &Path) -> Result<()> {
     let free = path.symlink_metadata().is_err() && without_companions(path).is_ok();
     free.then_some(()).ok_or_else(|| taken(path))
 }
 
-/// The name that keeps a run file from being made at `path`: its own, or that of a file that SQLite would take for a part
-/// of it.
+/// The error for an existing file at `path`, or for one that SQLite would take for a part of it.
 fn taken(path: &Path) -> Error {
     let own = path.symlink_metadata().is_ok();
     let companion = companions(path).find(|name| name.symlink_metadata().is_ok());
@@ -152,11 +153,11 @@ fn without_companions(path: &Path) -> io::Result<()> {
 fn linked(place: NewFile<'_>, content: &[u8]) -> io::Result<(PathBuf, File)> {
     let file = unnamed(place.folder(), content)?;
     let (path, ()) = place.first_free(|path| link(&file, path))?;
-    // Nothing may fail from here on: the name is taken.
+    // Nothing may fail after this, since the file has its name.
     Ok((path, file))
 }
 
-/// A file with this content and without a name, which vanishes unless it gets one.
+/// A file with this content and without a name, which disappears unless it gets one.
 fn unnamed(folder: &Path, content: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new()
         .read(true)
@@ -165,7 +166,7 @@ fn unnamed(folder: &Path, content: &[u8]) -> io::Result<File> {
         .open(folder)?;
     file.write_all(content)?;
     file.sync_all()?;
-    // Where locks are missing the run file goes without, as its writer does.
+    // Without locks in the file system, the run file stays unlocked, like its writer's.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     Ok(file)
 }
@@ -183,7 +184,7 @@ fn named(path: &Path, content: &[u8]) -> io::Result<File> {
         .open(path)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     if let Err(error) = written {
-        // This process made it a moment ago.
+        // This process has just created it.
         let _ = std::fs::remove_file(path);
         return Err(error);
     }

@@ -1,4 +1,4 @@
-//! From SQLite's errors to messages about run files.
+//! Converts errors of SQLite to messages about run files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 /// Extended result code of a read beyond the end of the file.
 const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 
-/// What went wrong with the run file at `path`.
+/// The error for a failed operation on the run file at `path`.
 pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
     let place = path.display();
     let rusqlite::Error::SqliteFailure(failure, detail) = error else {
@@ -32,20 +32,20 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
         ErrorCode::SystemIoFailure => Error::failed(format!("I/O on {place} failed: {detail}"))
             .hint("check the file system of the run file (dmesg)"),
         ErrorCode::TooBig => too_large(path, format!("a value in it is too long ({detail})")),
-        // A missing table or column reports itself as a plain error.
+        // SQLite reports a missing table or column with the general code.
         ErrorCode::Unknown => damaged(path, detail),
         _ => Error::failed(format!("{place}: {detail}"))
             .hint("check the run file with: sqlite3 FILE 'PRAGMA integrity_check'"),
     }
 }
 
-/// Not SQLite, or SQLite of another program.
+/// The error for a file that is not SQLite's, or another program's.
 pub(super) fn not_a_run_file(path: &Path) -> Error {
     Error::usage(format!("{} is not a run file of iolab", path.display()))
         .hint("give a file that 'iolab run' or 'iolab study' made (NAME.iolab)")
 }
 
-/// A run file that does not hold what it must.
+/// The error for a run file with missing or invalid content.
 pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
     Error::usage(format!(
         "{} is damaged or cut short: {what}",
@@ -63,13 +63,13 @@ pub(super) fn while_writing(error: Error) -> Error {
     }
 }
 
-/// More than is taken into memory.
+/// The error for content that exceeds a limit of memory.
 pub(super) fn too_large(path: &Path, what: String) -> Error {
     Error::refused(format!("{} is too large: {what}", path.display()))
         .hint("split the work over several runs; if you trust the author of the file, sqlite3 reads it too")
 }
 
-/// Written by a later version.
+/// The error for a file of a later version.
 pub(super) fn newer(path: &Path, version: i64, known: i64) -> Error {
     Error::usage(format!(
         "{} was written by a newer iolab (schema {version}, this one knows {known})",
@@ -78,7 +78,7 @@ pub(super) fn newer(path: &Path, version: i64, known: i64) -> Error {
     .hint("update iolab")
 }
 
-/// Written by a version that is no longer read.
+/// The error for a file of a version no longer supported.
 pub(super) fn older(path: &Path, version: i64, oldest: i64) -> Error {
     Error::usage(format!(
         "{} was written by an older iolab (schema {version}, this one reads {oldest} and later)",
@@ -87,7 +87,7 @@ pub(super) fn older(path: &Path, version: i64, oldest: i64) -> Error {
     .hint("measure again; the iolab that wrote it, or sqlite3, still reads the file")
 }
 
-/// Whether SQLite could not set itself up beside the file, as in a folder that is read-only.
+/// Whether SQLite could not create its files next to this one, as in a read-only folder.
 pub(super) fn is_unopenable(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -95,7 +95,7 @@ pub(super) fn is_unopenable(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// An operation of the file system on the run file itself failed.
+/// The error for a failed operation of the file system.
 pub(super) fn file_fault(path: &Path, doing: &str, error: &std::io::Error) -> Error {
     let message = format!("cannot {doing} {}: {error}", path.display());
     match error.kind() {

@@ -1,10 +1,10 @@
-//! A run file may come from elsewhere: nothing in it is executed, and no more of it is taken in than memory bears. All of that holds
-//! at run time, whatever parts the SQLite has that iolab was built with: three checks stand behind each other.
+//! Protection against run files from elsewhere: nothing in them is executed, and memory is bounded. All checks are made at run
+//! time, whatever features the SQLite library has. There are three:
 //!
-//! 1. [`restrain`]: neither triggers nor views run, and a definition may not call functions with effects.
-//! 2. [`distrust`]: a statement is not compiled when it needs more than a run file does. Virtual tables cannot be made, and those
-//!    that keep their content in other tables (FTS, R-trees) cannot be opened.
-//! 3. [`check_plain`]: a file that holds anything but plain tables is refused before any of its tables is read.
+//! 1. [`restrain`]: neither triggers nor views run, and a definition may not call functions with side effects.
+//! 2. [`distrust`]: a statement that needs more than a run file does is not compiled. Virtual tables cannot be created, and those
+//! that keep their content in other tables (FTS, R-trees) cannot be opened.
+//! 3. [`check_plain`]: a file with anything but plain tables is refused before any of its tables is read.
 //!
 //! After "Defense Against The Dark Arts" of SQLite's documentation (<https://sqlite.org/security.html>).
 
@@ -19,10 +19,10 @@ use rusqlite::limits::Limit;
 use super::error::{damaged, fault};
 use super::schema;
 
-/// Longest value, bytes; a definition is below 1 MiB, a histogram below 400 KiB.
+/// Longest value, bytes; a definition has less than 1 MiB, a histogram less than 400 KiB.
 const VALUE_MAX: i32 = 4 << 20;
 
-/// Lets a connection run our statements only, on values of a bounded size.
+/// Restricts a connection to our statements, and to values of limited size.
 pub(super) fn restrain(connection: &Connection) -> rusqlite::Result<()> {
     for (config, on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -51,13 +51,12 @@ const PRAGMAS: [&str; 11] = [
     "wal_checkpoint",
 ];
 
-/// Functions that its statements call; `LIKE` is one.
+/// Functions that its statements call; `like` is the operator LIKE.
 const FUNCTIONS: [&str; 2] = ["count", "like"];
 
-/// Has SQLite ask about each step of a statement before it runs on a file that was there already, and allows what a run file needs: to read
-/// and write its tables, and the pragmas and functions of this crate. Everything else fails with "not authorized": other
-/// tables, virtual ones with what they keep their content in among them; all that views and triggers do; attached files;
-/// changes of definitions.
+/// Installs an authorizer for a file that existed before. It permits what a run file needs: reading and writing its tables, and
+/// the pragmas and functions of this crate. Everything else fails with "not authorized": other tables, virtual ones and their
+/// content, everything that views and triggers do, attached files, and changes of definitions.
 pub(super) fn distrust(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.authorizer(Some(|step: AuthContext<'_>| match is_needed(&step) {
         true => Authorization::Allow,
@@ -65,13 +64,13 @@ pub(super) fn distrust(connection: &mut Connection) -> rusqlite::Result<()> {
     }))
 }
 
-/// Takes [`distrust`] back.
+/// Removes the authorizer of [`distrust`].
 pub(super) fn trust(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)
 }
 
 fn is_needed(step: &AuthContext<'_>) -> bool {
-    // What is done for a view or a trigger bears its name.
+    // SQLite names the view or trigger on whose behalf it acts.
     if step.accessor.is_some() {
         return false;
     }
@@ -89,14 +88,16 @@ fn is_needed(step: &AuthContext<'_>) -> bool {
     }
 }
 
-/// Refuses a file that holds anything but plain tables and indexes: a view, a trigger, a virtual table and a generated
-/// column are SQL that reading or writing the file would run.
+/// Refuses a file with anything but plain tables and indexes: views, triggers, virtual tables and generated columns are SQL that
+/// reading or writing the file would run.
 ///
 /// # Errors
-/// Of kind refused: it holds one, with its name.
+///
+/// Of kind refused, with the name of the entry.
 pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
-    // The text decides what SQLite makes of an entry; the type beside it may lie. SQLite stores the first words so.
+    // Looks at the text, from which SQLite makes the entry, since the type next to it may be wrong. SQLite normalises the first
+    // words.
     let active = "SELECT name FROM sqlite_schema WHERE NOT
         (type = 'table' AND sql LIKE 'CREATE TABLE %'
          OR type = 'index' AND (sql IS NULL OR sql LIKE 'CREATE INDEX %' OR sql LIKE 'CREATE UNIQUE INDEX %')) LIMIT 1";
@@ -127,10 +128,10 @@ pub(super) fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Refuses to write a file whose tables are not exactly ours: what stands in a definition (checks, defaults) is run by
-/// each write.
+/// Refuses to write a file whose tables differ from ours, since each write runs the checks and defaults in their definitions.
 ///
 /// # Errors
+///
 /// Of kind usage: they differ.
 pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
@@ -144,7 +145,7 @@ pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     ))
 }
 
-/// Whether the file has all columns of ours: an earlier build of the same schema version had fewer.
+/// Whether the file has all our columns; an earlier build of the same schema version had fewer.
 pub(super) fn is_complete(connection: &Connection) -> rusqlite::Result<bool> {
     let (found, ours) = (columns(connection)?, columns(&schema::in_memory()?)?);
     Ok(ours.iter().all(|column| found.contains(column)))

@@ -1,11 +1,10 @@
-//! The run file: one SQLite file per run, written sample by sample. docs/RUNFILE.md has the schema.
+//! iolab-runfile: the run file, one SQLite file per run, written sample by sample. docs/RUNFILE.md has the schema.
 //!
-//! While a run is measured the file is in WAL mode and readers may look on. When the run ends,
-//! whatever the reason, everything is brought into the one plain file. A process that is killed
-//! leaves `FILE-wal` beside it; both together are complete, and reading them is enough.
+//! During the run the file is in WAL mode, and can be read. When the run ends for any reason, everything is moved to the one
+//! plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
-//! Files to begin with: `lib.rs`, `create.rs` a new file is there whole or not at all, `guard.rs` a file from elsewhere
-//! runs nothing, `read.rs`, `upgrade.rs`, `numbers.rs` text files with one number per line.
+//! Files to begin with: `lib.rs`, `create.rs` atomic creation, `guard.rs` protection against foreign files, `read.rs`,
+//! `upgrade.rs`, `numbers.rs` text files with one number per line.
 
 mod create;
 mod error;
@@ -48,25 +47,25 @@ use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_file
 pub use question::asked_by;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
 
-/// A run file that is being written. Dropping it keeps everything written so far.
+/// A run file open for writing. Dropping it keeps everything written so far.
 #[derive(Debug)]
 pub struct RunFile {
-    // Declared before the lock: closing any descriptor of a file drops SQLite's own locks on it.
+    // Declared before the lock, to be dropped first: closing any descriptor of a file releases SQLite's locks on it.
     connection: Connection,
-    /// Held as long as this process writes, so that no other does.
+    /// Held while this process writes, to exclude others.
     lock: File,
     path: PathBuf,
     marked_running: bool,
-    /// Whether its name led to it when it was opened: some file systems show another file then.
+    /// Whether its path led to the same file when it was opened, which some file systems do not guarantee.
     is_traceable: bool,
 }
 
 impl RunFile {
-    /// Creates a run file with its plan, and no sample yet. It is there whole, or not at all.
+    /// Creates a run file with its plan and without samples, atomically.
     ///
     /// # Errors
-    /// Of kind refused when there is a file of this name; nothing is ever overwritten. When it
-    /// cannot be written; nothing is left behind then.
+    ///
+    /// Of kind refused where the file exists; no file is ever overwritten. When it cannot be written; leaves nothing behind.
     pub fn create<'a>(
         place: impl Into<NewFile<'a>>,
         run: &Run,
@@ -84,17 +83,17 @@ impl RunFile {
             Ok(created)
         });
         if created.is_err() {
-            // This process made the file a moment ago, and no sample is in it.
+            // This process has just created the file, without samples.
             location::remove(&path);
         }
         created
     }
 
-    /// Opens the file of a run that is to be finished, and what it holds. A file of an earlier schema version or build becomes
-    /// one of this version.
+    /// Opens the file of a run to be finished, with its content. A file of an earlier schema version or build is upgraded.
     ///
     /// # Errors
-    /// As [`read`]; of kind refused when another process is writing it.
+    ///
+    /// Those of [`read`]; of kind refused when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
         let is_complete =
@@ -111,7 +110,7 @@ impl RunFile {
         Ok((opened, record))
     }
 
-    /// Opens the file, and gives the version of its schema.
+    /// Opens the file; returns the version of its schema.
     fn open_to_write(path: &Path) -> Result<(Self, i64)> {
         check_regular(path)?;
         check_side_files(path)?;
@@ -127,7 +126,7 @@ impl RunFile {
     }
 
     fn locked(path: &Path, file: File) -> Result<Self> {
-        // A file system without such locks is rare; runs there are on their own.
+        // Few file systems lack such locks; there, nothing excludes other writers.
         if flock(&file, FlockOperation::NonBlockingLockExclusive)
             == Err(rustix::io::Errno::WOULDBLOCK)
         {
@@ -152,21 +151,22 @@ impl RunFile {
         Ok(opened)
     }
 
-    /// Commits no longer wait for storage then: a killed process loses nothing, a power cut at
-    /// most the last samples, and the device under test is left alone between trials.
+    /// Commits then do not wait for storage: a killed process loses nothing, a power failure at most the last samples, and there
+    /// is no I/O of ours on the device under test between trials.
     fn enter_wal(&self) -> Result<()> {
         self.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Looks whether the file still bears its name. Where another process has moved, removed or replaced it, everything is saved to
-    /// a new file, in which the run goes on; its name is given.
+    /// Checks that the file still has its path. If another process has moved, removed or replaced it, saves everything to a new
+    /// file for the rest of the run, and returns its path.
     ///
     /// # Errors
+    ///
     /// When it cannot be saved anywhere.
     pub fn follow(&mut self) -> Result<Option<PathBuf>> {
         if !self.is_traceable || location::leads_to(&self.path, &self.lock) != Some(false) {
@@ -180,11 +180,12 @@ impl RunFile {
         Ok(Some(path))
     }
 
-    /// Adds a sample with its latencies and its series in one transaction, and gives the sample's number in the
-    /// file ([`Sample::id`] is not looked at). Histograms are those of the whole sample; empty ones are not kept.
+    /// Adds a sample with its latencies and its series in one transaction; returns its row number ([`Sample::id`] is ignored).
+    /// Histograms are those of the whole sample; empty ones are not stored.
     ///
     /// # Errors
-    /// When it cannot be written, or an ok sample of this cell and block is there already.
+    ///
+    /// When it cannot be written, or a successful sample of this cell, block and visit exists.
     pub fn add_sample(
         &mut self,
         sample: &Sample,
@@ -196,11 +197,11 @@ impl RunFile {
         self.add_whole(sample, (&[], &[], &[]), &latencies, series)
     }
 
-    /// As [`RunFile::add_sample`], of a trial that has groups: the sample of each (its number in the file is not looked at),
-    /// and histograms by group.
+    /// Adds a sample of a trial with groups, with the samples of all groups (whose ids are ignored) and histograms by group.
     ///
     /// # Errors
-    /// As [`RunFile::add_sample`].
+    ///
+    /// Those of [`RunFile::add_sample`].
     pub fn add_sample_of_groups(
         &mut self,
         sample: &Sample,
@@ -211,11 +212,11 @@ impl RunFile {
         self.add_whole(sample, (groups, &[], &[]), latencies, series)
     }
 
-    /// As [`RunFile::add_sample`], of a sample that has several parts ([`Part::sample`] is not looked at), each with
-    /// histograms of its own, and of several clients.
+    /// Adds a sample that has several parts ([`Part::sample`] is ignored), each with histograms, and several clients.
     ///
     /// # Errors
-    /// As [`RunFile::add_sample`].
+    ///
+    /// Those of [`RunFile::add_sample`].
     pub fn add_sample_in_parts(
         &mut self,
         sample: &Sample,
@@ -328,9 +329,10 @@ impl RunFile {
             .map_err(while_writing)
     }
 
-    /// Notes the completion strategy that a cell got.
+    /// Stores the completion strategy chosen for a cell.
     ///
     /// # Errors
+    ///
     /// When it cannot be written, or there is no such cell.
     pub fn set_batch(&mut self, cell: i64, batch: Batch) -> Result<()> {
         let sql = "UPDATE cell SET batch = ? WHERE id = ?";
@@ -338,9 +340,10 @@ impl RunFile {
         self.changed(cell, self.connection.execute(sql, params![batch, cell]))
     }
 
-    /// Notes what the pilot has chosen for a cell.
+    /// Stores the choice of the pilot for a cell.
     ///
     /// # Errors
+    ///
     /// When it cannot be written, or there is no such cell.
     pub fn set_pilot(&mut self, cell: i64, pilot: Pilot) -> Result<()> {
         let sql = "UPDATE cell SET block_visits = ?, short_time_ns = ? WHERE id = ?";
@@ -352,9 +355,10 @@ impl RunFile {
         )
     }
 
-    /// Notes what ended the repetition of a cell; `None` where it goes on.
+    /// Stores what ended the repetition of a cell; `None` where it continues.
     ///
     /// # Errors
+    ///
     /// When it cannot be written, or there is no such cell.
     pub fn set_ended_by(&mut self, cell: i64, ended_by: Option<EndedBy>) -> Result<()> {
         let sql = "UPDATE cell SET ended_by = ? WHERE id = ?";
@@ -362,10 +366,11 @@ impl RunFile {
         self.changed(cell, self.connection.execute(sql, params![name, cell]))
     }
 
-    /// Adds cells to the plan of a run under way, together with the definition that now holds them.
+    /// Adds cells to the plan of a running run, with the definition that includes them.
     ///
     /// # Errors
-    /// When it cannot be written; the plan is as it was then.
+    ///
+    /// When it cannot be written; the plan is then unchanged.
     pub fn add_cells(&mut self, experiment: &ExperimentRecord, cells: &[Cell]) -> Result<()> {
         let path = self.path.clone();
         self.transaction(|connection| {
@@ -376,9 +381,10 @@ impl RunFile {
         })
     }
 
-    /// Marks every sample before a block as a warm-up, so that no summary takes it in.
+    /// Marks every sample before a block as a warm-up, so that summaries exclude it.
     ///
     /// # Errors
+    ///
     /// When it cannot be written.
     pub fn leave_out_before(&mut self, block: u32) -> Result<()> {
         self.connection
@@ -387,9 +393,10 @@ impl RunFile {
             .map_err(|error| fault(&self.path, &error))
     }
 
-    /// Whether the run is to answer a question.
+    /// Whether the run has a question.
     ///
     /// # Errors
+    ///
     /// When it cannot be read.
     pub fn asks(&self) -> Result<bool> {
         let sql = "SELECT count(*) FROM question";
@@ -401,11 +408,12 @@ impl RunFile {
             .map_err(|error| fault(&self.path, &error))
     }
 
-    /// Notes how the run stands at `ended_utc`, and what it answers to its question (a word of
-    /// [`iolab_record::tables::ANSWERS`]), and makes it one plain, durable file.
+    /// Stores the status of the run at `ended_utc` and the answer to its question (a word of [`iolab_record::tables::ANSWERS`]),
+    /// and makes the file plain and durable.
     ///
     /// # Errors
-    /// When it cannot be written. What was added before is kept all the same.
+    ///
+    /// When it cannot be written. What was added before is kept.
     pub fn finish(
         mut self,
         status: RunStatus,
@@ -421,11 +429,11 @@ impl RunFile {
                 .map_err(|error| fault(&path, &error))
         });
         written.map_err(while_writing)?;
-        // Dropping it does the rest.
+        // Dropping it moves the log into the file.
         Ok(())
     }
 
-    /// Looks whether exactly one row was changed.
+    /// Checks that exactly one row was changed.
     fn changed(&self, cell: i64, changed: rusqlite::Result<usize>) -> Result<()> {
         match changed.map_err(|error| fault(&self.path, &error))? {
             1 => Ok(()),
@@ -449,8 +457,8 @@ impl RunFile {
 }
 
 impl Drop for RunFile {
-    /// Brings everything into the one file. A reader that looks on can prevent that: the file
-    /// stays in WAL mode then, complete together with its `-wal`.
+    /// Moves everything into the one file. An active reader can prevent that: the file then stays in WAL mode, complete together
+    /// with its `-wal`.
     fn drop(&mut self) {
         let _ = self.execute("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);");
         let _ = self.execute("PRAGMA journal_mode = DELETE;");
@@ -461,39 +469,41 @@ fn not_encoded(why: String) -> Error {
     Error::failed(format!("a latency histogram cannot be encoded: {why}"))
 }
 
-/// Brings what a process that was killed has left beside a run file into the one file; does nothing where nothing is left.
+/// Moves into the run file what a killed process has left next to it; does nothing where there is nothing.
 ///
 /// # Errors
-/// As [`read`]; also when it cannot be written, or is being written.
+///
+/// Those of [`read`]; also when it cannot be written, or is being written.
 pub fn settle(path: &Path) -> Result<()> {
     if SIDE_FILES
         .iter()
         .any(|ending| beside(path, ending).exists())
     {
-        // Dropping it does the rest.
+        // Dropping it moves the log into the file.
         drop(RunFile::open_to_write(path)?);
     }
     Ok(())
 }
 
-/// Reads a run file, latencies left out. The file is not changed; it may be in the middle of
-/// being written, or left by a process that was killed.
+/// Reads a run file without latencies. The file is not changed; it may be incomplete, because it is being written or its process
+/// was killed.
 ///
 /// # Errors
-/// Of kind usage: no such file, no run file, written by a newer iolab, damaged or cut short.
+///
+/// Of kind usage: no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read(path: &Path) -> Result<RunRecord> {
     let (connection, version) = open_to_read(path)?;
     read::record(&connection, path, version)
 }
 
-/// The bytes of a file with its plan, and no sample yet.
+/// The bytes of a file with its plan and without samples.
 fn laid_out(
     run: &Run,
     environment: &Environment,
     experiment: &ExperimentRecord,
     cells: &[Cell],
 ) -> Result<Vec<u8>> {
-    // Of what goes wrong here, nothing has to do with any file.
+    // Errors here have no file.
     let nowhere = Path::new("the new run file");
     let wrong = |error| fault(nowhere, &error);
     let mut memory = Connection::open_in_memory().map_err(wrong)?;
@@ -559,7 +569,7 @@ fn write_cells(
     Ok(())
 }
 
-/// What a run file holds from its beginning.
+/// Writes the initial content of a run file.
 fn write_plan(
     connection: &Connection,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Where a run file lies: whether one could be written there, and whether it is still there.
+//! The location of a run file: whether one could be written there, and whether it is still there.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -15,23 +15,24 @@ use super::create::{self, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::{beside, check_length};
 
-/// Bytes that a place must have room for: a file with the plan of a small run, and its log.
+/// Free space that a location must have: a file with the plan of a small run, and its log.
 const ROOM: usize = 256 << 10;
 
-/// How the name of a file begins that was made to see whether one can be; the number of its process follows.
+/// Prefix of the name of a probe file; the process id follows.
 const PROBE: &str = ".iolab-probe-";
 
-/// Checks that a run file can be made and written at a place, by making one there and removing it.
+/// Checks that a run file can be written at a location, by creating one there and removing it.
 ///
 /// # Errors
-/// Why it cannot; of kind refused when the name is taken.
+///
+/// Why it cannot; of kind refused where the path exists.
 pub fn check_place(place: NewFile<'_>) -> Result<()> {
     let path = place.name(1);
     check_length(&path)?;
     if let NewFile::At(path) = place {
         create::check_free(path)?;
     }
-    // A name longer than the file system takes is found by looking for it.
+    // A look-up finds names that are too long for the file system.
     match beside(&path, "-journal").symlink_metadata() {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(file_fault(&path, "create", &error));
@@ -52,7 +53,7 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
 
 fn write_probe(made: &Path, file: File, path: &Path) -> Result<()> {
     let mut probe = RunFile::locked(made, file)?;
-    // For the messages.
+    // For messages.
     probe.path = path.to_owned();
     probe.enter_wal()?;
     probe.execute(&format!(
@@ -60,7 +61,7 @@ fn write_probe(made: &Path, file: File, path: &Path) -> Result<()> {
     ))
 }
 
-/// Removes what processes left that were killed while they probed.
+/// Removes probes of killed processes.
 fn remove_left(folder: &Path) {
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         if prober(&entry.file_name()).is_some_and(is_gone) && is_free(&entry.path()) {
@@ -69,7 +70,7 @@ fn remove_left(folder: &Path) {
     }
 }
 
-/// The process whose probe bears this name.
+/// The process that made the probe with this name.
 fn prober(name: &OsStr) -> Option<u32> {
     let name = name.to_str()?.strip_prefix(PROBE)?.strip_suffix(".iolab")?;
     name.split('-').next()?.parse().ok()
@@ -79,7 +80,7 @@ fn is_gone(process: u32) -> bool {
     !Path::new("/proc").join(process.to_string()).exists()
 }
 
-/// Whether a name is that of a file which no process has locked, of this host or another one.
+/// Whether no process on any host has locked the file.
 fn is_free(path: &Path) -> bool {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
@@ -92,15 +93,15 @@ fn is_free(path: &Path) -> bool {
     })
 }
 
-/// Removes a file that a process of iolab made, with everything that SQLite put beside it. The file itself comes last: by its
-/// name the rest is found after a kill.
+/// Removes a file created by iolab with everything that SQLite put next to it. The file itself comes last, since its name is
+/// needed to find the others after a kill.
 pub(super) fn remove(path: &Path) {
     for suffix in ["-wal", "-shm", "-journal", ""] {
         let _ = std::fs::remove_file(beside(path, suffix));
     }
 }
 
-/// Whether a name leads to an open file; `None` where that cannot be told.
+/// Whether a path leads to an open file; `None` where that cannot be determined.
 pub(super) fn leads_to(path: &Path, file: &File) -> Option<bool> {
     let held = file.metadata().ok()?;
     match path.metadata() {
@@ -112,10 +113,11 @@ pub(super) fn leads_to(path: &Path, file: &File) -> Option<bool> {
     }
 }
 
-/// Writes what a connection sees of a run file to a new one: beside the place that it had, else in the working directory,
-/// else among the temporary files.
+/// Writes the content of a run file to a new one: next to its old path, otherwise in the working directory, otherwise in the
+/// folder for temporary files.
 ///
 /// # Errors
+///
 /// When it cannot be written anywhere.
 pub(super) fn save(connection: &mut Connection, path: &Path) -> Result<(PathBuf, File)> {
     let wrong = |error| fault(path, &error);
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn only_probes_of_processes_that_are_gone_are_removed() {
-        // Above every number that Linux gives to a process.
+        // Above every process id of Linux.
         const GONE: u32 = 1 << 23;
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

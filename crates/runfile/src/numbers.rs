@@ -1,4 +1,4 @@
-//! Plain text with one number per line: what other programs leave behind.
+//! Text files with one number per line, from other programs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
@@ -8,18 +8,19 @@ use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
 use iolab_workload::{Error, Result};
 
-/// Most bytes of such a text; above ten million numbers.
+/// Largest file, bytes: more than ten million numbers.
 const BYTES_MAX: u64 = 256 << 20;
-/// Longest line that is looked at.
+/// Longest line, bytes.
 const LINE_MAX: usize = 4096;
 const HINT: &str =
     "give a run file (NAME.iolab), a text file with one number per line, or - for standard input";
-/// How every SQLite file begins.
+/// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Whether the file at `path` is a database, and so a run file or nothing for us.
+/// Whether the file at `path` is an SQLite database instead of text.
 ///
 /// # Errors
+///
 /// Of kind usage: it cannot be read.
 pub fn is_database(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
@@ -33,7 +34,8 @@ pub fn is_database(path: &Path) -> Result<bool> {
 /// Reads the numbers in the file at `path`; `-` is the standard input.
 ///
 /// # Errors
-/// Of kind usage: it cannot be read, a line is no number (with the line's number), or there is none at all.
+///
+/// Of kind usage: it cannot be read, a line is not a number (with the line's number), or there is no number.
 pub fn read(path: &Path) -> Result<Vec<f64>> {
     if path == Path::new("-") {
         return parse(io::stdin().lock(), Path::new("standard input"));
@@ -51,7 +53,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::usage(format!("cannot read {}: {error}", path.display())).hint(HINT)
 }
 
-/// One number a line, as text; empty lines and what follows a `#` are left out.
+/// Parses one number per line; skips empty lines and text after `#`.
 fn parse(text: impl BufRead, path: &Path) -> Result<Vec<f64>> {
     let mut text = text.take(BYTES_MAX + 1);
     let mut numbers = Vec::new();
@@ -82,7 +84,7 @@ fn parse(text: impl BufRead, path: &Path) -> Result<Vec<f64>> {
     Ok(numbers)
 }
 
-/// The number of a line, if it has one; else the text that is none.
+/// The number of a line, or `None` for an empty one; an error with the text that is not a number.
 fn number(line: &[u8]) -> std::result::Result<Option<f64>, String> {
     let line = String::from_utf8_lossy(line);
     let text = line.split('#').next().unwrap_or_default().trim();

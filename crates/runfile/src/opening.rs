@@ -1,4 +1,4 @@
-//! Opening a run file that may be anybody's: what it is is looked at before anything is read of it.
+//! Opens a run file that may come from anywhere: checks what it is before reading from it.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,15 +14,15 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
 use super::{guard, schema};
 
-/// Opens the file, and gives the version of its schema.
+/// Opens the file; returns the version of its schema.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
     check_regular(path)?;
     check_side_files(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags).and_then(look);
     let connection = match opened {
-        // In WAL mode SQLite needs files beside this one. Where they cannot be made, and no
-        // transaction waits in one, this file alone is all there is.
+        // In WAL mode SQLite needs further files. Where it cannot create them, and no transaction is in one, this file alone is
+        // complete.
         Err(error) if is_unopenable(&error) && !has_wal(path) => {
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(immutable_uri(path), flags).and_then(look)
@@ -34,7 +34,7 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
     Ok((connection, version))
 }
 
-/// SQLite opens lazily: only a first look at the file shows whether it can be read.
+/// SQLite opens files lazily: only a first read shows whether the file is readable.
 fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
     guard::restrain(&connection)?;
     guard::distrust(&mut connection)?;
@@ -42,7 +42,7 @@ fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether a name leads to a regular file.
+/// Checks that a path leads to a regular file.
 pub(super) fn check_regular(path: &Path) -> Result<()> {
     check_length(path)?;
     let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
@@ -50,9 +50,9 @@ pub(super) fn check_regular(path: &Path) -> Result<()> {
         .map_err(|why| Error::usage(why).hint("give a run file, NAME.iolab"))
 }
 
-/// Whether the file is a whole run file of a schema that is known here.
+/// Checks that the file is a complete run file with a supported schema.
 ///
-/// Gives the version of its schema.
+/// Returns the version of its schema.
 pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
     let pragma = |name: &str| -> Result<i64> {
         connection
@@ -69,7 +69,7 @@ pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64
     if version < SCHEMA_OLDEST {
         return Err(older(path, version, SCHEMA_OLDEST));
     }
-    // SQLite takes the missing part of a last page for zeros.
+    // SQLite would read the missing part of a last page as zeros.
     let stated = pragma("page_count")?.saturating_mul(pragma("page_size")?);
     let found = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
     if !has_wal(path) && i64::try_from(found.len()).is_ok_and(|length| length < stated) {
@@ -86,14 +86,14 @@ pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64
     Ok(version)
 }
 
-/// Endings of the names of what SQLite keeps beside a database: its log, the journal and the index of the log.
+/// Suffixes of files that SQLite keeps next to a database: its log, the journal and the index of the log.
 pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-journal", "-shm"];
 
-/// Refuses files beside a run file that no process which wrote it has left: SQLite opens, changes and removes them by their
-/// names alone.
+/// Refuses files next to a run file that SQLite did not write: it opens, changes and removes them by name only.
 ///
 /// # Errors
-/// Of kind refused, with what stands there.
+///
+/// Of kind refused, with the name of the file.
 pub(super) fn check_side_files(path: &Path) -> Result<()> {
     for ending in SIDE_FILES {
         let name = beside(path, ending);
@@ -112,7 +112,7 @@ pub(super) fn check_side_files(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file beside a database begins as SQLite begins it. A power cut leaves zeros.
+/// Whether a file next to a database begins like SQLite's, or with zeros, which a power failure leaves.
 fn is_sqlites(name: &Path, ending: &str) -> bool {
     // https://sqlite.org/fileformat2.html, sections 3 and 4; https://sqlite.org/walformat.html, section 2.
     const WAL: [u8; 3] = [0x37, 0x7f, 0x06];
@@ -125,11 +125,11 @@ fn is_sqlites(name: &Path, ending: &str) -> bool {
         "-journal" => first.starts_with(&JOURNAL),
         _ => first.starts_with(&SHARED.to_ne_bytes()),
     };
-    // What may not be read is not written either, and SQLite says so.
+    // An unreadable file is not writable either; SQLite reports it.
     read.is_err() || begins || first.iter().all(|byte| *byte == 0)
 }
 
-/// The name of a file that SQLite keeps beside a run file.
+/// The path of a file that SQLite keeps next to a run file.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -140,7 +140,7 @@ fn has_wal(path: &Path) -> bool {
     std::fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) that promises no change.
+/// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) with `immutable`.
 pub(super) fn immutable_uri(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut uri = "file://".to_owned();
@@ -161,13 +161,14 @@ const PATH_MAX: usize = 512 - "-journal".len();
 /// Refuses a path that SQLite would not open.
 ///
 /// # Errors
-/// Of kind usage: it is too long.
+///
+/// Of kind usage: the path is too long.
 pub(super) fn check_length(path: &Path) -> Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    // As SQLite does: links are followed first.
+    // Resolves links first, like SQLite.
     let whole = match (folder.canonicalize(), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),

@@ -1,4 +1,4 @@
-//! The question of a run: the tables `question` and `question_level`.
+//! The question of a run in the tables `question` and `question_level`.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use rusqlite::Connection;
 use super::error::damaged;
 use super::rows;
 
-/// Most workloads of a requirement, and most remarks on what it does not cover.
+/// Most workloads of a requirement, and most remarks about its limits.
 const TEXTS_MAX: usize = 100;
 
-/// What an experiment asks about service levels by its own definition.
+/// The question about service levels in the definition of an experiment.
 pub fn asked_by(experiment: &Experiment) -> Option<Question> {
     let (of, levels) = match (&experiment.seek, &experiment.hold) {
         (Some(levels), _) => (Asked::Limit, levels),
@@ -52,7 +52,7 @@ pub(super) fn write(connection: &Connection, path: &Path, question: &Question) -
     Ok(())
 }
 
-/// Refuses what no requirement is like.
+/// Refuses texts that no requirement has.
 fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
     if fit.workloads.len() > TEXTS_MAX || fit.limits.len() > TEXTS_MAX {
         return Err("has too many workloads or limits");
@@ -64,7 +64,7 @@ fn check_fit(fit: &Fit) -> std::result::Result<(), &'static str> {
     Ok(())
 }
 
-/// The question that rows stand for. They may come from elsewhere, and are checked.
+/// The question in rows, which may come from elsewhere and are checked.
 pub(super) fn of_rows(
     path: &Path,
     mut questions: Vec<QuestionRow>,

@@ -1,4 +1,4 @@
-//! From rows to plain values. The file may come from elsewhere: every value is checked.
+//! Converts rows to plain values. The file may come from elsewhere: every value is checked.
 
 use std::path::Path;
 
@@ -21,20 +21,20 @@ use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
 use iolab_workload::trial::Rate;
 
-/// Most further targets: levels of a factor.
+/// Most further targets: as many as levels of a factor.
 const TARGETS_MAX: usize = 1000;
 /// Most cells: those of a plan, and as many that its run has added.
 const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
-/// Most bytes of text that are read. A row may have more of it than the file: the defaults of its columns.
+/// Most bytes of text to read. Rows can have more text than the file, through defaults of columns.
 const TEXT_MAX: u64 = 256 << 20;
-/// Most levels that are judged, each once per trial: those of the longest load of the largest requirement, and some more.
+/// Most judgements of levels, one per level and trial: those of the longest load of the largest requirement, and some more.
 const JUDGED_MAX: usize = 250_000;
 /// Most histograms of a sample: those of one part.
 const HISTOGRAMS_MAX: usize = 15;
 
-/// Reads all tables but the latencies, of a file with this schema version.
+/// Reads all tables except the latencies, from a file with this schema version.
 pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Result<RunRecord> {
-    // All tables at one moment, while the run may be going on; and one lock for all queries.
+    // One transaction: a consistent snapshot of a running run, and one lock for all queries.
     let _snapshot = connection
         .unchecked_transaction()
         .map_err(|error| fault(path, &error))?;
@@ -87,7 +87,7 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
     })
 }
 
-/// What the run is to answer. Before there was a table for it, the definition alone had it.
+/// The question of the run. Files from before its table have it in the definition only.
 fn asked(tables: &Tables<'_>, toml: &str) -> Result<Option<Question>> {
     if may_lack(QUESTION.since(), tables.version) && !tables.has(QUESTION.name)? {
         let experiment = Experiment::from_toml(toml, "run file").ok();
@@ -98,7 +98,7 @@ fn asked(tables: &Tables<'_>, toml: &str) -> Result<Option<Question>> {
     question::of_rows(tables.path, questions, levels)
 }
 
-/// All cells, each in its place.
+/// All cells, in the order of their ids.
 fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>> {
     let mut cells: Vec<Cell> = Vec::new();
     tables.each(&CELL, "id", |reader, row| {
@@ -118,7 +118,7 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
             trial.threads.into(),
             trial.depth.into(),
         ];
-        // Only a group may do nothing.
+        // Only a group may have no requests.
         let idle = trial.rate == Some(Rate::ZERO);
         if sizes.contains(&0) || idle || cell.id != cells.len() as i64 {
             return Err(wrong(format!(
@@ -132,7 +132,7 @@ fn cells(tables: &Tables<'_>, experiment: &ExperimentRecord) -> Result<Vec<Cell>
     Ok(cells)
 }
 
-/// Gives the cells their groups.
+/// Reads the groups of the cells.
 fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
     let rows: Vec<GroupRow> = tables.all(&CELL_GROUP, "cell_id, group_id")?;
     for group in rows {
@@ -159,7 +159,7 @@ fn groups(tables: &Tables<'_>, cells: &mut [Cell]) -> Result<()> {
     Ok(())
 }
 
-/// What the groups did, each of a sample that there is.
+/// The samples of groups; each must belong to an existing sample.
 fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Result<Vec<Sample>> {
     let mut found: Vec<Sample> = tables.all(&GROUP_SAMPLE, "sample_id, group_id")?;
     for own in &mut found {
@@ -181,7 +181,7 @@ fn group_samples(tables: &Tables<'_>, cells: &[Cell], samples: &[Sample]) -> Res
     Ok(found)
 }
 
-/// What the clients did and saw, each in a sample that there is.
+/// The samples of clients; each must belong to an existing sample.
 fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>> {
     let mut found: Vec<Sample> = tables.all(&CLIENT_SAMPLE, "sample_id, rank_id")?;
     for own in &mut found {
@@ -195,7 +195,7 @@ fn client_samples(tables: &Tables<'_>, samples: &[Sample]) -> Result<Vec<Sample>
     Ok(found)
 }
 
-/// The level of each factor, in the order of the factors; none may be missing or too many.
+/// The level of each factor, in the order of the factors; `None` if any is missing or extra.
 fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
     let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
     if object.len() != factors.len() {
@@ -207,7 +207,7 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .collect()
 }
 
-/// All samples, each of a cell that there is.
+/// All samples; each must belong to an existing cell.
 fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     tables.each(&SAMPLE, "id", |reader, row| {
@@ -235,7 +235,7 @@ fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
     Ok(samples)
 }
 
-/// Which histogram of a run file: its sample, the part of it, and what it is of.
+/// Key of a histogram in a run file: sample, part, and which latencies.
 pub(super) type LatencyKey = (i64, PartId, LatencyOf);
 
 /// The keys of all latency histograms, in the order of the samples.
@@ -285,7 +285,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Goes through the rows of a table; none where the file is from before there was the table.
+    /// Calls a function for each row of a table; for none where the file is older than the table.
     fn each<T>(
         &self,
         table: &Table<T>,
@@ -318,7 +318,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Whether there is a table of this name.
+    /// Whether there is a table with this name.
     fn has(&self, name: &str) -> Result<bool> {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
         let count = self
@@ -353,7 +353,7 @@ impl Tables<'_> {
         }
     }
 
-    /// Counts the text of a row, before any of it is kept.
+    /// Counts the text of a row before storing any of it.
     fn weigh(&self, row: &Row<'_>) -> Result<()> {
         let columns = (0..).map_while(|column| row.get_ref(column).ok());
         let bytes = columns.map(|value| match value {

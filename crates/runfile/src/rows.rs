@@ -1,4 +1,4 @@
-//! Rows of a table, written and read by its columns. The file may come from elsewhere: every value is checked.
+//! Writes and reads rows of a table by its columns. The file may come from elsewhere: every value is checked.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,10 +12,10 @@ use iolab_record::SCHEMA_VERSION;
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
 
-/// A number is 2^63 or more.
+/// A number of 2^63 or more.
 struct Beyond;
 
-/// Inserts a row into the run file at `path` and gives its number. Rows are numbered by SQLite unless `with_key`.
+/// Inserts a row into the run file at `path`; returns its number. SQLite numbers rows unless `with_key`.
 pub(super) fn insert<T>(
     connection: &Connection,
     path: &Path,
@@ -49,7 +49,7 @@ pub(super) fn insert<T>(
     Ok(connection.last_insert_rowid())
 }
 
-/// The value of a column in a row, as SQLite takes it.
+/// The value of a column in a row, for SQLite.
 fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlOutput<'a>, Beyond> {
     let int = |number: u64| {
         let number = i64::try_from(number).map_err(|_| Beyond)?;
@@ -78,13 +78,13 @@ fn value<'a, T>(column: &'a Column<T>, row: &'a T) -> std::result::Result<ToSqlO
     Ok(ToSqlOutput::Owned(value.unwrap_or(Value::Null)))
 }
 
-/// Whether a file of this schema version may be without a column or table that came with version `since`. The version that is
-/// in force can still grow: an earlier build wrote files of it before the column was there.
+/// Whether a file of this schema version may lack a column or table that version `since` added. That includes the current
+/// version, which an earlier build may have written without the column.
 pub(super) fn may_lack(since: i64, version: i64) -> bool {
     since > version || since == SCHEMA_VERSION
 }
 
-/// The columns of a table, and where each is in the rows of a query.
+/// The columns of a table with their positions in the rows of a query.
 pub(super) struct Reader<'a, T: 'static> {
     table: &'a Table<T>,
     places: Vec<(usize, &'a Column<T>)>,
@@ -92,9 +92,10 @@ pub(super) struct Reader<'a, T: 'static> {
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// For the rows of a query from a file of this schema version.
+    /// A reader for the rows of a query from a file of this schema version.
     ///
     /// # Errors
+    ///
     /// The file lacks a column that every file of its version has.
     pub(super) fn new(
         table: &'a Table<T>,
@@ -125,10 +126,11 @@ impl<'a, T> Reader<'a, T> {
         })
     }
 
-    /// Puts the values of a row into `into`, which holds what a file without them stands for.
+    /// Reads the values of a row into `into`, which must hold the values for a file without the columns.
     ///
     /// # Errors
-    /// A value that cannot be; an account that is there in part.
+    ///
+    /// An invalid value; a group of columns that is NULL in part.
     pub(super) fn read(&self, row: &Row<'_>, into: &mut T) -> Result<()> {
         let mut missing = Vec::new();
         for (index, column) in &self.places {
@@ -143,7 +145,7 @@ impl<'a, T> Reader<'a, T> {
                 return Err(self.wrong(column, value));
             }
         }
-        // What is missing must be so in the row as a whole too.
+        // Columns that are NULL together must be so in the whole row.
         for (null, column) in missing {
             if !matches!(value(column, into), Ok(ToSqlOutput::Owned(Value::Null))) {
                 return Err(self.wrong(column, null));
@@ -152,7 +154,7 @@ impl<'a, T> Reader<'a, T> {
         Ok(())
     }
 
-    /// The value in a column cannot be.
+    /// The error for an invalid value of a column.
     pub(super) fn wrong(&self, column: &Column<T>, value: ValueRef<'_>) -> Error {
         let value = match value {
             ValueRef::Null => "missing".to_owned(),
@@ -169,7 +171,7 @@ impl<'a, T> Reader<'a, T> {
     }
 }
 
-/// Puts a value that is not missing into its place; false for one that cannot be.
+/// Stores a value that is not NULL; false for an invalid one.
 fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> bool {
     let within = |number: f64| (column.range.0..=column.range.1).contains(&number);
     let between = |number: u64| (column.bounds.0..=column.bounds.1).contains(&number);
@@ -203,7 +205,7 @@ fn put<T>(column: &Column<T>, value: ValueRef<'_>, into: &mut T) -> bool {
     }
 }
 
-/// A setting is read as one that a user writes, so that it is checked as that is.
+/// Reads a setting as if a user wrote it, with the same checks.
 fn put_setting(setting: &Setting, value: ValueRef<'_>, spec: &mut CellSpec) -> bool {
     let text = match (value, setting.kind.is_number()) {
         (ValueRef::Null, _) => "none".to_owned(),

@@ -1,4 +1,4 @@
-//! The tables of a run file as SQLite receives them: made from [`iolab_record::tables`].
+//! The tables of a run file for SQLite, generated from [`iolab_record::tables`].
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -13,10 +13,11 @@ use rusqlite::Connection;
 /// Marks a SQLite file as a run file: `IOLB`.
 pub(super) const APPLICATION_ID: i64 = 0x494F_4C42;
 
-/// Most rows of a table that are read; a million samples take above 1 GB of memory.
+/// Most rows of a table to read; a million samples take more than 1 GB of memory.
 pub(super) const ROWS_MAX: usize = 1_000_000;
 
-/// The name of each table with what creates it. Checks guard against mistakes of the writer; a reader trusts none of them.
+/// The name of each table with the statement that creates it. Constraints guard against mistakes of the writer; readers do not
+/// trust them.
 static TABLES: LazyLock<[(&str, String); 16]> = LazyLock::new(|| {
     let (sample, mut create_sample) = create(&SAMPLE, "");
     create_sample.push_str(
@@ -53,7 +54,7 @@ pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether a run file has a table of this name.
+/// Whether a run file has a table with this name.
 pub(super) fn is_ours(name: &str) -> bool {
     TABLES.iter().any(|(table, _)| *table == name)
 }
@@ -91,7 +92,7 @@ fn declaration<T>(column: &Column<T>) -> String {
     text
 }
 
-/// What SQLite calls the type of a column.
+/// The SQLite type of a column.
 pub(super) fn type_name<T>(column: &Column<T>) -> &'static str {
     match &column.access {
         Access::Number(..) | Access::Flag(..) => "INTEGER",

@@ -1,4 +1,4 @@
-//! Trials over time: the rows of table `series`. A file from elsewhere may hold any number of them.
+//! Time series of trials: the rows of table `series`. A foreign file may have any number of them.
 
 use std::path::Path;
 
@@ -12,11 +12,10 @@ use super::schema::ROWS_MAX;
 use iolab_record::tables::{IntervalRow, SERIES};
 use iolab_record::{Sample, SampleSeries};
 
-/// Fewest intervals that a trial is folded to, however many trials there are.
+/// Trials keep at least this many intervals, however many trials there are.
 const INTERVALS_MIN: usize = 16;
 
-/// The trials of a record over time, those that were recorded so; neighbouring intervals are folded where all would
-/// take too much memory.
+/// The time series of a record's trials. Neighbouring intervals are merged where all would take too much memory.
 pub(super) fn of_record(
     connection: &Connection,
     path: &Path,
@@ -36,7 +35,7 @@ pub(super) fn of_record(
     Ok(all)
 }
 
-/// The numbers of all samples that have a series, in their order.
+/// The numbers of all samples with a series, in order.
 pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
     let wrong = |error| fault(path, &error);
     let sql = "SELECT DISTINCT sample_id FROM series ORDER BY sample_id";
@@ -53,7 +52,7 @@ pub(super) fn keys(connection: &Connection, path: &Path) -> Result<Vec<i64>> {
     Ok(keys)
 }
 
-/// One trial over time; without intervals where none were recorded.
+/// The series of one trial; without intervals where none were recorded.
 pub(super) fn of_sample(
     connection: &Connection,
     path: &Path,
@@ -68,7 +67,7 @@ pub(super) fn of_sample(
     Ok(found)
 }
 
-/// Hands the series of one sample after the other over, from rows in their order.
+/// Passes on the series of one sample after another, from rows in order.
 fn each(
     connection: &Connection,
     path: &Path,

@@ -1,4 +1,4 @@
-//! What a run file holds too much of to be read at once: latency histograms and series, one after the other.
+//! Reads what is too large to read at once: latency histograms and series, one after another.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::error::{damaged, fault};
 use super::opening::open_to_read;
 use super::{read, series};
 
-/// The latency histograms of a run file, in the order of the samples; each is read when asked for.
+/// The latency histograms of a run file in the order of the samples; each is read on demand.
 #[derive(Debug)]
 pub struct Latencies {
     connection: Connection,
@@ -21,7 +21,8 @@ pub struct Latencies {
 /// Opens the latency histograms of a run file.
 ///
 /// # Errors
-/// As [`read`].
+///
+/// Those of [`read`].
 pub fn read_latency(path: &Path) -> Result<Latencies> {
     let (connection, _) = open_to_read(path)?;
     let left = read::latency_keys(&connection, path)?.into_iter();
@@ -73,7 +74,7 @@ impl Iterator for Latencies {
     }
 }
 
-/// The trials of a run file over time, in the order of the samples; each is read when asked for.
+/// The time series of a run file in the order of the samples; each is read on demand.
 #[derive(Debug)]
 pub struct AllSeries {
     connection: Connection,
@@ -85,7 +86,8 @@ pub struct AllSeries {
 /// Opens the series of a run file.
 ///
 /// # Errors
-/// As [`read`].
+///
+/// Those of [`read`].
 pub fn read_series(path: &Path) -> Result<AllSeries> {
     let (connection, version) = open_to_read(path)?;
     let left = series::keys(&connection, path)?.into_iter();

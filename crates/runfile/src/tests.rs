@@ -59,7 +59,7 @@ impl Fixture {
         .unwrap()
     }
 
-    /// What would be on disk if the process that writes this file were killed now: the files as they are.
+    /// A copy of the files as they would be on disk if the writing process were killed now.
     fn killed(&self, name: &str) -> PathBuf {
         let (from, to) = (self.path(name), self.path("killed.iolab"));
         for suffix in ["", "-wal"] {
@@ -136,7 +136,7 @@ fn a_finished_run_is_one_plain_file_that_reading_leaves_alone() {
     };
     assert_eq!(names(), ["a.iolab"]);
     let before = std::fs::read(&path).unwrap();
-    // Bytes 18 and 19 of the header tell WAL mode (2) from a plain file (1).
+    // Bytes 18 and 19 of the header say WAL mode (2) or plain (1).
     assert_eq!(&before[18..20], [1, 1]);
     read(&path).unwrap();
     assert_eq!(read_latency(&path).unwrap().count(), 4);
@@ -148,7 +148,7 @@ fn a_finished_run_is_one_plain_file_that_reading_leaves_alone() {
 fn a_read_only_folder_can_be_read_from() {
     let bench = Fixture::new();
     let path = bench.finished("a file%20with?odd#name.iolab");
-    // As a crash on another machine may leave it: WAL mode by its header, but without a -wal.
+    // As a crash on another machine may leave it: WAL mode in its header, but without a -wal.
     let copied = bench.path("wal mode.iolab");
     std::fs::copy(&path, &copied).unwrap();
     alter(&copied, "PRAGMA journal_mode = WAL");
@@ -162,7 +162,7 @@ fn a_read_only_folder_can_be_read_from() {
     for result in results {
         assert_eq!(result.unwrap().samples.len(), 2);
     }
-    // Root writes anywhere, so the way around is tried by itself too.
+    // Root can write anywhere, so the fallback is also tested directly.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(immutable_uri(&path), flags).unwrap();
     assert_eq!(
@@ -273,7 +273,7 @@ fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
         assert!(!beside(&path, suffix).exists(), "{suffix}");
     }
     assert_eq!(read(&path).unwrap(), told);
-    // Where nothing is left, nothing is touched; and what is still being written is left to who writes it.
+    // Nothing is touched where nothing is left; a file being written is left to its writer.
     let before = std::fs::read(&path).unwrap();
     settle(&path).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -334,7 +334,7 @@ fn a_trial_is_kept_once_unless_it_failed() {
     );
     assert!(file.set_batch(9, Batch::One).is_err());
     drop(file);
-    // A refused sample leaves no half of itself.
+    // A refused sample is not stored in part.
     assert_eq!(read(&bench.path("a.iolab")).unwrap().samples.len(), 3);
     assert_eq!(read_latency(&bench.path("a.iolab")).unwrap().count(), 2);
 }

@@ -1,5 +1,5 @@
-//! A run file of an earlier schema version, or of an earlier build, is made one of this version before its run is taken up again: in one transaction,
-//! so that it is either of the two whenever the process is killed.
+//! Upgrades a run file of an earlier schema version or build before its run is resumed, in one transaction, so that a kill leaves
+//! either of the two.
 
 use std::path::Path;
 
@@ -14,15 +14,16 @@ use iolab_record::tables::{
 };
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 
-/// Makes a file of an earlier version or build, which `record` was read from, one of this version.
+/// Upgrades a file of an earlier version or build, from which `record` was read.
 ///
 /// # Errors
-/// When it cannot be written; it is as it was then.
+///
+/// When it cannot be written; the file is then unchanged.
 pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunRecord) -> Result<()> {
     let wrong = |error| fault(path, &error);
-    // What was in the file is in the record. The definitions that it has after this are checked at the end.
+    // The record has what was in the file. The resulting definitions are checked at the end.
     guard::trust(connection).map_err(wrong)?;
-    // Renaming a table would make other tables refer to the renamed one.
+    // Renaming a table would otherwise change references to it.
     connection
         .execute_batch("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON;")
         .map_err(wrong)?;
@@ -45,7 +46,7 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
     transaction
         .execute_batch(&format!("PRAGMA user_version = {SCHEMA_VERSION}"))
         .map_err(wrong)?;
-    // What was in the file besides is a stranger's, and is not written to.
+    // Anything else in the file is foreign; such a file is not written.
     guard::check_ours(&transaction, path)?;
     transaction.commit().map_err(wrong)?;
     connection
@@ -54,13 +55,13 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
         .map_err(wrong)
 }
 
-/// The tables of this version that the file has.
+/// The tables of this version in the file.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let all = guard::names(connection, guard::TABLE_NAMES)?.into_iter();
     Ok(all.filter(|name| schema::is_ours(name)).collect())
 }
 
-/// Writes everything that a record holds whole.
+/// Writes everything that a record contains completely.
 fn write(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()> {
     let (run, experiment) = (&record.run, &record.experiment);
     write_plan(
@@ -91,7 +92,7 @@ fn all<T>(connection: &Connection, path: &Path, table: &Table<T>, rows: &[T]) ->
     Ok(())
 }
 
-/// Copies the rows of an old table, of which a record holds none or not all, as far as it has their columns.
+/// Copies the rows of an old table that a record lacks or has in part, with the columns that exist.
 fn copy<T>(connection: &Connection, table: &Table<T>) -> rusqlite::Result<()> {
     let old = format!("old_{}", table.name);
     let had: Vec<String> = connection

@@ -1,4 +1,4 @@
-//! What is no run file, or no longer, or not yet this one: told, and never a panic.
+//! Damaged, incomplete, foreign and newer files give an error, and never a panic.
 
 use proptest::prelude::*;
 

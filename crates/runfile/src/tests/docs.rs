@@ -1,4 +1,4 @@
-//! RUNFILE.md tells every column and every key of the environment as the tables have it.
+//! RUNFILE.md documents every column and every key of the environment as the tables define them.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use iolab_record::tables::{
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
 
-/// Columns that are reported together stand in one row; the settings of a group are those of its cell.
+/// Columns that are documented together have one row; the settings of a group are those of its cell.
 fn rows<T>(table: &Table<T>) -> String {
     let of_cell = |column: &&Column<T>| {
         table.name == "cell_group" && matches!(column.access, Access::Setting(..))
@@ -52,7 +52,7 @@ fn rows<T>(table: &Table<T>) -> String {
     text
 }
 
-/// The document with the rows of a table as they are.
+/// The document with the current rows of a table.
 fn with<T>(document: String, table: &Table<T>) -> String {
     let begin = format!("<!-- columns of {} -->\n", table.name);
     let heading = format!("## `{}`: {}\n", table.name, table.doc);
@@ -60,7 +60,7 @@ fn with<T>(document: String, table: &Table<T>) -> String {
     between(&document, &begin, &rows(table))
 }
 
-/// The document with this text from a mark to the next end.
+/// The document with this text between a mark and the next end.
 fn between(document: &str, begin: &str, text: &str) -> String {
     let (before, rest) = document.split_once(begin).expect(begin);
     let (_, after) = rest.split_once("<!-- end -->").expect("an end");

@@ -1,4 +1,4 @@
-//! How much room rows take that a run across hosts has many of.
+//! The size of rows that a run across hosts has many of.
 
 use iolab_record::{
     Bottom, Counters, DeviceStat, Extents, LatencySummary, OperationSummary, PerOperation,
@@ -10,11 +10,11 @@ use super::*;
 /// Trials, and clients of each.
 const TRIALS: u32 = 5;
 const CLIENTS: u32 = 2_000;
-/// What docs/CLUSTER.md says of a row.
+/// The size of a row according to docs/CLUSTER.md.
 const ROW_BYTES: f64 = 340.0;
 
-/// A trial of 1 s: 10,000 reads of 64 KiB past the page cache, on a partition of a disk that others use, too. Everything that
-/// is counted then has a value.
+/// A trial of 1 s: 10,000 direct reads of 64 KiB, on a partition of a disk that others use as well, so that all counters have a
+/// value.
 fn reads(client: u32) -> Sample {
     let own = u64::from(client);
     let latency = LatencySummary {
@@ -124,6 +124,6 @@ fn a_row_of_a_client_takes_the_room_that_is_documented() {
     let of_clients = size(&bench, "with.iolab", &clients) - size(&bench, "without.iolab", &[]);
     let bytes = of_clients as f64 / f64::from(TRIALS * CLIENTS);
     eprintln!("a row of client_sample takes {bytes:.0} bytes");
-    // As the document says: within 10 %.
+    // Within 10 % of the documented size.
     assert!((bytes / ROW_BYTES - 1.0).abs() < 0.1, "{bytes}");
 }

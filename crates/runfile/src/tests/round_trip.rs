@@ -1,4 +1,4 @@
-//! What is put into a run file comes out of it.
+//! What is written to a run file is read back unchanged.
 
 use iolab_record::Question;
 use iolab_record::question::{Asked, Fit};
@@ -138,7 +138,7 @@ fn a_question_comes_back_and_its_answer_is_for_queries() {
     }
 }
 
-/// A new file of a run that is to answer this.
+/// A new file of a run with this question.
 fn asking(path: &Path, asked: Question) -> RunFile {
     let experiment = ExperimentRecord {
         asked: Some(asked),

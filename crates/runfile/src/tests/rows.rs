@@ -1,4 +1,4 @@
-//! Rows of the tables whose numbers all differ, so that swapped columns show.
+//! Rows whose numbers all differ, so that swapped columns are detected.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ pub(super) fn cell_row(id: i64) -> Cell {
     }
 }
 
-/// A sample in which no two numbers are the same, so that swapped columns show.
+/// A sample whose numbers all differ, so that swapped columns are detected.
 pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
     let latency = |from: u64| LatencySummary {
         mean_ns: from as f64 + 0.5,
@@ -238,13 +238,13 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
     }
 }
 
-/// Counters with numbers from `first` on, no two the same.
+/// Counters with consecutive numbers from `first` on.
 pub(super) fn numbers_from<T: CounterSet>(first: u64) -> T {
     let mut numbers = first..;
     T::from_numbers(|| Some(numbers.next())).expect("numbers do not end")
 }
 
-/// What a failed trial without any account looks like.
+/// A failed trial without any counters.
 pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
     let whole = sample_row(cell, block);
     Sample {

@@ -1,4 +1,4 @@
-//! Trials over time, as they are kept.
+//! Time series of trials are stored and read.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Files made to do harm: nothing of theirs is run, and they are distinguished in bounded time and memory.
+//! Malicious files: nothing of theirs is run, and they are recognised in limited time and memory.
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn whatever_would_run_is_refused_by_name() {
             "\"late\"",
         ),
         (
-            // Made elsewhere: no SQLite that is built with iolab has such a module.
+            // Written elsewhere: the SQLite of iolab has no such module.
             "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema VALUES \
              ('table', 'words', 'words', 0, 'CREATE VIRTUAL TABLE words USING unheard_of(word)')"
                 .to_owned(),
@@ -79,7 +79,7 @@ fn whatever_would_run_is_refused_by_name() {
     }
 }
 
-/// A file as a reader sees it that would not look for virtual tables, views and triggers.
+/// A connection without the check for virtual tables, views and triggers.
 fn unlooked_at(path: &Path) -> Connection {
     let mut connection = Connection::open(path).unwrap();
     guard::restrain(&connection).unwrap();
@@ -276,7 +276,7 @@ fn values_too_long_are_refused() {
 fn a_small_file_with_much_text_is_refused() {
     let bench = Fixture::new();
     let path = bench.finished("a");
-    // Each row has the column's text, which the file holds once.
+    // Each row has the column's text, which is in the file once.
     alter(
         &path,
         "INSERT INTO event (at_utc, kind, message)

@@ -1,4 +1,4 @@
-//! Files of earlier schema versions: read as they were, and gone on with as files of this version.
+//! Files of earlier schema versions are read unchanged, and continued as files of the current version.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use super::*;
 /// Stored files of version 5, made by its last writer.
 const STORED: [&str; 4] = ["interrupted", "interference", "search", "verified"];
 
-/// What an earlier version did not have of a table.
+/// The columns of a table that an earlier version lacked.
 fn later<T>(table: &Table<T>, version: i64) -> Vec<String> {
     let name = table.name;
     if table.since() > version {
@@ -23,7 +23,7 @@ fn later<T>(table: &Table<T>, version: i64) -> Vec<String> {
         .collect()
 }
 
-/// Takes away what came after a version.
+/// Removes what later versions added.
 fn take_later(path: &Path, version: i64) {
     let all = [
         later(&RUN, version),
@@ -46,7 +46,7 @@ fn take_later(path: &Path, version: i64) {
     alter(path, &all.concat().join(";"));
 }
 
-/// The file of a run that has something in every table, as it is when it was interrupted.
+/// The file of an interrupted run with rows in every table.
 fn full(bench: &Fixture, name: &str) -> PathBuf {
     let path = bench.path(name);
     let mut cell = cell_row(0);
@@ -100,7 +100,7 @@ fn full(bench: &Fixture, name: &str) -> PathBuf {
     path
 }
 
-/// All that a run file holds.
+/// The whole content of a run file.
 fn all(path: &Path) -> (RunRecord, Vec<SampleLatency>, Vec<SampleSeries>) {
     let latencies: Result<_> = read_latency(path).unwrap().collect();
     let series: Result<_> = read_series(path).unwrap().collect();
@@ -112,8 +112,8 @@ fn a_file_of_version_5_or_an_earlier_build_is_read_and_resumed_whatever_it_has_o
     let bench = Fixture::new();
     let written = full(&bench, "now.iolab");
     let now = all(&written);
-    // The last writers of version 5 wrote columns and tables that are now of version 6; the first wrote none of them, nor did
-    // the first build that wrote version 6.
+    // The last writers of version 5 already wrote columns and tables that are now of version 6; the first one wrote none of them,
+    // nor did the first build that wrote version 6.
     for (name, is_first, version) in [("last", false, 5), ("first", true, 5), ("early", true, 6)] {
         let path = bench.path(name);
         std::fs::copy(&written, &path).unwrap();
@@ -141,7 +141,7 @@ fn a_file_of_version_5_or_an_earlier_build_is_read_and_resumed_whatever_it_has_o
         assert_eq!(add(&mut file, &sample_row(0, 1)), 3);
         file.finish(RunStatus::Done, ENDED, None).unwrap();
         assert_eq!(read(&path).unwrap().samples.len(), 3);
-        // It is one of ours now, with nothing of the old one in it.
+        // The file is now one of ours, without anything of the old one.
         drop(RunFile::open_resume(&path).unwrap());
     }
 }
@@ -194,7 +194,7 @@ fn a_strangers_file_of_version_5_is_left_alone() {
         alter(&path, &format!("PRAGMA user_version = 5; {sql}"));
         let before = std::fs::read(&path).unwrap();
         let resumed = RunFile::open_resume(&path);
-        // An index of ours goes with the table that it is of, and a stranger's does.
+        // Our index goes with its table; a foreign one does too.
         if number == 1 {
             drop(resumed.unwrap());
             continue;

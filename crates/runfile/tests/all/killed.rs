@@ -1,4 +1,4 @@
-//! A process that is killed while it writes a run file loses nothing that it had added.
+//! A process killed while it writes a run file loses nothing that it had added.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ use iolab_runfile::{RunFile, read, read_latency};
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::settings::CellSpec;
 
-/// Set in the process that is to be killed: the run file it writes.
+/// Environment variable of the process to be killed: the run file that it writes.
 const WRITER: &str = "IOLAB_TEST_WRITES";
 
 #[test]
