@@ -1,6 +1,6 @@
-//! iolab-latency: latencies. HDR histograms of nanoseconds with 3 significant digits, their encoding, and quantiles of them.
+//! iolab-latency: HDR histograms of latencies in nanoseconds with 3 significant digits, their encoding and quantiles.
 //!
-//! What the library leaves generic is compiled here, once for all rooms, and with optimisation also in tests.
+//! Instantiates the library's generic code once for all crates, and optimised also in tests.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
@@ -8,22 +8,22 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 /// Latencies in nanoseconds, 3 significant digits.
 pub type LatencyHistogram = Histogram<u64>;
 
-/// Greatest latency distinguished, ns: one hour; what took longer counts as one hour.
+/// Highest latency distinguished, ns: one hour; longer ones count as one hour.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
 
-/// An empty histogram whose memory is already touched, so that recording never faults.
+/// An empty histogram whose memory is already touched, so that recording never causes a page fault.
 pub fn new_latency_histogram() -> LatencyHistogram {
     let mut histogram = Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("valid bounds");
     histogram.reset();
     histogram
 }
 
-/// A stand-in for a direction that a worker does not use: a few KiB instead of hundreds.
+/// A placeholder for an operation that a worker does not use: a few KiB instead of hundreds.
 pub fn unused_latency_histogram() -> LatencyHistogram {
     Histogram::new_with_bounds(1, 2, 3).expect("valid bounds")
 }
 
-/// Adds a histogram to a sum; what lies beyond the bounds of the sum counts as its greatest value.
+/// Adds a histogram to a sum; values beyond the bounds of the sum count as its highest value.
 pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     if sum.add(part).is_err() {
         for bin in part.iter_recorded() {
@@ -34,13 +34,14 @@ pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
 
 /// Bytes before the counts: cookie, length, offset, digits, low, high, ratio.
 const HEADER: usize = 40;
-/// Greatest value a histogram may be made for; ours end at one hour.
+/// Highest value that a histogram may be sized for; ours end at one hour.
 const HIGHEST_NS: u64 = 1 << 62;
 
-/// Encodes a histogram: V2, as every HdrHistogram library reads it.
+/// Encodes a histogram in format V2 of HdrHistogram.
 ///
 /// # Errors
-/// What the library says where it cannot.
+///
+/// The message of the library.
 pub fn encode(histogram: &LatencyHistogram) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     V2Serializer::new()
@@ -49,23 +50,24 @@ pub fn encode(histogram: &LatencyHistogram) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Decodes a histogram from anybody's bytes.
+/// Decodes a histogram from untrusted bytes.
 ///
 /// # Errors
+///
 /// What is wrong with the bytes, in a few words.
 pub fn decode(bytes: &[u8]) -> Result<LatencyHistogram, String> {
     check(bytes)?;
     let histogram: Histogram<u64> = Deserializer::new()
         .deserialize(&mut &bytes[..])
         .map_err(|error| error.to_string())?;
-    // The library saturates the total; iterating would overflow then.
+    // The library saturates the total, after which iterating would overflow.
     if histogram.len() > i64::MAX as u64 {
         return Err("its counts are beyond 2^63".to_owned());
     }
     Ok(histogram)
 }
 
-/// The library sizes its buffers by what the header says, so the header is checked first.
+/// Checks the header, from which the library sizes its buffers.
 fn check(bytes: &[u8]) -> Result<(), String> {
     let field = |from: usize, to: usize| -> Option<u64> {
         let part = bytes.get(from..to)?;
@@ -84,7 +86,7 @@ fn check(bytes: &[u8]) -> Result<(), String> {
             "its range {low} to {high} with {digits} digits is not one of iolab's"
         ));
     }
-    // This one code stands for -2^63 zeros, which the library negates.
+    // This code means -2^63 zeros, whose negation overflows in the library.
     if bytes[HEADER..].windows(9).any(|code| code == [0xff; 9]) {
         return Err("it holds an impossible count".to_owned());
     }
@@ -109,7 +111,7 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// Of a histogram; `None` where nothing was recorded.
+    /// The quantiles of a histogram; `None` for an empty one.
     pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
         (!histogram.is_empty()).then(|| Self {
             mean_ns: histogram.mean(),

@@ -1,7 +1,7 @@
-//! The skips of one `cargo test`, which runs each test program as a process of its own.
+//! The skips of one `cargo test`, which runs each test program as a separate process.
 //!
-//! Each process appends to one file, found by the number and the start of the `cargo` that it descends from: neither programs that
-//! run at once nor those of another `cargo test` in the same workspace are mistaken for it.
+//! Each process appends to a file whose name contains the id and the start of its ancestor `cargo`, so that concurrent `cargo
+//! test` runs in one workspace use separate files.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,17 +12,17 @@ use std::time::Duration;
 
 use crate::Need;
 
-/// Ledgers that nobody listed are removed when they are as old as this and their `cargo` is gone.
+/// Age after which ledgers that were never listed are removed, if their `cargo` has ended.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A test that was not carried out, or not to its end.
+/// A test that was not carried out, or only in part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Skip {
-    /// What is missing.
+    /// What the machine lacks.
     pub need: Need,
-    /// The test: its program, and its name or its place in the source.
+    /// The test: its program, with its name or its position in the source.
     pub test: String,
-    /// How that showed.
+    /// How the lack was noticed.
     pub reason: String,
 }
 
@@ -55,13 +55,14 @@ impl Skip {
 pub struct Ledger(PathBuf);
 
 impl Ledger {
-    /// That of the `cargo` that started this process, directly or not; without one, that of the parent process.
+    /// The ledger of the `cargo` that started this process, directly or not; without one, that of the parent process.
     ///
     /// # Errors
-    /// Where the own path or `/proc` cannot be read.
+    ///
+    /// The path of this program or `/proc` cannot be read.
     pub fn of_this_cargo() -> io::Result<Self> {
         let parent = Process::read(std::os::unix::process::parent_id())?;
-        // The first of all processes has no parent, also in a container; those of others may be hidden.
+        // The first process has no parent, also in a container; `/proc` may hide processes of other users.
         let above = |process: &Process| Process::read(process.parent).ok();
         let mut ancestors = std::iter::successors(above(&parent), above);
         let cargo = match parent.name == "cargo" {
@@ -76,20 +77,22 @@ impl Ledger {
     /// Appends a skip.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    ///
+    /// The file cannot be written.
     pub fn add(&self, skip: &Skip) -> io::Result<()> {
         if let Some(folder) = self.0.parent() {
             fs::create_dir_all(folder)?;
         }
         let mut file = File::options().append(true).create(true).open(&self.0)?;
-        // In one piece, so that lines of threads and processes are not mixed.
+        // One write, so that lines of threads and processes do not mix.
         file.write_all(skip.line().as_bytes())
     }
 
-    /// All skips, each once, in the order of what they need, and an empty ledger from now on.
+    /// All distinct skips, ordered by need; removes the ledger.
     ///
     /// # Errors
-    /// Where the file cannot be read or removed, or holds what is no skip.
+    ///
+    /// The file cannot be read or removed, or is not a ledger.
     pub fn take(&self) -> io::Result<BTreeSet<Skip>> {
         let text = match fs::read_to_string(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -103,10 +106,11 @@ impl Ledger {
         Ok(skips)
     }
 
-    /// Removes ledgers that were never listed, of every `cargo` that is gone for a day.
+    /// Removes ledgers older than a day whose `cargo` has ended.
     ///
     /// # Errors
-    /// Where the folder cannot be read.
+    ///
+    /// The folder cannot be read.
     pub fn tidy() -> io::Result<()> {
         let entries = match fs::read_dir(folder()?) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -124,7 +128,7 @@ impl Ledger {
             let age = entry.metadata().and_then(|data| data.modified());
             let is_old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT));
             if !runs && is_old {
-                // Another one may be tidying as well.
+                // Another process may remove it at the same time.
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -132,7 +136,7 @@ impl Ledger {
     }
 }
 
-/// Where ledgers lie: below Cargo's own folder for what tests write, as seen from a test program in `target/PROFILE/deps`.
+/// The folder of ledgers: below Cargo's folder for temporary files of tests, relative to a test program in `target/PROFILE/deps`.
 fn folder() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let target = program.ancestors().nth(3);
@@ -140,12 +144,12 @@ fn folder() -> io::Result<PathBuf> {
     Ok(target.join("tmp/skips"))
 }
 
-/// A process, as `/proc/PID/stat` has it.
+/// A process as described by `/proc/PID/stat`.
 struct Process {
     number: u32,
     name: String,
     parent: u32,
-    /// Clock ticks from the start of the system to its own.
+    /// Its start, in clock ticks since the start of the system.
     started: u64,
 }
 
@@ -156,7 +160,7 @@ impl Process {
     }
 
     fn parse(number: u32, text: &str) -> Option<Self> {
-        // The name is in brackets, and may hold some.
+        // The name is in parentheses and may contain some.
         let (head, rest) = text.rsplit_once(')')?;
         let (_, name) = head.split_once('(')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();

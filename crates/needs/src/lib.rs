@@ -1,11 +1,11 @@
-//! What tests need of a machine, and which of them it could not carry out.
+//! What tests need from a machine, and which of them were skipped.
 //!
-//! A test that lacks something calls [`skip`] with a typed [`Need`], and returns. The skip is told at once, past the test
-//! harness, and kept in the [`ledger`] of the `cargo test` that it belongs to; the last test program of the workspace,
-//! `tests/skips.rs`, counts and lists them. `IOLAB_REQUIRE` names needs that this machine is to have (`root,fuse,fio`, or `all`):
-//! then a skip for one of these fails the test.
+//! A test without something that it needs calls [`skip`] with a typed [`Need`] and returns. The skip is printed at once, also
+//! where the test harness captures output, and stored in the [`ledger`] of this `cargo test`; the last test program of the
+//! workspace, `tests/skips.rs`, counts and lists all skips. `IOLAB_REQUIRE` names needs that this machine must have
+//! (`root,fuse,fio`, or `all`): a skip for one of them fails the test.
 //!
-//! Begin with [`Need`]; [`root`], [`tool`] and [`ordinary_user`] look for what many tests need.
+//! Begin with [`Need`]; [`root`], [`tool`] and [`ordinary_user`] check common needs.
 
 pub mod ledger;
 mod need;
@@ -25,13 +25,14 @@ use ledger::{Ledger, Skip};
 pub use need::Need;
 pub use require::{Required, UnknownNeed, VARIABLE};
 
-/// Skips that this process has told: a test of many cases is told once.
+/// Skips that this process has printed, to print that of a test with many cases once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());
 
-/// Records that the calling test, or the rest of it, is not carried out because this machine lacks something.
+/// Records that the calling test, or the rest of it, is skipped because this machine lacks something.
 ///
 /// # Panics
-/// When `IOLAB_REQUIRE` names that need, or what is no need; and when the skip cannot be recorded: none is forgotten.
+///
+/// If `IOLAB_REQUIRE` names that need or an unknown one, or the skip cannot be recorded.
 #[track_caller]
 pub fn skip(need: Need, reason: impl Display) {
     skip_at(need, &reason, Location::caller());
@@ -48,7 +49,7 @@ fn skip_at(need: Need, reason: &dyn Display, location: &Location<'_>) {
         .unwrap_or_else(PoisonError::into_inner)
         .insert(skip.clone());
     if is_new {
-        // Not `eprintln`, which the harness would keep to itself when the test passes. Without a place to tell it, the ledger has it.
+        // Not `eprintln`, which the harness captures when the test passes. If this fails, the ledger still has the skip.
         let _ = writeln!(std::io::stderr(), "skipped: {skip}");
         let added = Ledger::of_this_cargo().and_then(|ledger| ledger.add(&skip));
         assert!(
@@ -64,7 +65,7 @@ fn skip_at(need: Need, reason: &dyn Display, location: &Location<'_>) {
     );
 }
 
-/// Whether this is root; a skip where it is not.
+/// Whether the user is root; otherwise a skip.
 #[track_caller]
 pub fn root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
@@ -74,7 +75,7 @@ pub fn root() -> bool {
     is_root
 }
 
-/// The first program of a need that is installed; a skip where none is.
+/// The first installed program of a need; a skip if there is none.
 #[track_caller]
 pub fn tool(need: Need) -> Option<&'static str> {
     let found = need.program();
@@ -85,23 +86,24 @@ pub fn tool(need: Need) -> Option<&'static str> {
     found
 }
 
-/// A user who owns nothing, on every system.
+/// Id of a user without files, the same on all systems.
 const NOBODY: u32 = 65534;
-/// Where folders that any user can reach may be made, after the one for temporary files.
+/// Folders accessible to all users, after the one for temporary files.
 const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Performs a part of a test as an ordinary user, in an empty folder of theirs: in a thread of user `nobody` where this is root. A
-/// skip where root cannot become another user, or where that one can reach no folder.
+/// Runs part of a test as an ordinary user in an empty folder of that user: for root, in a thread of user `nobody`. A skip where
+/// root cannot change its user, or where that user can access no folder.
 ///
 /// # Panics
-/// When the part does.
+///
+/// If the part panics.
 #[track_caller]
 pub fn ordinary_user<T: Send>(part: impl FnOnce(&Path) -> T + Send) -> Option<T> {
     let done = match rustix::process::geteuid().is_root() {
         false => in_own_folder(part),
         true => std::thread::scope(|scope| {
             let user = scope.spawn(|| {
-                // Linux has users by thread; this one does not become root again.
+                // Linux has user ids per thread; this thread does not become root again.
                 let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
                 set_thread_groups(&[])
                     .and_then(|()| set_thread_res_gid(group, group, group))
@@ -117,7 +119,7 @@ pub fn ordinary_user<T: Send>(part: impl FnOnce(&Path) -> T + Send) -> Option<T>
         .ok()
 }
 
-/// Performs something in a new folder of this user; why there is none.
+/// Runs a function in a new folder of this user; an error says why there is none.
 fn in_own_folder<T>(part: impl FnOnce(&Path) -> T) -> Result<T, String> {
     let own = std::env::temp_dir();
     let places = [own.as_path()].into_iter().chain(SHARED.map(Path::new));
@@ -126,7 +128,7 @@ fn in_own_folder<T>(part: impl FnOnce(&Path) -> T) -> Result<T, String> {
     Ok(part(folder.path()))
 }
 
-/// What the calling test is called: by the harness, which names its threads so; elsewhere, by where it is written.
+/// The name of the calling test: the harness names threads by it; elsewhere, its position in the source.
 fn test_name(location: &Location<'_>) -> String {
     let program = std::env::current_exe().unwrap_or_default();
     let program = program.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,9 +1,9 @@
-//! All that some test needs and some machine lacks.
+//! Everything that tests need and a machine may lack.
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 
-/// Makes the type of needs of rows: name in code, name for people, the programs of which any will do, and what it is.
+/// Defines [`Need`] from rows: name in code, name in `IOLAB_REQUIRE`, alternative programs, description.
 macro_rules! needs {
     ($($need:ident, $name:literal, [$($program:literal),*], $what:literal;)*) => {
         /// Something that a test needs and a machine may lack.
@@ -16,17 +16,17 @@ macro_rules! needs {
             /// Every need.
             pub const ALL: &'static [Self] = &[$(Self::$need),*];
 
-            /// Its name, as `IOLAB_REQUIRE` takes it.
+            /// Its name in `IOLAB_REQUIRE`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$need => $name,)* }
             }
 
-            /// What it is, in a few words.
+            /// A short description.
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$need => $what,)* }
             }
 
-            /// The programs of which any will do; none where it is no program.
+            /// Programs of which one suffices; empty where it is not a program.
             pub const fn programs(self) -> &'static [&'static str] {
                 match self { $(Self::$need => &[$($program),*],)* }
             }
@@ -108,19 +108,19 @@ impl fmt::Display for Need {
 }
 
 impl Need {
-    /// The need of a name.
+    /// The need with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|need| need.name() == name)
     }
 
-    /// The need that a program belongs to.
+    /// The need that lists this program.
     pub fn of_program(program: &str) -> Option<Self> {
         let all = Self::ALL.iter().copied();
         all.into_iter()
             .find(|need| need.programs().contains(&program))
     }
 
-    /// The first of its programs that is installed.
+    /// Its first installed program.
     pub fn program(self) -> Option<&'static str> {
         self.programs()
             .iter()
@@ -129,7 +129,7 @@ impl Need {
     }
 }
 
-/// Whether a program is in the path.
+/// Whether a program is in `PATH`.
 pub(crate) fn is_installed(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|folder| {

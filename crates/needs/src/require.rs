@@ -1,18 +1,18 @@
-//! `IOLAB_REQUIRE`: needs that this machine is to have.
+//! `IOLAB_REQUIRE`: needs that this machine must have.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::Need;
 
-/// The variable that names them.
+/// The environment variable.
 pub const VARIABLE: &str = "IOLAB_REQUIRE";
 
-/// Needs that must not be missing.
+/// Needs for which a skip is a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Required(BTreeSet<Need>);
 
-/// A name in the variable that is no need.
+/// An unknown name in the variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownNeed(String);
 
@@ -29,10 +29,11 @@ impl fmt::Display for UnknownNeed {
 }
 
 impl Required {
-    /// Reads names, separated by commas; `all` stands for every need.
+    /// Reads names separated by commas; `all` means every need.
     ///
     /// # Errors
-    /// The first name that is none.
+    ///
+    /// The first unknown name.
     pub fn parse(text: &str) -> Result<Self, UnknownNeed> {
         let mut required = BTreeSet::new();
         for name in text
@@ -49,10 +50,11 @@ impl Required {
         Ok(Self(required))
     }
 
-    /// What the variable demands: nothing where it is not set.
+    /// The needs in the variable; none if it is not set.
     ///
     /// # Errors
-    /// As [`Self::parse`].
+    ///
+    /// Those of [`Self::parse`].
     pub fn by_environment() -> Result<Self, UnknownNeed> {
         std::env::var_os(VARIABLE).map_or_else(
             || Ok(Self::default()),
@@ -60,7 +62,7 @@ impl Required {
         )
     }
 
-    /// Whether a need is among them.
+    /// Whether it contains a need.
     pub fn has(&self, need: Need) -> bool {
         self.0.contains(&need)
     }

@@ -1,4 +1,4 @@
-//! Lists what was skipped by this `cargo test`. Cargo runs it last, by the name of its package.
+//! Lists the skips of this `cargo test`. Cargo runs it last, because of the name of its package.
 
 #![allow(
     clippy::print_stdout,
@@ -12,7 +12,7 @@ use needs::ledger::{Ledger, Skip};
 use needs::{Required, VARIABLE};
 
 fn main() -> ExitCode {
-    // Asked by test runners that look for a harness.
+    // Test runners ask this of every test program.
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
@@ -40,7 +40,7 @@ fn listed() -> Result<ExitCode, Box<dyn std::error::Error>> {
     if !skips.is_empty() {
         println!("{VARIABLE}=NAME,... turns a skip for one of these needs into a failure.");
     }
-    // A typing error there would demand nothing.
+    // Fails on unknown names, which would require nothing.
     let required = Required::by_environment().map_err(|unknown| unknown.to_string())?;
     let demanded = skips.iter().any(|skip| required.has(skip.need));
     Ok(ExitCode::from(u8::from(demanded)))
