@@ -1,9 +1,9 @@
-//! Which cells something concerns.
+//! Selects cells.
 
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::settings::Setting;
 
-/// Cells, by their levels.
+/// Cells selected by their levels.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct At(Vec<(String, String)>);
 
@@ -13,10 +13,11 @@ impl At {
         Self::default()
     }
 
-    /// The cells that have these levels: `bs=4k, threads=2`.
+    /// The cells with these levels: `bs=4k, threads=2`.
     ///
     /// # Panics
-    /// Where a setting or a value does not exist.
+    ///
+    /// If a setting or a value does not exist.
     pub fn levels(text: &str) -> Self {
         let level = |text: &str| {
             let (name, level) = text.trim().split_once('=').expect("setting=level");
@@ -27,7 +28,7 @@ impl At {
         Self(text.split(',').map(level).collect())
     }
 
-    /// Whether it concerns a cell.
+    /// Whether it selects a cell.
     pub fn holds(&self, cell: &Cell) -> bool {
         self.0.iter().all(|(name, level)| {
             let setting = Setting::find(name).expect("looked up before");
@@ -35,7 +36,7 @@ impl At {
         })
     }
 
-    /// The numbers of the cells of a record.
+    /// The indices of the selected cells of a record.
     pub fn of(&self, record: &RunRecord) -> Vec<usize> {
         let cells = record.cells.iter().enumerate();
         cells

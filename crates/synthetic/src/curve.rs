@@ -1,41 +1,41 @@
-//! How throughput depends on one setting, in truth.
+//! The true dependence of throughput on one setting.
 
 use iolab_record::Cell;
 use iolab_workload::settings::{Setting, Value};
 
-/// A factor on the throughput, by the number that a setting has.
+/// A factor on the throughput as a function of a setting's number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Curve {
     /// The same everywhere.
     Flat,
-    /// Each request has a fixed cost beside that of its bytes: `x / (x + half)`, half of the most at `half`.
+    /// With a fixed cost per request: `x / (x + half)`.
     Amortised {
-        /// Where half of the most is reached.
+        /// Where half of the maximum is reached.
         half: f64,
     },
-    /// In proportion up to a place, and the same from there on.
+    /// Proportional up to a point, and constant from there.
     Plateau {
-        /// Where it begins.
+        /// The start of the constant part.
         from: f64,
     },
-    /// From a place on this ratio is left.
+    /// Multiplied by a ratio from some point on.
     Cliff {
-        /// The first number past it.
+        /// The first number of the lower part.
         from: f64,
         /// Throughput past it over throughput before it.
         ratio: f64,
     },
-    /// At one place this ratio is left.
+    /// Multiplied by a ratio at one point.
     Dip {
-        /// The place.
+        /// The point.
         at: f64,
-        /// Throughput there over throughput beside it.
+        /// Throughput there over throughput elsewhere.
         ratio: f64,
     },
 }
 
 impl Curve {
-    /// The factor at a place, without unit.
+    /// The factor at a point, without unit.
     pub fn factor(&self, x: f64) -> f64 {
         match *self {
             Curve::Flat => 1.0,
@@ -50,7 +50,8 @@ impl Curve {
     /// The factor of a cell, by its value of a setting.
     ///
     /// # Panics
-    /// Where there is no such setting, or it has no number.
+    ///
+    /// If there is no such setting, or its value is not a number.
     pub(crate) fn of(&self, setting: &str, cell: &Cell) -> f64 {
         let found = Setting::find(setting).unwrap_or_else(|| panic!("no setting {setting}"));
         match found.value(&cell.spec) {

@@ -1,48 +1,48 @@
-//! What slows some trials down from outside, and what of it the counters show.
+//! Disturbances that slow some trials, and the counters that show them.
 
 use iolab_record::{Sample, ServedBy, ServedVerdict};
 
 use crate::at::At;
 
-/// What it is.
+/// The cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturber {
-    /// Other programs read and write on the device, four tenths of all its bytes.
+    /// Other programs read and write on the device: 40 % of all its bytes.
     Traffic,
-    /// Other programs take CPU time: tasks wait for a CPU in six tenths of the time.
+    /// Other programs use CPU time: tasks wait for a CPU in 60 % of the time.
     Cpu,
-    /// The page cache answers.
+    /// The page cache serves requests.
     PageCache,
 }
 
-/// What the counters say of it.
+/// What the counters show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// They show it.
+    /// The disturbance.
     Shown,
-    /// What would show it was not counted: where the bytes came from is unknown.
+    /// Nothing, since they were not read: the origin of the bytes is unknown.
     NotCounted,
-    /// They look as if nothing had been.
+    /// No disturbance.
     Hidden,
 }
 
 /// A disturbance of some trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disturbance {
-    /// What it is.
+    /// The cause.
     pub by: Disturber,
-    /// The cells that it can concern.
+    /// The cells that it can affect.
     pub at: At,
-    /// The share of their trials that it does concern, at random; 1 for all.
+    /// The share of their trials that it affects, at random; 1 for all.
     pub share: f64,
     /// Throughput with it over throughput without it.
     pub ratio: f64,
-    /// What is seen of it.
+    /// What the counters show.
     pub evidence: Evidence,
 }
 
 impl Disturbance {
-    /// Leaves its evidence in a trial.
+    /// Adds its evidence to a trial.
     pub(crate) fn mark(&self, sample: &mut Sample) {
         match self.evidence {
             Evidence::Shown => self.show(sample),
@@ -64,7 +64,7 @@ impl Disturbance {
         match self.by {
             Disturber::Traffic => {
                 if let Some(device) = &mut sample.counters.device {
-                    // Two thirds of ours are four tenths of all.
+                    // Two thirds of our bytes are 40 % of all bytes.
                     device.read_bytes += ours * 2 / 3;
                     device.read_ios += ours * 2 / 3 / 4096;
                 }

@@ -1,8 +1,8 @@
-//! How often what is claimed is true.
+//! Measures how often claims are true.
 
 use std::fmt;
 
-/// What became of one claim in one run.
+/// The result for one claim in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was not claimed.
@@ -14,7 +14,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of several claims of one run: false where any is, claimed where any is.
+    /// The result for several claims of one run: false if any is false, claimed if any is claimed.
     pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
         all.into_iter()
             .fold(Self::NotClaimed, |sum, one| match (sum, one) {
@@ -25,21 +25,20 @@ impl Outcome {
     }
 }
 
-/// How a kind of claim did.
+/// The results of one kind of claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score<K> {
     /// The kind.
     pub kind: K,
-    /// Runs in which it could be claimed.
+    /// Number of runs in which it could be claimed.
     pub runs: usize,
-    /// Runs in which it was.
+    /// Number of runs in which it was claimed.
     pub claimed: usize,
-    /// Runs in which it was, and was false.
+    /// Number of runs in which it was claimed and false.
     pub false_claims: usize,
 }
 
-/// Makes runs with the seeds from 1 on, and counts what is claimed of each. A run can be any value: a record with its truth, or
-/// two of them.
+/// Makes runs with the seeds from 1 on, and counts the results. A run can be any value: a record with its truth, or two of them.
 pub fn grade<K, R>(
     kind: K,
     runs: usize,
@@ -66,12 +65,12 @@ pub fn grade<K, R>(
 }
 
 impl<K> Score<K> {
-    /// Whether false claims are at most this share of the runs, but for three standard errors of chance.
+    /// Whether the share of false claims is at most this, plus three standard errors.
     pub fn is_false_at_most(&self, share: f64) -> bool {
         self.false_claims as f64 <= share * self.runs as f64 + self.chance(share)
     }
 
-    /// Whether at least this share of the runs has a true claim, but for three standard errors of chance.
+    /// Whether the share of runs with a true claim is at least this, minus three standard errors.
     pub fn is_true_at_least(&self, share: f64) -> bool {
         (self.claimed - self.false_claims) as f64 >= share * self.runs as f64 - self.chance(share)
     }
@@ -82,7 +81,7 @@ impl<K> Score<K> {
     }
 }
 
-/// A row of a table in Markdown: kind, runs, claimed in %, false in %.
+/// A row of a Markdown table: kind, runs, claimed in %, false in %.
 impl<K: fmt::Display> fmt::Display for Score<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let share = |count: usize| 100.0 * count as f64 / self.runs.max(1) as f64;

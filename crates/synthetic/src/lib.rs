@@ -1,7 +1,7 @@
-//! iolab-synthetic: run records whose truth is known, so that what is said of them can be graded. For tests; no I/O.
+//! iolab-synthetic: run records with a known truth, so that claims about them can be graded. For tests; no I/O.
 //!
-//! Files to begin with: `scenario.rs` a whole run from a truth, by the cells of an experiment; `truth.rs` what is true of it;
-//! `grade.rs` how often what is claimed is true; `made_up.rs` the layer below: records made by hand, trial by trial.
+//! Files to begin with: `scenario.rs` makes a run from a truth and the cells of an experiment; `truth.rs` the truth of a run;
+//! `grade.rs` how often claims are true; `made_up.rs` the lower layer: records made trial by trial.
 
 mod at;
 mod curve;

@@ -1,4 +1,4 @@
-//! Run records made up by hand, trial by trial: every number follows from the throughputs given.
+//! Run records made trial by trial, from given throughputs.
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
@@ -11,7 +11,7 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Rate, TrialSpec};
 
-/// A record with no cells yet.
+/// A record without cells.
 pub fn record(name: &str, factors: &[&str]) -> RunRecord {
     let mut environment = Environment::default();
     environment.put(&KEYS.cpu_usable_count, 2);
@@ -48,8 +48,8 @@ pub fn record(name: &str, factors: &[&str]) -> RunRecord {
     }
 }
 
-/// Adds a cell with these levels (`bs=4KiB`) and a measured trial per throughput, MB/s.
-/// A warm-up trial with an absurd throughput goes before them.
+/// Adds a cell with these levels (`bs=4KiB`) and a measured trial for each throughput, MB/s, preceded by a warm-up with an
+/// unrealistic throughput. Returns its index.
 pub fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize {
     let index = record.cells.len();
     let mut cell = Cell {
@@ -68,7 +68,7 @@ pub fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize 
     };
     for level in levels {
         let (factor, value) = level.split_once('=').expect("factor=level");
-        // Levels need not be values of a setting: a test may make them up.
+        // Levels need not be valid values of a setting.
         let setting = Setting::find(factor).filter(|s| s.set(&mut cell.spec, value).is_ok());
         if record.experiment.factors.iter().any(|f| f == factor) {
             let level = setting.map(|setting| setting.get(&cell.spec));
@@ -83,7 +83,7 @@ pub fn add_cell(record: &mut RunRecord, levels: &[&str], mb_s: &[f64]) -> usize 
     index
 }
 
-/// Adds one trial to a cell and gives the sample, to be changed as a test needs.
+/// Adds a trial to a cell and returns its sample, for further changes.
 pub fn add_trial(record: &mut RunRecord, cell: usize, mb_s: f64, warmup: bool) -> &mut Sample {
     let block = record.samples.iter().filter(|s| s.cell == cell as i64);
     let sample = Sample {
@@ -96,7 +96,7 @@ pub fn add_trial(record: &mut RunRecord, cell: usize, mb_s: f64, warmup: bool) -
     record.samples.last_mut().expect("just pushed")
 }
 
-/// A trial of a cell that did so many requests at this throughput, MB/s. The device carried them all.
+/// A trial of a cell with so many requests at this throughput, MB/s, all transferred by the device.
 pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let bytes = requests * cell.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
@@ -188,8 +188,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     }
 }
 
-/// Makes a cell one of the open loop: its requests were late by half of their service time, and `left` of them were
-/// not made.
+/// Makes a cell open-loop: its requests were late by half of their service time, and `left` of them were not issued.
 pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     record.cells[cell].spec.trial.rate = Some(Rate::Requests(rate));
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
@@ -236,7 +235,7 @@ pub fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &
     }
 }
 
-/// Eight trials around a throughput, within 1 % of it, in an order that tells nothing.
+/// Eight trials within 1 % of a throughput, without a trend.
 pub fn around(mb_s: f64) -> Vec<f64> {
     [-1.0, 0.1, 0.7, 0.4, 1.0, -0.7, -0.1, -0.4]
         .iter()
@@ -244,7 +243,7 @@ pub fn around(mb_s: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A curve over I/O sizes, eight trials each.
+/// A curve over I/O sizes with eight trials each.
 pub fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
     let mut record = record(name, &["bs"]);
     for (size, mb_s) in points {
@@ -253,7 +252,7 @@ pub fn size_curve(name: &str, points: &[(&str, f64)]) -> RunRecord {
     record
 }
 
-/// Has ranks carry out every sample, each on a host of its own: all move as many bytes, at these speeds to each other.
+/// Divides every sample among ranks, each on its own host: all transfer the same bytes, at these relative speeds.
 pub fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
     let hosts = speeds.iter().zip(0..);
     record.ranks = hosts

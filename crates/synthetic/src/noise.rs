@@ -1,4 +1,4 @@
-//! How trials of one cell scatter: factors on what is true, of median 1.
+//! The scatter of a cell's trials, as factors with median 1.
 
 use std::f64::consts::{LN_2, SQRT_2};
 
@@ -6,12 +6,12 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, Exp1, StandardNormal, StandardUniform};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The shape of the scatter of independent trials. Each has a median of exactly 1 (a logarithm of 0).
+/// A distribution of independent trials. Each has a median of exactly 1 (a logarithm of 0).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
-    /// Every trial gives the same.
+    /// All trials are the same.
     None,
-    /// Normal with this standard deviation over the mean, below 0.3.
+    /// Normal with this coefficient of variation, below 0.3.
     Normal {
         /// Standard deviation over the mean.
         cv: f64,
@@ -23,8 +23,8 @@ pub enum Noise {
     },
     /// Exponential.
     Exponential,
-    /// Each trial is of one of two groups, at random. With equal shares the median lies midway between the two, where there are
-    /// no values, else at the inner edge of the larger group.
+    /// Each trial belongs to one of two groups, at random. With equal shares the median is midway between the two, where there
+    /// are no values; otherwise at the inner edge of the larger group.
     TwoGroups {
         /// Share of the upper group.
         upper: f64,
@@ -33,11 +33,11 @@ pub enum Noise {
         /// Standard deviation of the logarithm within each group.
         sigma: f64,
     },
-    /// Some trials are slowed down by a fixed factor, the others lognormal.
+    /// Some trials are slower by a fixed factor, the others are lognormal.
     Stalls {
-        /// The share of them, below one half.
+        /// Share of the slow trials, below one half.
         share: f64,
-        /// What a stall leaves of the throughput.
+        /// Throughput with a stall over throughput without.
         ratio: f64,
         /// Standard deviation of the logarithm of the others.
         sigma: f64,
@@ -45,7 +45,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// The chance that the logarithm of a trial's factor is at most `x`, before it is moved to its median.
+    /// The probability that the logarithm of a trial's factor is at most `x`, before centring on the median.
     fn raw_share_below(&self, x: f64) -> f64 {
         let normal = |x: f64, sigma: f64| libm::erfc(-x / sigma / SQRT_2) / 2.0;
         match *self {
@@ -69,11 +69,11 @@ impl Noise {
         }
     }
 
-    /// Where the median of the raw logarithm lies.
+    /// The median of the logarithm before centring.
     fn centre(&self) -> f64 {
         match *self {
             Noise::Stalls { sigma, .. } => {
-                // More than half of the values are of the group without stalls.
+                // More than half of the values are without stalls.
                 root(-40.0 * sigma, 40.0 * sigma, |x| {
                     self.raw_share_below(x) - 0.5
                 })
@@ -87,9 +87,9 @@ impl Noise {
     }
 
     /// The logarithm of the median of this scatter times independent lognormal scatter with this standard deviation of the
-    /// logarithm; 0 where one of the two is none or the shape is symmetric.
+    /// logarithm; 0 where one of the two is zero or the distribution is symmetric.
     pub fn log_median_with(&self, sigma: f64) -> f64 {
-        // Lognormal scatter of both, or of one alone, has its median at 1.
+        // The product of lognormal factors has a median of 1.
         if sigma == 0.0 || matches!(self, Noise::None | Noise::Lognormal { .. }) {
             return 0.0;
         }
@@ -106,12 +106,12 @@ impl Noise {
             }
             sum / weights
         };
-        // No shape here has its middle farther from its median than this.
+        // An upper bound for all distributions here.
         let reach = 6.0 * sigma + 1.0;
         root(-reach, reach, |x| share_below(x) - 0.5)
     }
 
-    /// Trials of this scatter that the seed alone decides.
+    /// Trials with this scatter, determined by the seed.
     pub fn draws(self, seed: u64) -> Draws {
         Draws {
             noise: self,
@@ -121,7 +121,7 @@ impl Noise {
     }
 }
 
-/// The place between two where a rising function is 0.
+/// The zero of an increasing function between two points.
 fn root(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..80 {
         let middle = f64::midpoint(low, high);
@@ -134,7 +134,7 @@ fn root(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Trials of one scatter, one after the other.
+/// A sequence of trials with one scatter.
 #[derive(Debug, Clone)]
 pub struct Draws {
     noise: Noise,
@@ -176,7 +176,7 @@ impl Draws {
     }
 }
 
-/// Random numbers that the seed alone decides.
+/// Random numbers determined by the seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 

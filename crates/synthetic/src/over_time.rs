@@ -1,4 +1,4 @@
-//! The course of the throughput within trials, interval by interval.
+//! Throughput within trials, interval by interval.
 
 use iolab_record::{Cell, Interval, Moved, Sample, SampleSeries, Series};
 use iolab_workload::series::INTERVAL_NS;
@@ -6,16 +6,16 @@ use iolab_workload::series::INTERVAL_NS;
 use crate::at::At;
 use crate::noise::Random;
 
-/// The course of each trial, in intervals as runs record them.
+/// Throughput within each trial, in intervals as runs record them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverTime {
     /// Standard deviation of the logarithm of the throughput of an interval.
     pub sigma: f64,
-    /// The cells whose trials change their level on the way.
+    /// The cells whose trials change their level.
     pub at: At,
-    /// The share of the trial's time that comes before it.
+    /// The share of the trial's time before the change.
     pub after: f64,
-    /// Throughput after it over throughput before it; the trial as a whole keeps its throughput.
+    /// Throughput after the change over throughput before; that of the whole trial is unaffected.
     pub ratio: f64,
 }
 
@@ -28,7 +28,7 @@ impl OverTime {
         }
     }
 
-    /// The intervals of a trial; together they hold what it did.
+    /// The intervals of a trial, which add up to its totals.
     pub(crate) fn series(&self, cell: &Cell, sample: &Sample, random: &mut Random) -> SampleSeries {
         let ratio = self.ratio_in(cell);
         let change_ns = self.after * sample.elapsed_ns as f64;
@@ -48,7 +48,7 @@ impl OverTime {
         let mut done = total.map(|_| Moved::default());
         let intervals = spans.into_iter().map(|(start_ns, length_ns, weight)| {
             before += weight;
-            // By what was done until the end of each: no request is lost by rounding.
+            // From cumulated totals, so that rounding loses no request.
             let until = total.map(|moved| {
                 let requests = (moved.requests as f64 * before / all).round() as u64;
                 Moved {

@@ -1,4 +1,4 @@
-//! A run as the built-in experiments make it, from a truth that is given.
+//! Makes runs of the built-in experiments from a given truth.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -17,86 +17,87 @@ use crate::noise::{Noise, Random};
 use crate::over_time::OverTime;
 use crate::truth::{TrueCell, TrueChange, Truth};
 
-/// What all cells have in common over time. All are logarithms of factors on the throughput.
+/// Variation over time that all cells share, as logarithms of factors on the throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Common {
-    /// Standard deviation of a factor of each block that all its trials share.
+    /// Standard deviation of a factor that all trials of a block share.
     pub block_sigma: f64,
-    /// Change from the first to the last measured block, in even steps; the middle of the run has the true level.
+    /// Change from the first to the last measured block, in equal steps; the middle of the run has the true level.
     pub trend: f64,
-    /// Standard deviation of a factor that wanders from trial to trial: a first-order autoregressive series.
+    /// Standard deviation of a factor that varies from trial to trial as a first-order autoregressive series.
     pub wander_sigma: f64,
     /// Correlation of that factor between trials that are one block apart, below 1.
     pub wander_correlation: f64,
 }
 
 impl Common {
-    /// Standard deviation of all of it that is random.
+    /// Standard deviation of all random parts.
     fn sigma(&self) -> f64 {
         self.block_sigma.hypot(self.wander_sigma)
     }
 }
 
-/// What the first trials of a cell differ by.
+/// The difference of the first trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmUp {
-    /// Blocks that it concerns, from that of the warm-up on; 1 is that alone.
+    /// Number of blocks affected, including the warm-up block; 1 is that only.
     pub blocks: u32,
     /// Throughput in them over throughput afterwards.
     pub ratio: f64,
 }
 
-/// A change of the level for good, as when a cache of the device is full.
+/// A permanent change of the level, as when a cache of the device is full.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The cells that it concerns.
+    /// The cells affected.
     pub at: At,
-    /// The share of the measured blocks that come before it.
+    /// The share of the measured blocks before it.
     pub after: f64,
     /// Throughput after it over throughput before it.
     pub ratio: f64,
 }
 
-/// A run to be made up. Begin with [`Scenario::of`] and change what differs.
+/// The description of a run to make. Begin with [`Scenario::of`] and change fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// What is measured.
+    /// The experiment.
     pub experiment: Experiment,
-    /// On what.
+    /// The name of the target.
     pub target: String,
-    /// When it starts, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub started: u64,
     /// Throughput where every factor is 1, MB/s.
     pub mb_s: f64,
-    /// How it depends on settings that are numbers; the factors are multiplied.
+    /// Dependence on numeric settings; the factors are multiplied.
     pub curves: Vec<(&'static str, Curve)>,
-    /// Factors on the throughput of some cells.
+    /// Factors on the throughput of selected cells.
     pub effects: Vec<(At, f64)>,
-    /// How the trials of a cell scatter by themselves.
+    /// The scatter of the trials of a cell.
     pub noise: Noise,
-    /// How those of some cells do instead; the last that concerns a cell counts.
+    /// The scatter of selected cells; the last match counts.
     pub noises: Vec<(At, Noise)>,
-    /// Factors on the 99th percentile of the latency over its median, which is 3 otherwise and scatters by 5 %.
+    /// p99 over p50 of the latency of selected cells; the default is 3, with a scatter of 5 %.
     pub tails: Vec<(At, f64)>,
-    /// What varies for all of them.
+    /// Variation that all cells share.
     pub common: Common,
-    /// What the first trials differ by.
+    /// The difference of the first trials.
     pub warm_up: WarmUp,
-    /// Changes for good.
+    /// Permanent changes.
     pub changes: Vec<Change>,
-    /// The course of each trial; `None` where it is not recorded.
+    /// Throughput within each trial; `None` where it is not recorded.
     pub over_time: Option<OverTime>,
-    /// What comes from outside.
+    /// Disturbances.
     pub disturbances: Vec<Disturbance>,
-    /// Measured trials of each cell.
+    /// Number of measured trials of each cell.
     pub trials: u32,
 }
 
 impl Scenario {
-    /// A built-in experiment with changes as `--set` takes them: 100 MB/s in every cell, 3 % lognormal scatter, ten trials.
+    /// A built-in experiment with changes as for `--set`: 100 MB/s in every cell, 3 % lognormal scatter, ten trials.
     ///
     /// # Panics
-    /// Where there is no such experiment or setting.
+    ///
+    /// If there is no such experiment or setting.
     pub fn of(experiment: &str, changes: &[&str]) -> Self {
         let mut experiment = Experiment::find(experiment).unwrap_or_else(|e| panic!("{e}"));
         for change in changes {
@@ -127,7 +128,7 @@ impl Scenario {
         }
     }
 
-    /// The same on another target, an hour later.
+    /// The same scenario on another target, an hour later.
     pub fn on(&self, target: &str) -> Self {
         Self {
             target: target.to_owned(),
@@ -135,7 +136,7 @@ impl Scenario {
         }
     }
 
-    /// The same once more, an hour later: as a new run beside a base.
+    /// The same scenario an hour later: a new run to compare with a base.
     pub fn later(&self) -> Self {
         Self {
             started: self.started + 3600,
@@ -143,10 +144,11 @@ impl Scenario {
         }
     }
 
-    /// The run with this seed, and what is true of it.
+    /// The run with this seed, and its truth.
     ///
     /// # Panics
-    /// Where the experiment has no cells.
+    ///
+    /// If the experiment has no cells.
     pub fn run(&self, seed: u64) -> (RunRecord, Truth) {
         let mut record = self.plan(seed);
         let levels: Vec<f64> = record.cells.iter().map(|cell| self.level(cell)).collect();
@@ -258,7 +260,7 @@ impl Scenario {
         TAIL * own.map(|(_, factor)| factor).product::<f64>()
     }
 
-    /// The factor of what happens to a cell for certain in a block.
+    /// The deterministic factor of a cell in a block.
     fn course(&self, cell: &Cell, block: u32) -> f64 {
         let warm_up = match block < self.warm_up.blocks {
             true => self.warm_up.ratio,
@@ -309,12 +311,12 @@ impl Scenario {
     }
 }
 
-/// The 99th percentile of latency over the median, where nothing else is asked for.
+/// The default of p99 over p50.
 const TAIL: f64 = 3.0;
 /// Standard deviation of its logarithm from trial to trial.
 const TAIL_SIGMA: f64 = 0.05;
 
-/// Gives the latencies of a trial this 99th percentile over the median, and the higher ones above it.
+/// Sets p99 of a trial's latencies to a multiple of the median, and the higher quantiles above it.
 fn stretch(sample: &mut Sample, tail: f64) {
     for done in sample.operations.as_mut().into_values() {
         if let Some(latency) = &mut done.latency {
@@ -327,15 +329,15 @@ fn stretch(sample: &mut Sample, tail: f64) {
     }
 }
 
-/// The course of what all cells have in common.
+/// The variation that all cells share, as a sequence.
 struct CommonCourse {
     common: Common,
     blocks: u32,
     cells: usize,
     random: Random,
-    /// Of the block under way.
+    /// The factor of the current block.
     block: f64,
-    /// What wanders, over its standard deviation.
+    /// The current value of the autoregressive series, over its standard deviation.
     wandered: f64,
 }
 
@@ -353,7 +355,7 @@ impl CommonCourse {
     }
 
     fn next_block(&mut self, block: u32) {
-        // Measured blocks are counted from 1; the warm-up is like the first, and a single one is the middle.
+        // Measured blocks are numbered from 1; the warm-up is like the first, and a single one is the middle.
         let place = match self.blocks {
             0 | 1 => 0.0,
             blocks => f64::from(block.max(1) - 1) / f64::from(blocks - 1) - 0.5,
@@ -369,7 +371,7 @@ impl CommonCourse {
     }
 }
 
-/// Requests of a trial that ends as its limits say; at least one.
+/// Number of requests of a trial that ends at its limits; at least one.
 fn requests(spec: &TrialSpec, mb_s: f64) -> u64 {
     let seconds = spec.limit.time.map_or(0.5, |time| time.as_secs_f64());
     let in_time = (mb_s * 1e6 * seconds / spec.bs as f64) as u64;
@@ -378,7 +380,7 @@ fn requests(spec: &TrialSpec, mb_s: f64) -> u64 {
     in_time.min(in_bytes).min(most).max(1)
 }
 
-/// Notes what ended the repetition of each cell.
+/// Sets what ended the repetition of each cell.
 fn end(record: &mut RunRecord) {
     let precision = record.experiment.precision;
     let response = record.experiment.response;

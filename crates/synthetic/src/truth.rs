@@ -1,43 +1,43 @@
-//! What is true of a run that was made up.
+//! The truth of a run made by a scenario.
 
 use iolab_record::Cell;
 use iolab_workload::response::Response;
 
 use crate::noise::Noise;
 
-/// What is true of a run, cell by cell in the order of its record.
+/// The truth of a run, cell by cell in the order of its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
-    /// Each cell.
+    /// The truth of each cell.
     pub cells: Vec<TrueCell>,
 }
 
-/// What is true of one cell.
+/// The truth of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrueCell {
     /// The cell.
     pub cell: Cell,
-    /// Median of the throughput of undisturbed trials before any change, MB/s: the truth that ratios are of.
+    /// Median throughput of undisturbed trials before any change, MB/s: the truth for ratios.
     pub mb_s: f64,
-    /// How its trials scatter by themselves.
+    /// The scatter of its trials.
     pub noise: Noise,
-    /// Standard deviation of the logarithm of what varies for all cells at random: blocks, wandering.
+    /// Standard deviation of the logarithm of the random variation that all cells share: blocks and autoregression.
     pub common_sigma: f64,
     /// The 99th percentile of latency over its median.
     pub p99_over_p50: f64,
-    /// Where the level changes over the measured blocks.
+    /// Changes of the level over the measured blocks.
     pub changes: Vec<TrueChange>,
-    /// Throughput in the last part of each trial over that in its first; 1 where it does not change.
+    /// Throughput in the last part of each trial over that in its first part; 1 without a change.
     pub within_trials: f64,
-    /// Measured trials that were disturbed.
+    /// Number of measured trials that were disturbed.
     pub disturbed: usize,
-    /// Measured trials.
+    /// Number of measured trials.
     pub trials: usize,
-    /// Measured trials that a warm-up effect concerned.
+    /// Number of measured trials within the warm-up effect.
     pub warming: usize,
 }
 
-/// A change of the level of a cell, for good.
+/// A permanent change of the level of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrueChange {
     /// The first measured block of the new level, from 1.
@@ -47,14 +47,14 @@ pub struct TrueChange {
 }
 
 impl TrueCell {
-    /// Median of the throughput over all that varies in this run at random (its own scatter, blocks, wandering), MB/s; `None`
-    /// where the level changes in the course of the run, or a disturbance or a warm-up concerns some trials.
+    /// Median throughput over all random variation in this run, MB/s; `None` where the level changes during the run, or a
+    /// disturbance or the warm-up effect concerns some trials.
     pub fn median_mb_s(&self) -> Option<f64> {
         let is_steady = self.changes.is_empty() && self.disturbed == 0 && self.warming == 0;
         is_steady.then(|| self.mb_s * self.noise.log_median_with(self.common_sigma).exp())
     }
 
-    /// What `mb_s` is in the unit of a response; `None` for those that follow from other things too.
+    /// The truth in the unit of a response; `None` for responses that depend on more than the throughput.
     pub fn value(&self, response: Response) -> Option<f64> {
         let trial = self.cell.trial();
         let iops = self.mb_s * 1e6 / trial.bs as f64;
@@ -78,12 +78,12 @@ impl Truth {
         self.cells[new].mb_s / self.cells[base].mb_s
     }
 
-    /// The true ratio of one cell in two runs, the other run's over this one's.
+    /// The true ratio of one cell in two runs, the other run's value over this one's.
     pub fn ratio_to(&self, new: &Truth, cell: usize) -> f64 {
         new.cells[cell].mb_s / self.cells[cell].mb_s
     }
 
-    /// The cell with the greatest true throughput, the first of those that are alike.
+    /// The cell with the highest true throughput; the first of several.
     pub fn best(&self) -> usize {
         let best = |a: usize, b: usize| match self.cells[b].mb_s > self.cells[a].mb_s {
             true => b,
@@ -92,7 +92,7 @@ impl Truth {
         (0..self.cells.len()).reduce(best).unwrap_or(0)
     }
 
-    /// Whether the level of any cell changes in the course of the run.
+    /// Whether the level of any cell changes during the run.
     pub fn changes(&self) -> bool {
         self.cells.iter().any(|cell| !cell.changes.is_empty())
     }
