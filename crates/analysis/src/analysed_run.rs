@@ -1,5 +1,4 @@
-//! A run with its analysis: the one value that tables, figures, comparisons, findings and reports share, so that a record
-//! is analysed once.
+//! A run with its analysis, made once and shared by tables, figures, comparisons, findings and reports.
 
 use crate::analysis::{Analysis, analyse};
 use crate::answer::RunAnswer;
@@ -8,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::group::ALL;
 use iolab_workload::response::Metric;
 
-/// A record and what [`analyse`] makes of it. The two always belong together.
+/// A record and its analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnalysedRun {
     record: RunRecord,
@@ -27,12 +26,12 @@ impl AnalysedRun {
         }
     }
 
-    /// Analyses a record by another quantity than the response of its experiment, where there is one: of the group that it
-    /// names, or else of the one that the experiment asks about.
+    /// Analyses a record by another quantity than the response of its experiment, where one is given: of the group that it names,
+    /// otherwise of the experiment's group.
     pub fn by(mut record: RunRecord, metric: Option<&Metric>) -> Self {
         if let Some(metric) = metric {
             record.experiment.response = metric.response;
-            // All groups together are the trial as a whole.
+            // The group `all` is the whole trial.
             match metric.group.as_deref() {
                 None => {}
                 Some(ALL) => record.experiment.response_group = None,
@@ -42,10 +41,11 @@ impl AnalysedRun {
         Self::of(record)
     }
 
-    /// With what the run answers to its question, where it has one.
+    /// Adds the answer of the run to its question, where it has one.
     ///
     /// # Errors
-    /// The first of `latencies`.
+    ///
+    /// The first error of `latencies`.
     pub fn answered(
         mut self,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
@@ -54,12 +54,12 @@ impl AnalysedRun {
         Ok(self)
     }
 
-    /// What the run answers to its question.
+    /// The answer of the run to its question.
     pub fn answer(&self) -> Option<&RunAnswer> {
         self.answer.as_ref()
     }
 
-    /// What the run file holds.
+    /// The content of the run file.
     pub fn record(&self) -> &RunRecord {
         &self.record
     }

@@ -1,4 +1,4 @@
-//! What a run file says, per cell: a pure function of the record.
+//! Analyses a run per cell: a pure function of the record.
 
 mod ceiling;
 mod concurrency;
@@ -40,14 +40,14 @@ use iolab_record::{
     Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
 };
 
-/// Fewest requests of a trial whose 99th percentile is reported: with fewer its 95 % interval has no upper end (see
+/// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
 /// [`iolab_stats::quantile_ranks`]).
 pub const TAIL_REQUESTS_MIN: u64 = Response::P99.requests_min();
 
-/// Fewest values with a 95 % interval of their median.
+/// Fewest values for a 95 % interval of their median.
 pub const TRIALS_MIN: usize = 6;
 
-/// Latency quantiles of a cell, ns: medians over its trials, and the greatest of all.
+/// Latency quantiles of a cell, ns: medians over its trials, and the maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
     /// Median over the trials of their median.
@@ -56,11 +56,11 @@ pub struct Latency {
     pub p99_ns: f64,
     /// Median over the trials of their 99.9th percentile.
     pub p999_ns: f64,
-    /// Greatest of any trial.
+    /// Maximum over the trials.
     pub max_ns: f64,
 }
 
-/// Quantities of each trial beside those that every table shows, over the trials that have enough requests for them.
+/// Further quantities of each trial, over the trials with enough requests for them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tails {
     /// 90th percentile of latency, ns.
@@ -69,83 +69,83 @@ pub struct Tails {
     pub p99: Option<Summary>,
     /// 99.9th percentile of latency, ns.
     pub p999: Option<Summary>,
-    /// Greatest latency, ns.
+    /// Maximum latency, ns.
     pub max: Option<Summary>,
     /// CPU time per request, ns.
     pub cpu: Option<Summary>,
 }
 
-/// One cell, over its measured trials: those that succeeded and are no warm-up.
+/// One cell, over its measured trials: successful ones other than warm-ups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellAnalysis {
     /// The cell.
     pub cell: Cell,
-    /// Measured trials.
+    /// Number of measured trials.
     pub n: usize,
-    /// Trials that failed.
+    /// Number of failed trials.
     pub failed: usize,
     /// MB/s.
     pub throughput: Option<Summary>,
     /// Requests per second.
     pub iops: Option<Summary>,
-    /// Median of each trial of what [`Response::Latency`] is, ns.
+    /// Median in each trial of the times of [`Response::Latency`], ns.
     pub latency_p50: Option<Summary>,
     /// Time of each trial from its first start to its last end, ns.
     pub elapsed: Option<Summary>,
-    /// The quantity that the experiment asks about.
+    /// The response of the experiment.
     pub response: Option<Summary>,
     /// Its value in each measured trial, in the order of time.
     pub values: Vec<f64>,
     /// The block of each of these trials.
     pub blocks: Vec<u32>,
-    /// What their order tells.
+    /// Tests of their order.
     pub series_tests: SeriesTests,
-    /// Quantiles of the same, of the direction with more requests.
+    /// Quantiles of the same times, of the operation with more requests.
     pub latency: Option<Latency>,
     /// Quantiles of the syncs that followed writes; `None` where none did.
     pub sync: Option<Latency>,
-    /// Reads and writes apart, where a cell does both.
+    /// Each operation, where a cell has several.
     pub mix: Option<Mix>,
-    /// The 99th percentile over the median, of the trials with enough requests to tell it.
+    /// p99 over p50, of the trials with enough requests for it.
     pub tail: Option<Summary>,
-    /// The values of that, in the order of time.
+    /// Its values, in the order of time.
     pub tail_ratios: Vec<f64>,
     /// Further quantities that can be the response.
     pub tails: Tails,
-    /// How the rate was kept up with; `None` in the closed loop.
+    /// How well the rate was kept; `None` in the closed loop.
     pub rate_report: Option<CellRate>,
-    /// Requests at once, asked for and achieved; `None` where it cannot be told from outside or has no meaning.
+    /// Concurrency, requested and achieved; `None` where it is unknown or has no meaning.
     pub concurrency: Option<Concurrency>,
-    /// How near it comes to a ceiling; `None` where none is known for it.
+    /// Share of a ceiling; `None` where no ceiling is known.
     pub efficiency: Option<Efficiency>,
     /// Median over the trials of CPU time per request, user and kernel, ns.
     pub cpu_ns_per_request: Option<f64>,
-    /// Median over the trials of the page faults that took no I/O.
+    /// Median over the trials of the page faults without I/O.
     pub minor_faults: Option<f64>,
-    /// Where the bytes came from; `None` without trials.
+    /// Origin of the bytes; `None` without trials.
     pub served: Option<CellServed>,
-    /// What reading back has shown; `None` where no trial was verified.
+    /// Result of reading back; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
-    /// What went on around its trials.
+    /// Disturbances of its trials.
     pub disturbance: CellDisturbance,
-    /// How many times the run had written its region over before its last five trials; `None` where it writes nothing.
+    /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
     pub overwritten: Option<f64>,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
-    /// Why it has no trial, or none after a certain one; `None` for most cells.
+    /// Why it has no trial, or none after some point; `None` for most cells.
     pub gap: Option<String>,
     /// The version and the command line of another tool's last trial.
     pub peer_command: Option<String>,
-    /// What the reader must know, each once, in a fixed order.
+    /// What readers must know about it; distinct, in a fixed order.
     pub flags: Vec<Flag>,
-    /// What its groups did, and last all of them together; none where it has no groups.
+    /// Its groups, then all of them together; empty without groups.
     pub groups: Vec<GroupAnalysis>,
-    /// What the processes of a run across hosts did; `None` where there is one.
+    /// Its ranks; `None` for a single process.
     pub ranks: Option<CellRanks>,
 }
 
 impl CellAnalysis {
-    /// Whether trials enough for an interval were measured, and too few of them have requests enough for a value.
+    /// Whether enough trials for an interval were measured, but too few of them with enough requests for a value.
     pub fn lacks_requests(&self) -> bool {
         self.n >= TRIALS_MIN && self.values.len() < TRIALS_MIN
     }
@@ -155,12 +155,12 @@ impl CellAnalysis {
         self.served.as_ref().is_some_and(CellServed::is_device)
     }
 
-    /// Whether every measured trial was served by what was measured, the device or the model.
+    /// Whether every measured trial was served by the target, a device or a model.
     pub fn is_target(&self) -> bool {
         self.served.as_ref().is_some_and(CellServed::is_target)
     }
 
-    /// Whether something from outside had a part in its trials: others' traffic, shared CPUs, a quota, a machine that slept.
+    /// Whether its trials were disturbed from outside: by others' traffic, shared CPUs, a quota, or a suspended machine.
     pub fn is_disturbed(&self) -> bool {
         let mut cautions = self.flags.iter().filter_map(|flag| flag.caution());
         cautions.any(|caution| caution.disturbs)
@@ -171,8 +171,8 @@ impl CellAnalysis {
         (&self.values, &self.blocks)
     }
 
-    /// Whether every measured trial was served by what the cell asks for: the page cache where it was filled on purpose,
-    /// nothing where there is no I/O, else the device or the model in its place.
+    /// Whether every measured trial was served as requested: by the page cache where it was filled on purpose, by nothing for
+    /// programs and null I/O, otherwise by the device or the model.
     pub fn is_as_asked(&self) -> bool {
         let trial = self.cell.trial();
         let verdict = self.served.as_ref().and_then(CellServed::unanimous);
@@ -191,48 +191,48 @@ pub struct Analysis {
     pub experiment: String,
     /// Its question.
     pub question: String,
-    /// What it measures.
+    /// Its measured quantity.
     pub response: Response,
-    /// The group whose response it is; `None` for that of whole trials.
+    /// The group whose response it is; `None` for whole trials.
     pub response_group: Option<String>,
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
     /// Precision goal.
     pub precision_goal: f64,
-    /// How the run stands.
+    /// Its state.
     pub status: RunStatus,
     /// The target, as the run file names it.
     pub target: String,
-    /// What the target is.
+    /// The kind of the target.
     pub target_kind: TargetKind,
-    /// Which storage that is, as far as the run tells: host, device and model, or the digest of a modelled disk. Two runs on a path of
-    /// the same name are on the same storage where this is equal.
+    /// Identifies the storage: host, device and model, or the digest of a modelled disk. Runs on paths of the same name used the
+    /// same storage where this is equal.
     pub storage: String,
-    /// What the model is, in the words of its definition; `None` where a device was measured.
+    /// The title of the model; `None` for a device.
     pub model: Option<String>,
     /// Seed of the run, which seeds the resampling too.
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
     pub thresholds: Vec<Threshold>,
-    /// Requests that the queue of the device takes (`nr_requests`), where that is known.
+    /// Length of the device's queue in requests (`nr_requests`); `None` where unknown.
     pub requests_max: Option<f64>,
-    /// All cells, in the order of the definition; sizes that the run has added stand where they belong by size.
+    /// All cells in the order of the definition; sizes that the run added are sorted in.
     pub cells: Vec<CellAnalysis>,
-    /// Where throughput changes its level, over the run and within trials.
+    /// Changes of the level of throughput, over the run and within trials.
     pub timeline: Timeline,
 }
 
 impl Analysis {
-    /// Whether several processes (ranks) measured together.
+    /// Whether several processes (ranks) took part.
     pub fn spans_ranks(&self) -> bool {
         self.cells.iter().any(|cell| cell.ranks.is_some())
     }
 }
 
-/// Analyses a run. The same record gives the same analysis, always.
+/// Analyses a run. Deterministic.
 pub fn analyse(record: &RunRecord) -> Analysis {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
-    // A warm-up is left out of every number, but one that failed is a failure of its cell.
+    // Excludes warm-ups, except failed ones, which are failures of their cell.
     for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
         samples.entry(sample.cell).or_default().push(sample);
     }
@@ -284,7 +284,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     let parts = ranks::PartsByRank::of(record);
     let written = written_before(record);
     for cell in &mut cells {
-        // Several targets at once have no ceiling that one of them gives.
+        // Several targets together have no common ceiling.
         let target = record.target_of(&cell.cell);
         cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
@@ -324,7 +324,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     }
 }
 
-/// Bytes that the run had written to the target of each sample's cell before it, by the id of the sample.
+/// Bytes that the run had written to the target of each sample's cell before it, by sample id.
 fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
     let target: BTreeMap<i64, Option<usize>> = record
         .cells
@@ -344,7 +344,7 @@ fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
         .collect()
 }
 
-/// How many times the region of a cell was written over before the window of rounds that ends with its last trial.
+/// How often the region of a cell was written before the window of rounds that ends with its last trial.
 fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let trial = cell.trial();
     let measured = trials.iter().rev().filter(|sample| sample.is_measured());
@@ -353,7 +353,7 @@ fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) ->
     (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
 }
 
-/// What tells the storage of one run from that of another whose path has the same name.
+/// Identifies the storage of a run, where paths have the same name.
 fn storage(record: &RunRecord) -> String {
     let known = |key| record.environment.get(key).unwrap_or_default();
     let parts: [String; 4] = [
@@ -365,14 +365,14 @@ fn storage(record: &RunRecord) -> String {
     format!("{:?} {}", record.run.target_kind, parts.join(" "))
 }
 
-/// CPUs that the process may use, where that is known.
+/// Number of CPUs that the process may use; `None` where unknown.
 pub(crate) fn usable_cpus(environment: &Environment) -> Option<u32> {
     let count = environment.get(&KEYS.cpu_usable_count)?;
     count.try_into().ok()
 }
 
-/// Brings the sizes and rates that a run has added, whose cells stand last, between those of the grid. The other factors keep the
-/// order of their levels.
+/// Sorts sizes and rates that a run has added, whose cells come last, into the grid. Other factors keep the order of their
+/// levels.
 fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
     let ranks: Vec<Vec<String>> = (0..factors.len())
         .map(|factor| {
@@ -400,7 +400,7 @@ fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
     });
 }
 
-/// What the analysis of each cell needs of its run.
+/// Properties of the run that the analysis of each cell needs.
 struct Context {
     response: Response,
     trials_min: usize,
@@ -461,7 +461,7 @@ impl Context {
     }
 }
 
-/// The 99th percentile of a trial's latency over its median; `None` with too few requests.
+/// p99 over p50 of a trial's latency; `None` with too few requests.
 fn tail(sample: &Sample) -> Option<f64> {
     let direction = sample.main_operation();
     let latency = direction.waited()?;
@@ -469,7 +469,7 @@ fn tail(sample: &Sample) -> Option<f64> {
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)
 }
 
-/// What the runner notes of a peer's trial.
+/// Version and command of a peer's last trial.
 fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
     let last = ok.last().filter(|_| is_peer(cell))?;
     Some(last.command().unwrap_or_default())

@@ -8,31 +8,32 @@ use iolab_workload::service_level::ServiceLevels;
 use crate::fitness::{Answer, CellAnswer, Evidence, Verdicts};
 use crate::slo::SearchAnswer;
 
-/// What a run answers to its question.
+/// The answer of a run to its question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunAnswer {
-    /// What was found.
+    /// The basis of the answer.
     pub found: AnswerBasis,
-    /// How the run stands: unless it is done, nothing is answered.
+    /// The state of the run: there is no answer unless it is done.
     pub status: RunStatus,
 }
 
-/// What the trials of a run say of the levels of its question.
+/// The result for the service levels of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerBasis {
-    /// Whether they hold in every cell.
+    /// For each cell.
     Cells(Verdicts),
-    /// Up to which rate they hold.
+    /// The highest rate at which they hold.
     Limit(Box<SearchAnswer>),
-    /// Whether they hold in a workload of a requirement.
+    /// For a workload of a requirement.
     Workload(CellAnswer),
 }
 
 impl RunAnswer {
-    /// What a run answers; `None` where it was asked nothing.
+    /// The answer of a run; `None` where it has no question.
     ///
     /// # Errors
-    /// The first of `latencies`.
+    ///
+    /// The first error of `latencies`.
     pub fn of(
         record: &RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
@@ -54,12 +55,12 @@ impl RunAnswer {
         }))
     }
 
-    /// Whether the run has measured all that it was to measure.
+    /// Whether the run has measured everything planned.
     pub fn is_complete(&self) -> bool {
         self.status == RunStatus::Done
     }
 
-    /// The answer itself; of a search yes where it found the limit.
+    /// The answer; for a search, yes where it found the limit.
     pub fn answer(&self) -> Answer {
         match &self.found {
             _ if !self.is_complete() => Answer::CannotTell,
@@ -70,7 +71,7 @@ impl RunAnswer {
     }
 }
 
-/// What the run of a workload found; a workload has one cell. Nothing where nothing was measured.
+/// The answer for a workload, which has one cell; `None` without trials.
 fn of_workload(
     levels: &ServiceLevels,
     record: &RunRecord,

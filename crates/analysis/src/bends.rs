@@ -1,4 +1,4 @@
-//! Where a curve over I/O sizes bends, and which thresholds of the machine lie there.
+//! Bends of curves over I/O sizes, and the thresholds of the machine at these sizes.
 
 use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
@@ -6,23 +6,23 @@ use crate::analysis::{Analysis, Response};
 use crate::curve::{Curve, by_size};
 use crate::thresholds::Threshold;
 
-/// Fewest sizes that a curve needs for a bend to be distinguished from the spread of its points.
+/// Fewest sizes of a curve for which a bend can be distinguished from scatter.
 const POINTS_MIN: usize = 8;
-/// Most sizes of a curve that bends are looked for in: a fit takes as long as it has points, and is repeated thousands of times.
+/// Most sizes of a curve in which bends are searched: the cost of a fit grows with them, and it is repeated many times.
 const POINTS_MAX: usize = 256;
-/// Most bends that are looked for in one curve.
+/// Most bends of one curve.
 const BENDS_MAX: usize = 4;
-/// Resamples behind the interval of a bend: its ends move little with more, and the fit is repeated for each.
+/// Resamples for the interval of a bend: more hardly change it, and the fit is repeated for each.
 const RESAMPLES: usize = 200;
-/// An interval that reaches over more than this factor holds some threshold on any machine: it tells of none, and of no place.
+/// An interval with a higher ratio of its ends does not locate a bend, and contains thresholds of any machine.
 const INTERVAL_RATIO_MAX: f64 = 4.0;
-/// The model of a fixed cost and a rate is reported where no size is further from it than this share of its time.
+/// The model of a fixed cost and a bandwidth is reported where its error at each size is at most this share of the time.
 const MODEL_ERROR_MAX: f64 = 0.25;
 
 /// A size at which a curve changes its slope.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bend {
-    /// Where, bytes.
+    /// Its position, bytes.
     pub size: f64,
     /// Its 95 % interval, bytes, from resampled trials.
     pub interval: Option<Interval>,
@@ -30,31 +30,31 @@ pub struct Bend {
     pub slope_before: f64,
     /// The same above it.
     pub slope_after: f64,
-    /// Thresholds that lie within the interval. A coincidence, which names a suspect and no cause.
+    /// Thresholds within the interval: a coincidence, not a proven cause.
     pub thresholds: Vec<Threshold>,
 }
 
 impl Bend {
-    /// Whether its place is known to within a factor of 4.
+    /// Whether the ends of its interval are within a factor of 4.
     pub fn is_placed(&self) -> bool {
         let narrow = |interval: Interval| interval.high <= INTERVAL_RATIO_MAX * interval.low;
         self.interval.is_some_and(narrow)
     }
 }
 
-/// The curves over `bs` that have enough sizes for bends, in the order of the definition.
+/// The curves over `bs` with enough sizes for bends, in the order of the definition.
 pub fn bendable(analysis: &Analysis) -> Vec<Curve<'_>> {
     let mut curves = by_size(analysis, "bs");
     curves.retain(|curve| (POINTS_MIN..=POINTS_MAX).contains(&curve.points.len()));
     curves
 }
 
-/// The bends of all [`bendable`] curves of an analysis. Each curve is fitted 200 times over, which takes long: find them
-/// once, where they are shown, and pass them on.
+/// The bends of all [`bendable`] curves of an analysis. Slow, since each curve is fitted 200 times: make this once, and pass it
+/// on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bends(Vec<OfCurve>);
 
-/// The bends of the curve that holds these levels.
+/// The bends of one curve, identified by its fixed levels.
 #[derive(Debug, Clone, PartialEq)]
 struct OfCurve {
     held: Vec<String>,
@@ -62,8 +62,7 @@ struct OfCurve {
 }
 
 impl Bends {
-    /// Finds them: the breakpoints of [`iolab_stats::fit_piecewise`], seeded by the run's seed, so that the same run file always
-    /// has the same bends.
+    /// Finds the bends with [`iolab_stats::fit_piecewise`], seeded by the run's seed so that the result is deterministic.
     pub fn of(analysis: &Analysis) -> Self {
         let of_curve = |curve: Curve<'_>| OfCurve {
             bends: find(analysis, &curve),
@@ -72,7 +71,7 @@ impl Bends {
         Self(bendable(analysis).into_iter().map(of_curve).collect())
     }
 
-    /// The bends of one of the [`bendable`] curves, in ascending order; none for any other curve.
+    /// The bends of one of the [`bendable`] curves, in ascending order; empty for other curves.
     pub fn on(&self, curve: &Curve<'_>) -> &[Bend] {
         let own = self.0.iter().find(|of| of.held == curve.held);
         own.map_or(&[], |of| &of.bends)
@@ -119,9 +118,8 @@ fn within(interval: &Interval, thresholds: &[Threshold]) -> Vec<Threshold> {
         .collect()
 }
 
-/// The time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of throughput;
-/// `None` where more than one request is in flight (their times overlap), and where the model misses a size by more
-/// than a quarter of its time.
+/// The time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of throughput; `None` with
+/// more than one request in flight (times overlap), and where the error at any size exceeds a quarter of the time.
 pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandwidth> {
     let one_at_a_time = curve
         .points

@@ -1,7 +1,7 @@
-//! Two series of trials against each other, cell by cell: how much, how sure, and whether it matters.
+//! Compares two series of trials, cell by cell: the ratio, its uncertainty, and whether it matters.
 //!
-//! The ratio that is shown is the one that is judged, by the interval that stands beside it, with the mechanism of claims
-//! (`claim/effect.rs`): `judge.rs` puts the two together. Tests of means and ranks stand beside it and decide nothing.
+//! The interval next to the ratio decides, as for claims (`claim/effect.rs`); see `judge.rs`. Tests of means and ranks are shown
+//! but do not decide.
 
 mod judge;
 mod levels;
@@ -29,22 +29,22 @@ use crate::analysis::{Response, TRIALS_MIN};
 pub const CONFIDENCE: f64 = 0.95;
 /// Level of the tests.
 pub const ALPHA: f64 = 0.05;
-/// Chance of a verdict that the number of further trials is computed for.
+/// Probability of a verdict, for which the number of further trials is computed.
 pub const POWER: f64 = 0.8;
 
-/// Which of two values is the better.
+/// Which of two values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// The greater: throughput, IOPS.
+    /// The higher: throughput, IOPS.
     Higher,
-    /// The smaller: times.
+    /// The lower: times.
     Lower,
-    /// The user has not said which.
+    /// Unknown.
     Unstated,
 }
 
 impl Better {
-    /// What a shown change says, by its direction.
+    /// The verdict for a change in this direction.
     pub(crate) fn verdict(self, is_higher: bool) -> CellVerdict {
         match (self, is_higher) {
             (Better::Higher, true) | (Better::Lower, false) => CellVerdict::Faster,
@@ -86,46 +86,46 @@ impl fmt::Display for HypothesisTest {
     }
 }
 
-/// What is asked of a comparison.
+/// The parameters of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Criteria {
-    /// The smallest change that matters, a share: with 0.05 ratios from 1/1.05 to 1.05 are equal for all purposes.
+    /// The smallest change that matters, a share: with 0.05, ratios from 1/1.05 to 1.05 are equivalent.
     pub margin: f64,
-    /// The tests whose p values are wanted; those of the first one are adjusted, too.
+    /// The tests to report; p values of the first one are also adjusted.
     pub tests: Vec<HypothesisTest>,
-    /// Which value is the better, where the values do not say it themselves.
+    /// Which value is better, where the response does not say.
     pub better: Better,
-    /// Numbers of trials for which the p values are wanted too, the first ones of each side.
+    /// Numbers of trials for which p values are also computed, from the first ones of each side.
     pub repeats: Vec<usize>,
-    /// Whether two runs are judged by the spread of the trials within them. Runs of an unchanged machine differ by more.
+    /// Whether to judge two runs by the scatter of the trials within them. Runs of an unchanged machine differ by more.
     pub within_run: bool,
 }
 
-/// What the verdicts of a comparison rest on.
+/// The unit of replication of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplicationUnit {
-    /// Bare numbers, taken for independent.
+    /// Numbers, assumed to be independent.
     Numbers,
-    /// The ratios within the blocks that both sides went through in one run.
+    /// Ratios within the blocks that both sides share in one run.
     Blocks,
-    /// One run on each side: a difference is not shown.
+    /// One run on each side: differences cannot be shown.
     Runs,
-    /// Two runs that models computed: nothing but seeds differs from run to run, as from trial to trial.
+    /// Two runs of models: only seeds differ between runs, as between trials.
     ComputedRuns,
-    /// The trials within two runs, as was asked for.
+    /// The trials within two runs, on request.
     TrialsWithinRuns,
     /// Both sides are the same run.
     SameRun,
 }
 
 impl Criteria {
-    /// The test whose p values are adjusted over all cells, and wanted for the first trials.
+    /// The test whose p values are adjusted over all cells, and computed for the first trials.
     pub fn first_test(&self) -> HypothesisTest {
         self.tests.first().copied().unwrap_or(HypothesisTest::Welch)
     }
 }
 
-/// One cell of both sides: the values of their measured trials, in the order of time.
+/// One cell of both sides: the values of the measured trials, in the order of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pair {
     /// The levels that both sides share, in the order of [`Comparison::factors`].
@@ -134,46 +134,46 @@ pub struct Pair {
     pub base: Vec<f64>,
     /// Values of the new side.
     pub new: Vec<f64>,
-    /// Where the bytes of the two came from, where that is known.
+    /// Origin of the bytes of both sides; `None` where unknown.
     pub served: Option<(String, String)>,
-    /// Where both sides were measured in the same blocks: the logarithm of new over base in each block, in order.
+    /// For sides measured in the same blocks: the logarithm of new over base in each block, in order.
     pub within_blocks: Option<Vec<f64>>,
-    /// What in the evidence of the two could speak against a claim.
+    /// Evidence against the comparison.
     pub against: SideDoubts,
 }
 
-/// What can be said of a cell.
+/// The verdict on a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellVerdict {
     /// The new side is better by more than the margin.
     Faster,
     /// The new side is worse by more than the margin.
     Slower,
-    /// The new side's values are higher, and whether that is good is not known.
+    /// The new values are higher; whether that is better is unknown.
     Higher,
-    /// The new side's values are lower, and whether that is good is not known.
+    /// The new values are lower; whether that is better is unknown.
     Lower,
     /// The ratio is within the margin.
     Equivalent,
     /// Both sides are the same run.
     Identical,
-    /// A gate found no change for the worse: the new run lies within what the earlier ones predict.
+    /// A gate found no regression: the new run is within the prediction of the earlier ones.
     NoChange,
-    /// A difference or equivalence would be shown, were the trials independent of each other.
+    /// A difference or equivalence would be shown if the trials were independent.
     Drifting,
-    /// A difference would be shown if runs of an unchanged machine did not differ; with one run on each side it is unknown
-    /// how far they do.
+    /// A difference would be shown if runs of an unchanged machine did not differ; one run on each side does not tell by how much
+    /// they do.
     OneRunEach,
-    /// A difference or equivalence would be shown, but what disturbed a side could turn it round.
+    /// A difference or equivalence would be shown, but a disturbance of one side could reverse it.
     Disturbed,
-    /// The same, but the bytes of the two sides came from different sources.
+    /// A difference or equivalence would be shown, but the bytes of the sides have different origins.
     OtherSource,
-    /// None of these is shown by the trials there are.
+    /// The trials do not suffice for any of these.
     CannotTell,
 }
 
 impl CellVerdict {
-    /// What may be said where these doubts could turn it round; `None` where there are none.
+    /// The verdict that replaces one that these doubts could reverse; `None` without doubts.
     pub(crate) fn doubted(doubts: &[SideDoubt]) -> Option<Self> {
         let is = |of: fn(&Reason) -> bool| doubts.iter().any(|doubt| of(&doubt.reason));
         if is(|reason| matches!(reason, Reason::ServedBy { .. })) {
@@ -217,28 +217,28 @@ impl fmt::Display for CellVerdict {
     }
 }
 
-/// How many trials a verdict would take.
+/// Number of further trials for a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Further {
-    /// So many more on each side.
+    /// This many on each side.
     Trials(usize),
-    /// More than anybody would want to make.
+    /// Too many to recommend.
     TooMany,
 }
 
 /// One side of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Side {
-    /// Its values in numbers; `None` without trials.
+    /// Summary of its values; `None` without trials.
     pub summary: Option<Summary>,
     /// p of the Mann-Kendall test for a drift over its trials.
     pub drift_p: Option<f64>,
 }
 
-/// The p values of the first trials of both sides.
+/// p values of the first trials of both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeats {
-    /// Trials of each side.
+    /// Number of trials of each side.
     pub n: usize,
     /// Welch's t test; `None` where a side has fewer trials.
     pub welch_p: Option<f64>,
@@ -268,13 +268,13 @@ pub struct CellComparison {
     pub base: Side,
     /// The new side.
     pub new: Side,
-    /// Where the bytes of the two came from, where that is known.
+    /// Origin of the bytes of both sides; `None` where unknown.
     pub served: Option<(String, String)>,
     /// New over base, with the interval that decides; `None` unless all values are positive.
     pub estimate: Option<Estimate>,
-    /// What could turn the verdict round that the interval shows.
+    /// What could reverse the verdict of the interval.
     pub doubts: Vec<SideDoubt>,
-    /// New over base, means.
+    /// Ratio of the means, new over base.
     pub ratio_of_means: Option<Ratio>,
     /// Welch's t test.
     pub welch: Option<TTest>,
@@ -282,22 +282,22 @@ pub struct CellComparison {
     pub student: Option<TTest>,
     /// Mann-Whitney U test.
     pub mann_whitney: Option<MannWhitney>,
-    /// Vargha and Delaney's A12: chance that a value of the new side is greater than one of the base.
+    /// Vargha and Delaney's A12: probability that a new value is higher than a base value.
     pub a12: Option<f64>,
     /// Two one-sided tests of the ratio of the geometric means against the margin.
     pub equivalence: Option<Equivalence>,
     /// p of the first test, adjusted over all cells by Holm's method.
     pub p_adjusted: Option<f64>,
-    /// What can be said.
+    /// The verdict.
     pub verdict: CellVerdict,
-    /// How many trials would settle it, where nothing can be said.
+    /// Number of further trials for a verdict, where there is none.
     pub further: Option<Further>,
     /// p values of the first trials.
     pub repeats: Vec<Repeats>,
 }
 
 impl CellComparison {
-    /// The p value of one test, not adjusted.
+    /// The unadjusted p value of one test.
     pub fn p(&self, test: HypothesisTest) -> Option<f64> {
         match test {
             HypothesisTest::Welch => self.welch.map(|t| t.p),
@@ -306,28 +306,27 @@ impl CellComparison {
         }
     }
 
-    /// Whether one side's bytes came from elsewhere than the other's.
+    /// Whether the bytes of the sides have different origins.
     pub fn is_served_differently(&self) -> bool {
         self.served.as_ref().is_some_and(|(base, new)| base != new)
     }
 }
 
-/// All cells of two sides that went through the same blocks, put together.
+/// All cells of two sides in the same blocks, combined.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overall {
-    /// New over base: the median over the blocks in which all cells were measured on both sides, of the geometric mean over the
-    /// cells.
+    /// New over base: the median over the blocks with all cells on both sides, of the geometric mean over the cells.
     pub estimate: Estimate,
-    /// What that shows.
+    /// The conclusion from it.
     pub difference: claim::Difference,
 }
 
-/// What a side is called.
+/// The name of a side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SideName {
-    /// In a sentence: a file, a level.
+    /// Short name for sentences: a file, a level.
     pub name: String,
-    /// What it was measured of, and when; empty where that is not known.
+    /// What was measured, and when; empty where unknown.
     pub of: String,
 }
 
@@ -340,7 +339,7 @@ impl From<String> for SideName {
     }
 }
 
-/// Its name alone.
+/// The short name.
 impl fmt::Display for SideName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name)
@@ -348,7 +347,7 @@ impl fmt::Display for SideName {
 }
 
 impl SideName {
-    /// The name with what it is of.
+    /// The name with what was measured.
     pub fn whole(&self) -> String {
         match self.of.as_str() {
             "" => self.name.clone(),
@@ -364,27 +363,27 @@ pub struct Comparison {
     pub base: SideName,
     /// Name of the new side.
     pub new: SideName,
-    /// What both measured; `None` for bare numbers.
+    /// The response of both; `None` for numbers.
     pub response: Option<Response>,
-    /// The factors that tell the cells apart.
+    /// The factors that distinguish the cells.
     pub factors: Vec<String>,
-    /// Cells of the base that the new side lacks, in words.
+    /// Labels of cells that the new side lacks.
     pub only_base: Vec<String>,
-    /// Cells of the new side that the base lacks, in words.
+    /// Labels of cells that the base lacks.
     pub only_new: Vec<String>,
-    /// In what the sides differ besides.
+    /// Other differences of the sides.
     pub differences: Vec<Difference>,
-    /// What the verdicts rest on.
+    /// The unit of replication.
     pub unit: ReplicationUnit,
-    /// What was asked.
+    /// The parameters.
     pub terms: Criteria,
     /// The values, in the order of the base's cells.
     pub pairs: Vec<Pair>,
-    /// What they say, in the same order.
+    /// The results, in the same order.
     pub cells: Vec<CellComparison>,
-    /// How many intervals hold together in 95 %: one for each cell that has enough trials for one.
+    /// Number of simultaneous intervals: one for each cell with enough trials.
     pub intervals: usize,
-    /// All of them together, where there are several and both sides went through the same blocks.
+    /// All cells combined, where there are several and both sides share blocks.
     pub overall: Option<Overall>,
 }
 
@@ -442,7 +441,7 @@ impl Comparison {
         })
     }
 
-    /// Compares two series of bare numbers.
+    /// Compares two series of numbers.
     pub fn of_numbers(
         names: [SideName; 2],
         base: Vec<f64>,
@@ -478,7 +477,7 @@ impl Comparison {
         estimates.into_iter().any(|one| one.blocks.is_some())
     }
 
-    /// The trials that each side of a cell needs for an interval that holds together with those of the other cells.
+    /// Number of trials on each side that a cell needs for a simultaneous interval.
     pub fn trials_min(&self) -> usize {
         let confidence = claim::effect::confidence(self.intervals);
         let mut numbers = TRIALS_MIN..;
@@ -486,13 +485,13 @@ impl Comparison {
         numbers.find(enough).unwrap_or(TRIALS_MIN)
     }
 
-    /// What both measured, for people.
+    /// The response of both, for people.
     pub fn measured(&self) -> String {
         self.response
             .map_or_else(|| "values".to_owned(), |response| response.to_string())
     }
 
-    /// How many cells have this verdict.
+    /// Number of cells with this verdict.
     pub fn count(&self, verdict: CellVerdict) -> usize {
         self.cells
             .iter()
@@ -511,7 +510,7 @@ impl Comparison {
         }
     }
 
-    /// Cells whose trials drift on a side, the drifts of all cells and sides being one family.
+    /// Number of cells with drift on a side, where the tests of all cells and sides are one family.
     pub fn drifting(&self) -> usize {
         let sides = self
             .cells
@@ -524,10 +523,10 @@ impl Comparison {
     }
 }
 
-/// How a comparison ends for a script.
+/// The conclusion for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
-    /// No cell is slower, and each has a verdict.
+    /// No cell is slower, and all have a verdict.
     Settled,
     /// A cell is slower.
     Regression,

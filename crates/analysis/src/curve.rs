@@ -1,4 +1,4 @@
-//! The response against one size or count, with every other factor held at one level.
+//! The response as a function of one size or count, with every other factor fixed.
 
 use std::collections::HashMap;
 
@@ -18,19 +18,19 @@ pub struct Point<'a> {
     pub cell: &'a CellAnalysis,
 }
 
-/// The points of one curve in ascending order of size; cells without trials are left out.
+/// The points of one curve in ascending order of size; without cells that have no trials.
 #[derive(Debug, Clone)]
 pub struct Curve<'a> {
     /// The swept factor: `bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`.
     pub factor: &'static str,
-    /// The levels held, `bs=4KiB`; empty when nothing else varies.
+    /// The fixed levels, `bs=4KiB`; empty where nothing else varies.
     pub held: Vec<String>,
     /// Its points.
     pub points: Vec<Point<'a>>,
 }
 
-/// The curves over `factor` (`bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`), in the order of the definition. Empty unless the
-/// experiment sweeps it; a curve has two points or more.
+/// The curves over `factor` (`bs`, `skip`, `threads`, `depth`, `ranks` or `hosts`), in the order of the definition. Empty unless
+/// the experiment sweeps it; a curve has at least two points.
 pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a>> {
     let Some(swept) = analysis.factors.iter().position(|f| f == factor) else {
         return Vec::new();
@@ -71,7 +71,7 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
     curves
 }
 
-/// The levels that a cell has of all factors but number `swept`: `bs=4KiB`.
+/// The levels of a cell for all factors except number `swept`: `bs=4KiB`.
 pub fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
     analysis
         .factors
@@ -87,14 +87,14 @@ impl<'a> Curve<'a> {
     /// The point with the best median.
     pub fn best(&self, response: Response) -> Option<&Point<'a>> {
         let worth = |p: &Point<'_>| response.worth(p.summary.median);
-        // Of equals the smaller size wins: it needs less memory.
+        // Of equal values, prefers the smaller size, which needs less memory.
         self.points
             .iter()
             .rev()
             .max_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
 
-    /// Indices of the first and last point of the unbroken run around `size` that all satisfy `holds`.
+    /// Indices of the first and last point of the contiguous range around `size` that satisfies `holds`.
     pub fn run_around(
         &self,
         size: u64,
@@ -107,7 +107,7 @@ impl<'a> Curve<'a> {
         Some((first, at + after.count()))
     }
 
-    /// The levels held, as a phrase to put behind a noun: ` with bs=4KiB`, or nothing.
+    /// The fixed levels as a phrase to follow a noun: ` with bs=4KiB`, or empty.
     pub fn place(&self) -> String {
         if self.held.is_empty() {
             String::new()
@@ -118,7 +118,7 @@ impl<'a> Curve<'a> {
 }
 
 impl Point<'_> {
-    /// The median with its interval: `512 MB/s (95 % interval 498 to 530)`; without one it says so.
+    /// The median with its interval: `512 MB/s (95 % interval 498 to 530)`, or a note that there is none.
     pub fn with_interval(&self, response: Response) -> String {
         let median = response.format(self.summary.median);
         match self.summary.median_interval {

@@ -1,10 +1,10 @@
-//! What speaks against believing a claim, from the evidence of exactly the trials that it rests on.
+//! Evidence against a claim, from the trials that it is based on.
 //!
-//! There is one list of [`Reason`]s, and one rule for them: a claim says of each side that it rests on in which [`Direction`] that
-//! side is good, and [`Reason::turns`] tells the directions in which it could turn round. Two questions remain, of claims of two kinds:
-//! how good storage is ([`Doubts`]: `fit`, `--slo`), where a claim that survives without the trials concerned stands; and how two
-//! sides compare ([`SideDoubts`], in `doubt/sides.rs`: findings, `compare`, `gate`), where one stands that differs by more than the reason
-//! explains. METHODS.md has both.
+//! There is one list of [`Reason`]s with one rule: a claim says in which [`Direction`] each side is good, and [`Reason::turns`]
+//! says for which directions a reason could reverse it. There are two kinds of claims. How good storage is ([`Doubts`]: `fit`,
+//! `--slo`): such a claim holds if it also holds without the trials concerned. How two sides compare ([`SideDoubts`] in
+//! `doubt/sides.rs`: findings, `compare`, `gate`): such a claim holds if the sides differ by more than the reason explains.
+//! METHODS.md describes both.
 
 mod sides;
 
@@ -22,64 +22,63 @@ use crate::imbalance::{Disturber, Imbalance};
 
 pub use sides::{ComparedSide, SideDoubt, SideDoubts};
 
-/// Share of what control groups allow from which on their limit is what holds a trial back. They count in steps of time, and
-/// not every request at the edges of the timed span is one of it.
+/// From this share of a limit of control groups on, the limit determines a trial's rate. Below 1, because they count in steps of
+/// time, and some requests at the edges of the timed span are outside.
 const LIMIT_REACHED: f64 = 0.7;
 
-/// What a claim says of the storage that was measured.
+/// What a claim says about the measured storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// It is at least as good as it measured: a level holds, a new run is faster, the base of a slower one.
+    /// It is at least as good as measured: a level holds, a new run is faster, or the base of a slower one.
     AtLeast,
-    /// It is no better than it measured: a level fails, a new run is slower, the base of a faster one.
+    /// It is at most as good as measured: a level fails, a new run is slower, or the base of a faster one.
     AtMost,
-    /// It is as good as it measured: two sides are equivalent.
+    /// It is as good as measured: two sides are equivalent.
     Equal,
 }
 
-/// What speaks against a claim.
+/// A reason against a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// Nothing makes writes durable.
     NotSynced(SyncPolicy),
-    /// The bytes may not have come from the storage, or not gone to it: the verdict of the first trial concerned, and whether the
-    /// others have the same words.
+    /// The bytes may not have come from the storage, or not gone to it.
     ServedBy {
-        /// The verdict.
+        /// The verdict of the first trial concerned.
         served_by: ServedBy,
-        /// Its reason in the first trial.
+        /// Its reason.
         reason: String,
-        /// Whether the reason is the same in all.
+        /// Whether all trials concerned have this reason.
         is_one: bool,
     },
-    /// A volatile cache that none of so many syncs flushed.
+    /// None of these syncs flushed the volatile cache of the device.
     NeverFlushed {
-        /// Syncs.
+        /// Number of syncs.
         syncs: u64,
     },
-    /// Others took something of the device or of the CPUs; the greatest value of any trial, as [`Disturber::value`] has it.
+    /// Other processes used the device or the CPUs.
     Disturbed {
-        /// What.
+        /// The disturber.
         by: Disturber,
-        /// The greatest value.
+        /// Its highest value over the trials, as in [`Disturber::value`].
         worst: f64,
     },
-    /// Workers were preempted so often per second at most, on a kernel that does not report pressure.
+    /// Workers were preempted often, on a kernel that does not report pressure.
     Preempted {
-        /// Times per second.
+        /// Highest number of preemptions per second.
         per_second: f64,
     },
-    /// The machine slept.
+    /// The machine was suspended.
     Suspended,
-    /// Two sides of several runs, or of one each, differ in what disturbs.
+    /// Two sides differ in a disturbance.
     Imbalance(Imbalance),
-    /// Both sides fell behind the rates that were asked for, so that their times grow with the length of a trial.
+    /// Both sides missed their rates, so that times grow with the length of a trial.
     RateNotHeld,
-    /// Another run compares the same settings of the same target, and shows something that excludes this.
+    /// Another run with the same settings on the same target contradicts it.
     Contradicted,
-    /// Trials that depend on the ones before are worth fewer independent ones.
+    /// Trials depend on earlier ones.
     Dependent {
-        /// As many over their number.
+        /// Effective number of independent trials over their number.
         independence: f64,
     },
 }
@@ -89,41 +88,41 @@ pub enum Reason {
 pub struct Doubt {
     /// The reason.
     pub reason: Reason,
-    /// Samples that it concerns, by their ids.
+    /// Ids of the samples concerned.
     pub samples: BTreeSet<i64>,
 }
 
 /// A limit of control groups that the trials reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReachedLimit {
-    /// What it bounds.
+    /// The limited kind of traffic.
     pub what: Traffic,
-    /// The bound.
+    /// The limit per second.
     pub per_second: u64,
 }
 
-/// What speaks for and against the claims that rest on some trials.
+/// Reasons for and against the claims about some trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Doubts {
-    /// The reasons, each once.
+    /// The distinct reasons.
     pub all: Vec<Doubt>,
-    /// Trials that the claims rest on.
+    /// Number of trials.
     pub trials: usize,
-    /// A limit that explains why the storage is no better, however good the disk is.
+    /// A limit that explains why the storage is not better, however fast the disk is.
     pub limit: Option<ReachedLimit>,
 }
 
-/// A cell with measured trials and the environment that holds for it.
+/// A cell with its measured trials and the environment that applies to it.
 type Measured<'a> = (&'a Cell, Vec<&'a Sample>, Cow<'a, Environment>);
 
 impl Reason {
-    /// Whether it could turn a claim round.
+    /// Whether it could reverse a claim.
     pub fn turns(&self, direction: Direction) -> bool {
         let looks_better = match self {
             Self::NotSynced(_) | Self::NeverFlushed { .. } => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
             Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => false,
-            // Of storage nothing was measured.
+            // Says nothing about the storage in either direction.
             Self::ServedBy { .. }
             | Self::Suspended
             | Self::RateNotHeld
@@ -155,7 +154,7 @@ impl Reason {
 }
 
 impl Doubts {
-    /// Of the trials of one cell.
+    /// The doubts about the trials of one cell.
     pub fn of_cell<'a>(
         cell: &'a Cell,
         samples: impl IntoIterator<Item = &'a Sample>,
@@ -168,7 +167,7 @@ impl Doubts {
         )])
     }
 
-    /// Of the measured trials of a run that `rests_on` picks.
+    /// The doubts about the measured trials of a run that `rests_on` selects.
     pub fn of_run(record: &RunRecord, rests_on: impl Fn(&Sample) -> bool) -> Self {
         let measured = record.measured().map(|(cell, samples)| {
             let samples = samples.into_iter().filter(|sample| rests_on(sample));
@@ -215,7 +214,7 @@ impl Doubts {
         }
     }
 
-    /// Notes a reason of a trial with those of its kind.
+    /// Adds a reason of a trial to those of its kind.
     fn add(&mut self, sample: &Sample, reason: Reason) {
         for known in &mut self.all {
             if known.reason.joins(&reason) {
@@ -229,8 +228,8 @@ impl Doubts {
         });
     }
 
-    /// What could turn a claim round. A limit that the trials reached explains why storage is no better, so that nothing else has
-    /// to.
+    /// The doubts that could reverse a claim. A limit that the trials reached already explains why storage is not better, so that
+    /// other reasons are unnecessary.
     pub fn against(&self, direction: Direction) -> Vec<&Doubt> {
         let explained = self.limit.is_some();
         let turns = |doubt: &&Doubt| {
@@ -243,8 +242,8 @@ impl Doubts {
         self.all.iter().filter(turns).collect()
     }
 
-    /// Whether a claim stands, and what turns it round where it does not. It stands where nothing could turn it, and where the other
-    /// trials show it by themselves: `without` says so of all trials but these.
+    /// The doubts that reverse a claim; empty where it holds, because none could reverse it, or the other trials suffice:
+    /// `without` says whether the claim holds without some trials.
     pub fn turning(
         &self,
         direction: Direction,
@@ -263,7 +262,7 @@ impl Doubts {
 }
 
 impl Reason {
-    /// Takes another trial's reason of the same kind in; whether it is of that kind.
+    /// Merges another trial's reason of the same kind; returns whether it is of that kind.
     fn joins(&mut self, other: &Self) -> bool {
         match (self, other) {
             (
@@ -308,12 +307,12 @@ fn not_synced(cell: &Cell) -> Option<Reason> {
     unsynced.then_some(Reason::NotSynced(trial.sync))
 }
 
-/// Whether a trial's bytes may not have been carried by the storage.
+/// Whether the storage may not have transferred a trial's bytes.
 fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
     let trial = cell.trial();
     match verdict.served_by {
         ServedBy::Device | ServedBy::Model => false,
-        // What a log has written may be in the page cache and on the device.
+        // What a log has written may be both in the page cache and on the device.
         ServedBy::Mixed => trial.reads() || !trial.sync.follows_writes(),
         ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole | ServedBy::Unknown => true,
     }
@@ -327,8 +326,7 @@ fn served(verdict: &ServedVerdict) -> Reason {
     }
 }
 
-/// The trials of the cells in which no sync flushed the volatile cache that the device announces; none where flushes are not
-/// counted.
+/// The trials of the cells in which no sync flushed the device's volatile cache; empty where flushes are not counted.
 fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> {
     let flushes = |sample: &Sample, environment: &Environment| {
         let counter = environment.get(&KEYS.device_flush_counter)?;
@@ -349,7 +347,7 @@ fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> 
     never.map(|(_, samples, _)| samples).collect()
 }
 
-/// What others did around one trial. A model computes its times, whatever the machine does.
+/// Disturbances of one trial. None for a model, whose times are computed.
 fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> {
     if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
         return Vec::new();
@@ -364,7 +362,7 @@ fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> 
     disturbed.chain(preempted).chain(suspended).collect()
 }
 
-/// The limit of control groups that all the trials together came nearest to, where they reached it.
+/// The limit of control groups to which the trials came closest, where they reached it.
 fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
     let reached = |what: Traffic| {
         let mut bound = None;
@@ -387,8 +385,8 @@ fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
     most.map(|(_, limit)| limit)
 }
 
-/// How much of a kind of traffic with the device was iolab's own in a trial: what the device counted where nothing else used it,
-/// else what certainly reached it; `None` where neither is known.
+/// iolab's part of a kind of traffic with the device in a trial: the counters of the device where nothing else used it, otherwise
+/// what certainly reached it; `None` where neither is known.
 fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Option<f64> {
     let around = CellDisturbance::of(cell, &[sample], cpus, Response::Latency);
     let own = |counted: fn(&DeviceStat) -> u64| {
@@ -397,7 +395,7 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Op
     };
     let trial = cell.trial();
     let is_direct = trial.cache == CacheState::Direct;
-    // A write that is made durable by itself is one of the device, too.
+    // A write with its own sync reaches the device as a write too.
     let writes_through = is_direct || trial.sync.is_per_write() && trial.sync_every == 1;
     let (reads, writes) = (&sample.operations.read, &sample.operations.write);
     match what {
@@ -409,7 +407,7 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Op
         }
         Traffic::Reads => own(|stat| stat.read_ios.saturating_add(stat.read_merges))
             .or(is_direct.then_some(reads.requests as f64)),
-        // A flush is a write of no bytes.
+        // A flush counts as a write of no bytes.
         Traffic::Writes => own(|stat| {
             stat.write_ios
                 .saturating_add(stat.write_merges)

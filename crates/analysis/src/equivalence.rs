@@ -1,27 +1,27 @@
-//! Two programs side by side over the sizes of the file they read: the ratio of their times at each size, and the
-//! size from which the difference is too small to matter.
+//! Compares two programs over the sizes of the file that they read: the ratio of their times at each size, and the size from
+//! which the difference is too small to matter.
 //!
-//! A p-value below 0.05 says that there is a difference, not that it matters, and a larger one does not say that there
-//! is none. That a difference is below 5 % is shown by a test of equivalence; the sizes at which only the ratio of the
-//! medians says so stand beside it.
+//! A p value below 0.05 shows a difference, not that it matters; a higher one does not show that there is none. A test of
+//! equivalence shows that a difference is below 5 %; the sizes at which only the ratio of the medians is that small are shown as
+//! well.
 
 use iolab_stats::{student, tost_log, welch};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::{Estimate, confidence, within_run};
 
-/// The margins within which two programs are called equivalent, as shares.
+/// The margins of equivalence, as shares.
 pub const MARGINS: [f64; 2] = [0.05, 0.01];
-/// The numbers of first trials whose p-values are shown.
+/// Numbers of first trials whose p values are shown.
 pub const FIRST_TRIALS: [usize; 2] = [10, 20];
-/// A margin as people write it: `5 %`.
+/// A margin for people: `5 %`.
 pub fn margin_name(margin: f64) -> String {
     format!("{} %", (margin * 1e4).round() / 1e2)
 }
 
 /// Level of all tests.
 pub const ALPHA: f64 = 0.05;
-/// Confidence of the intervals that the t tests have.
+/// Confidence of the intervals of the t tests.
 const CONFIDENCE: f64 = 0.95;
 /// The factors that name programs.
 const FACTORS: [&str; 2] = ["linkage", "command"];
@@ -40,7 +40,7 @@ pub struct FirstTrials {
 pub struct SizePoint {
     /// Size of the file, bytes.
     pub size: u64,
-    /// Median time of the base and of the new program, ns.
+    /// Median times of the base and of the new program, ns.
     pub medians_ns: Option<(f64, f64)>,
     /// New over base, within the blocks that both share; the intervals of all sizes hold together in 95 %.
     pub ratio: Option<Estimate>,
@@ -50,22 +50,22 @@ pub struct SizePoint {
     pub equivalence: [Option<f64>; MARGINS.len()],
 }
 
-/// Two programs over all sizes, every other factor held at one level.
+/// Two programs over all sizes, with every other factor fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramPair {
     /// The factor that names them: `linkage` or `command`.
     pub factor: String,
-    /// The first level: what the ratio is relative to.
+    /// The first level, the base of the ratio.
     pub base: String,
     /// The second level.
     pub new: String,
-    /// The levels held, `cache=hot`.
+    /// The fixed levels, `cache=hot`.
     pub held: Vec<String>,
     /// One per size, in ascending order.
     pub points: Vec<SizePoint>,
 }
 
-/// Compares the two programs of a run; nothing unless its response is the elapsed time and exactly two programs vary.
+/// Compares the two programs of a run; empty unless its response is the elapsed time and exactly two programs vary.
 pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
     let Some(factor) = FACTORS.iter().find(|name| varies(name)) else {
@@ -106,21 +106,21 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
 }
 
 impl ProgramPair {
-    /// The size from which on the programs are shown to be equivalent within `MARGINS[margin]` at every size.
+    /// The size from which on the programs are equivalent within `MARGINS[margin]` at every size.
     ///
-    /// The sizes are tested from the largest down until one fails: a fixed sequence of tests keeps the level for all of
-    /// them together (Westfall and Krishen, J. Stat. Plan. Inference 99 (2001) 25-40).
+    /// Tests sizes from the largest down until one fails: a fixed sequence of tests keeps the level for all together (Westfall
+    /// and Krishen, J. Stat. Plan. Inference 99 (2001) 25-40).
     pub fn equivalent_from(&self, margin: usize) -> Option<u64> {
         self.from(|point| point.is_equivalent(margin))
     }
 
-    /// The size from which on the ratio of the medians alone lies within `MARGINS[margin]`: what a reader of the
-    /// figure would say, without any certainty.
+    /// The size from which on the ratio of the medians is within `MARGINS[margin]`, without any statistical certainty: the
+    /// impression from the figure.
     pub fn naive_from(&self, margin: usize) -> Option<u64> {
         self.from(|point| point.is_near(margin))
     }
 
-    /// The least size such that it and all larger ones satisfy `holds`.
+    /// The smallest size such that it and all larger ones satisfy `holds`.
     fn from(&self, holds: impl Fn(&SizePoint) -> bool) -> Option<u64> {
         let run = self.points.iter().rev().take_while(|point| holds(point));
         run.last().map(|point| point.size)
@@ -134,8 +134,8 @@ impl SizePoint {
         p.is_some_and(|p| p <= ALPHA)
     }
 
-    /// Whether the ratio of the medians lies within `1/(1 + MARGINS[margin])` and `1 + MARGINS[margin]`, the bounds
-    /// that the test of equivalence has too.
+    /// Whether the ratio of the medians is between `1/(1 + MARGINS[margin])` and `1 + MARGINS[margin]`, the bounds of the test of
+    /// equivalence.
     fn is_near(&self, margin: usize) -> bool {
         let margin = MARGINS.get(margin).copied().unwrap_or(0.0);
         let near = |r: Estimate| r.ratio.ln().abs() < margin.ln_1p();
@@ -167,7 +167,7 @@ fn of_level<'a>(
         .filter(move |c| at.is_some_and(|at| c.cell.levels.get(at).is_some_and(|l| l == level)))
 }
 
-/// The levels of a cell but those of some factors: `cache=hot`.
+/// The levels of a cell without some factors: `cache=hot`.
 fn other_levels(analysis: &Analysis, cell: &CellAnalysis, without: &[&str]) -> Vec<String> {
     analysis
         .factors

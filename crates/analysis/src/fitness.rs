@@ -1,4 +1,4 @@
-//! Whether measurements show that levels hold, with what speaks against believing them.
+//! Whether measurements show that service levels hold, with the evidence against it.
 
 mod cells;
 mod judge;
@@ -14,9 +14,9 @@ use crate::doubt::Direction;
 named! {
     /// The answer to a question.
     pub enum Answer: "answer" {
-        /// It is shown.
+        /// Shown to hold.
         Yes = "yes",
-        /// The contrary is shown.
+        /// Shown not to hold.
         No = "no",
         /// Neither is shown.
         CannotTell = "cannot tell",
@@ -24,7 +24,7 @@ named! {
 }
 
 impl Answer {
-    /// What it says of the storage; `None` where it says nothing.
+    /// What it says about the storage; `None` for [`Answer::CannotTell`].
     pub fn direction(self) -> Option<Direction> {
         match self {
             Self::Yes => Some(Direction::AtLeast),

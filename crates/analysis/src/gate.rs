@@ -1,5 +1,5 @@
-//! A new run against the last ones of the same experiment on the same machine and target: for a CI job that must fail when
-//! storage got slower, and only then.
+//! Compares a new run with the last ones of the same experiment on the same machine and target: for a CI job that must fail if
+//! and only if storage got slower.
 
 use iolab_workload::{Error, Result};
 
@@ -8,49 +8,49 @@ use crate::runs::comparable_runs::{Comparability, ExcludedRun};
 use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
 use iolab_record::RunStatus;
 
-/// What is asked of a gate.
+/// The parameters of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GateTerms {
     /// How changes are judged.
     pub runs: RunCriteria,
-    /// Which runs are of one line.
+    /// Which runs are comparable.
     pub kinship: Comparability,
-    /// Most earlier runs that are used: the last ones.
+    /// Most earlier runs used, the latest ones.
     pub last: usize,
-    /// The change, as a share, that the gate must be able to find in each cell; `None` where any will do.
+    /// The change, as a share, that the gate must be able to detect in each cell; `None` for any.
     pub must_find: Option<f64>,
 }
 
-/// What a gate says.
+/// The result of a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
     /// The file of the new run.
     pub file: String,
-    /// The new run against the earlier ones; `None` where these are too few.
+    /// The new run compared with the earlier ones; `None` where there are too few.
     pub compared: Option<RunsComparison>,
-    /// How many earlier runs there are.
+    /// Number of earlier runs.
     pub history: usize,
-    /// Why other runs are left out: a reason for each file.
+    /// Other runs, each with the reason for its exclusion.
     pub unused: Vec<ExcludedRun>,
-    /// The change that it must be able to find.
+    /// The change that it must be able to detect.
     pub must_find: Option<f64>,
 }
 
-/// How small a change is found in a cell with a chance of [`GATE_POWER`](crate::runs::GATE_POWER), as a factor.
+/// The changes detectable with probability [`GATE_POWER`](crate::runs::GATE_POWER), as factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sight {
-    /// In the cell where the smallest change is found.
+    /// In the most sensitive cell.
     pub best: f64,
-    /// In the one where it takes the largest; infinite where a cell has none that would be found.
+    /// In the least sensitive cell; infinite where a cell cannot detect any.
     pub worst: f64,
 }
 
 impl Gate {
-    /// Holds a new run against those of `all` that are earlier runs of the same experiment, machine and target.
+    /// Compares a new run with earlier runs in `all` of the same experiment, machine and target.
     ///
     /// # Errors
-    /// Of kind usage: the new run is not finished, has no cell in common with the earlier ones, or a definition cannot be
-    /// read.
+    ///
+    /// Of kind usage: the new run is not finished, has no cell in common with the earlier ones, or a definition cannot be read.
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
         if new.run.record().run.status != RunStatus::Done {
             return Err(
@@ -73,14 +73,14 @@ impl Gate {
         })
     }
 
-    /// How many earlier runs are missing; `None` where there are enough.
+    /// Number of missing earlier runs; `None` where there are enough.
     pub fn missing(&self) -> Option<usize> {
         HISTORY_MIN
             .checked_sub(self.history)
             .filter(|missing| *missing > 0)
     }
 
-    /// How small a change it would have found; `None` where nothing is compared.
+    /// The detectable changes; `None` without a comparison.
     pub fn sight(&self) -> Option<Sight> {
         let cells = &self.compared.as_ref()?.cells;
         let found = cells.iter().map(|cell| {
@@ -94,7 +94,7 @@ impl Gate {
         })
     }
 
-    /// Cells in which the change that must be found would not have been.
+    /// Number of cells that could not have detected the required change.
     pub fn blind(&self) -> usize {
         let Some((compared, must_find)) = self.compared.as_ref().zip(self.must_find) else {
             return 0;
@@ -106,8 +106,8 @@ impl Gate {
         compared.cells.len() - compared.cells.iter().filter(sees).count()
     }
 
-    /// How it ends for a script: an alarm before everything else, and no answer where earlier runs are missing, a cell of
-    /// theirs was not measured, a change may come from a disturbance, or the change that must be found would not have been.
+    /// The conclusion for scripts. A regression takes precedence; otherwise undecided where earlier runs are missing, one of
+    /// their cells was not measured, a disturbance may explain a change, or the required change was not detectable.
     pub fn conclusion(&self) -> Conclusion {
         let compared = self.compared.as_ref();
         match compared.map_or(Conclusion::CannotTell, RunsComparison::conclusion) {

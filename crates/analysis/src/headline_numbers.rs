@@ -1,5 +1,5 @@
-//! The numbers that are compared most: sequential access in large blocks and random access in small ones, reads and writes,
-//! taken from all runs given.
+//! The most commonly compared numbers: sequential access in large blocks and random access in small ones, reads and writes, from
+//! all given runs.
 
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
@@ -11,40 +11,40 @@ use crate::analysis::{Analysis, CellAnalysis};
 pub enum AccessOrder {
     /// One block after the other.
     Sequential,
-    /// Scattered over the region.
+    /// In random order.
     Random,
 }
 
-/// What the accesses do.
+/// The operation of the accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccessOperation {
     /// Reads.
     Read,
-    /// Writes that are done when the device has accepted them.
+    /// Writes that complete when the device has accepted them.
     Write,
-    /// Writes that are done when they are durable.
+    /// Writes that complete when they are durable.
     DurableWrite,
 }
 
-/// A cell that stands for one kind of access.
+/// A cell that represents one kind of access.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadlineCell<'a> {
     /// The order of its accesses.
     pub order: AccessOrder,
-    /// What they do.
+    /// Its operation.
     pub operation: AccessOperation,
-    /// Its numbers.
+    /// Its analysis.
     pub cell: &'a CellAnalysis,
-    /// What it was measured on.
+    /// Its target.
     pub target: &'a str,
-    /// Number of its run.
+    /// Index of its run.
     pub run: usize,
 }
 
-/// The rows: target by target, sequential before random, the most requests in flight first, reads before writes.
+/// The rows by target, sequential before random, highest concurrency first, reads before writes.
 #[derive(Debug, Clone)]
 pub struct HeadlineNumbers<'a> {
-    /// At most one row for each target, kind of access and number of requests in flight.
+    /// At most one row for each target, kind of access and concurrency.
     pub rows: Vec<HeadlineCell<'a>>,
 }
 
@@ -59,14 +59,14 @@ pub struct HeadlineRate {
     pub precision: Option<f64>,
 }
 
-/// Blocks above this size are rated in MB/s, others in IOPS; bytes.
+/// Block sizes above this are rated in MB/s, others in IOPS; bytes.
 const IOPS_UP_TO: u64 = 64 << 10;
 
 impl AccessOrder {
     /// Both orders.
     pub const ALL: [Self; 2] = [Self::Sequential, Self::Random];
 
-    /// The I/O size that is commonly compared, bytes. The nearest one that was measured stands for it.
+    /// The I/O size commonly compared, bytes. The nearest measured size represents it.
     fn size(self) -> u64 {
         match self {
             Self::Sequential => 1 << 20,
@@ -74,7 +74,7 @@ impl AccessOrder {
         }
     }
 
-    /// As a row is headed.
+    /// Its name in a heading.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sequential => "Sequential",
@@ -87,7 +87,7 @@ impl AccessOperation {
     /// All operations.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::DurableWrite];
 
-    /// As a row is headed.
+    /// Its name in a heading.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -98,7 +98,7 @@ impl AccessOperation {
 }
 
 impl HeadlineCell<'_> {
-    /// Throughput of large blocks, IOPS of small ones.
+    /// Throughput for large blocks, IOPS for small ones.
     pub fn rate(&self) -> Option<HeadlineRate> {
         let large = self.cell.cell.trial().bs > IOPS_UP_TO;
         let (summary, unit) = match large {
@@ -117,15 +117,15 @@ impl HeadlineCell<'_> {
         self.cell.cell.trial().in_flight()
     }
 
-    /// Whether a trial has enough requests for its 99th percentile to differ from its maximum.
+    /// Whether trials have enough requests for a 99th percentile that differs from the maximum.
     pub fn has_tail(&self) -> bool {
         self.cell.tail.is_some()
     }
 }
 
 impl<'a> HeadlineNumbers<'a> {
-    /// Chooses the rows from these runs. Where several runs or settings qualify, what the device served comes first, then
-    /// the latest run. Of more than two numbers of requests in flight, the least and the fastest are kept.
+    /// Selects the rows from these runs. Prefers cells served by the device, then the latest run. For more than two levels of
+    /// concurrency, keeps the lowest and the fastest.
     pub fn of(runs: &[&'a Analysis]) -> Self {
         let all: Vec<HeadlineCell<'a>> = runs
             .iter()
@@ -161,13 +161,13 @@ impl<'a> HeadlineNumbers<'a> {
         Self { rows }
     }
 
-    /// Whether the rows are of several targets.
+    /// Whether the rows have several targets.
     pub fn varies_in_target(&self) -> bool {
         let first = self.rows.first().map(|row| row.target);
         self.rows.iter().any(|row| Some(row.target) != first)
     }
 
-    /// Whether the rows differ in the number of requests in flight.
+    /// Whether the rows have several levels of concurrency.
     pub fn varies_in_flight(&self) -> bool {
         let mut flights = self.rows.iter().map(HeadlineCell::in_flight);
         let first = flights.next();
@@ -211,7 +211,7 @@ fn candidate<'a>(
     })
 }
 
-/// Of the cells of one kind: the size nearest to the common one, then one cell per number of requests in flight.
+/// The cells of one kind with the size nearest to the common one, one for each level of concurrency.
 fn chosen<'a>(candidates: &[HeadlineCell<'a>]) -> Vec<HeadlineCell<'a>> {
     let distance = |row: &HeadlineCell<'_>| {
         let ratio = row.cell.cell.trial().bs as f64 / row.order.size() as f64;

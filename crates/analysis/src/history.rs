@@ -1,4 +1,4 @@
-//! Experiments over time, per machine and target: levels, their lasting shifts, and what changed in the environment.
+//! Experiments over time, per machine and target: levels, lasting shifts, and changes of the environment.
 
 use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
 use iolab_workload::{Error, Result};
@@ -13,46 +13,46 @@ use iolab_record::RunStatus;
 use iolab_record::environment;
 use iolab_workload::settings::cell_label;
 
-/// A folder of runs, in lines.
+/// The runs of a folder, grouped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// Runs that belong together, the longest line first.
+    /// Groups of comparable runs, the longest first.
     pub lines: Vec<ExperimentLine>,
-    /// Runs that are in no line, and why.
+    /// Runs in no group, with the reason.
     pub left_out: Vec<ExcludedRun>,
 }
 
-/// One experiment on one machine and target, in the order of time.
+/// Comparable runs of one experiment on one machine and target, in the order of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExperimentLine {
     /// Name of the experiment.
     pub experiment: String,
-    /// What is shown.
+    /// The measured quantity.
     pub response: Response,
     /// The target of the last run.
     pub target: String,
-    /// The factors that tell the cells apart.
+    /// The factors that distinguish the cells.
     pub factors: Vec<String>,
     /// The runs.
     pub runs: Vec<RunName>,
     /// Each cell over time.
     pub cells: Vec<Trajectory>,
-    /// All cells together, relative to the mean of the line; `None` for fewer than two cells that every run has.
+    /// The mean of all cells relative to that over all runs; `None` with fewer than two cells that every run has.
     pub overall: Option<Trajectory>,
-    /// What changed in the environment.
+    /// Changes of the environment.
     pub changes: Vec<Change>,
 }
 
 /// A cell over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
-    /// Its levels; none for all cells together.
+    /// Its levels; empty for all cells together.
     pub levels: Vec<String>,
-    /// A point for each run of the line; `None` where the run has no value.
+    /// A point for each run; `None` where the run has no value.
     pub points: Vec<Option<RunPoint>>,
-    /// Standard deviation from run to run within the levels, of the logarithms; `None` below three runs.
+    /// Standard deviation of the logarithms between runs within the levels; `None` below three runs.
     pub sd: Option<f64>,
-    /// Where the level shifts, in the order of time.
+    /// Shifts of the level, in the order of time.
     pub shifts: Vec<Shift>,
 }
 
@@ -63,38 +63,39 @@ pub struct RunPoint {
     pub median: f64,
     /// Its 95 % interval within the run.
     pub interval: Option<(f64, f64)>,
-    /// Measured trials.
+    /// Number of measured trials.
     pub trials: usize,
 }
 
 /// A shift of the level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// The first run of the new level, a place in [`ExperimentLine::runs`].
+    /// Index in [`ExperimentLine::runs`] of the first run of the new level.
     pub at: usize,
-    /// The last run of the old level.
+    /// Index of the last run of the old level.
     pub after: usize,
-    /// New level minus old level, on the logarithms.
+    /// New minus old level, as logarithms.
     pub contrast: Contrast,
 }
 
-/// Something that changed in the environment from a run to the next.
+/// A change of the environment between two runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The first run with the new value, a place in [`ExperimentLine::runs`].
+    /// Index in [`ExperimentLine::runs`] of the first run with the new value.
     pub at: usize,
-    /// What: a key of the environment, or the version of iolab.
+    /// A key of the environment, or the version of iolab.
     pub what: String,
-    /// Its value before; `None` where it was not known.
+    /// The value before; `None` where unknown.
     pub before: Option<String>,
-    /// Its value from then on.
+    /// The new value.
     pub now: Option<String>,
 }
 
 impl History {
-    /// Sorts runs into lines and looks for shifts in each.
+    /// Groups runs and searches each group for shifts.
     ///
     /// # Errors
+    ///
     /// Of kind usage where the definition in a run file is needed and cannot be read.
     pub fn of(runs: &[FiledRun<'_>], kinship: Comparability) -> Result<Self> {
         let mut lines: Vec<Vec<FiledRun<'_>>> = Vec::new();
@@ -125,9 +126,10 @@ impl History {
 }
 
 impl ExperimentLine {
-    /// A line of runs of one experiment, which are given in the order of time.
+    /// A group of runs of one experiment, given in the order of time.
     ///
     /// # Errors
+    ///
     /// Of kind usage where a definition in a run file cannot be read, or without runs.
     pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
         match runs {
@@ -136,7 +138,7 @@ impl ExperimentLine {
         }
     }
 
-    /// A cell in words: its levels.
+    /// The label of a cell.
     pub fn label(&self, trajectory: &Trajectory) -> String {
         cell_label(&self.factors, &trajectory.levels)
     }
@@ -146,7 +148,7 @@ impl ExperimentLine {
         self.overall.iter().chain(&self.cells)
     }
 
-    /// The runs at which any level shifts, each once, in the order of time.
+    /// The runs at which any level shifts: distinct indices in the order of time.
     pub fn shifted_at(&self) -> Vec<usize> {
         let mut places: Vec<usize> = self
             .trajectories()
@@ -222,7 +224,7 @@ fn log(point: &RunPoint) -> Option<f64> {
     (point.median > 0.0).then(|| point.median.ln())
 }
 
-/// Looks for shifts; `series` is how many series of the line are looked at, so that the family keeps its rate.
+/// Searches a series for shifts; `series` is the number of series in the family of tests.
 fn trajectory(levels: Vec<String>, points: Vec<Option<RunPoint>>, series: usize) -> Trajectory {
     let (places, logs): (Vec<usize>, Vec<f64>) = points
         .iter()
@@ -250,10 +252,10 @@ fn trajectory(levels: Vec<String>, points: Vec<Option<RunPoint>>, series: usize)
     }
 }
 
-/// The places at which the level shifts: of those that PELT proposes, the ones that the spread within the two levels shows.
-/// As long as one fails, the weakest is dropped and the levels beside it become one.
+/// The positions of shifts: of those that PELT proposes, the significant ones. As long as one is not, the weakest is dropped and
+/// the levels next to it are merged.
 fn shifts(logs: &[f64], series: usize) -> Vec<usize> {
-    // Each series and each place is a question of its own: METHODS.md, "Runs over time".
+    // Each series and each position is a test: METHODS.md, "Runs over time".
     let questions = (series * logs.len()) as f64;
     let penalty = changepoint_penalty(logs.len()) + 2.0 * (series as f64).ln();
     let mut changes = changepoints(logs, Some(penalty)).unwrap_or_default();
@@ -270,7 +272,7 @@ fn shifts(logs: &[f64], series: usize) -> Vec<usize> {
     }
 }
 
-/// The values between the changes.
+/// The values between consecutive changes.
 fn segments<'a>(logs: &'a [f64], changes: &[usize]) -> Vec<&'a [f64]> {
     let starts = std::iter::once(0).chain(changes.iter().copied());
     let ends = changes.iter().copied().chain([logs.len()]);
@@ -317,7 +319,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of eight series of independent normal values: how often one of them seems to shift.
+    /// How often one of eight series of independent normal values seems to shift.
     #[test]
     fn an_unchanged_line_rarely_shifts() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);

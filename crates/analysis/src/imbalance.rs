@@ -1,31 +1,31 @@
-//! What disturbs a measurement from outside, and whether the runs of two sides differ in it. METHODS.md has the rule.
+//! Disturbances from outside, and whether the runs of two sides differ in them. METHODS.md has the rule.
 
 use crate::analysis::{CellAnalysis, CellDisturbance};
 use iolab_workload::quantity::{digits, format_percent};
 
-/// Something that disturbs the trials of a cell.
+/// Something outside that disturbs trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturber {
-    /// CPU time that the hypervisor took.
+    /// CPU time used by other guests of the hypervisor.
     Steal,
     /// Tasks that waited for a CPU.
     CpuPressure,
     /// Tasks that waited for memory.
     MemoryPressure,
-    /// Bytes that others had the device carry.
+    /// Bytes that the device transferred for others.
     OtherTraffic,
     /// Time in which the CPU quota of the control group was used up.
     Quota,
-    /// Requests that reached the device in pieces, which the memory of the buffers decides.
+    /// Requests that reached the device in pieces, depending on the memory of the buffers.
     Splitting,
-    /// Buffers that lay in several pieces of memory, whether or not the device took them in one.
+    /// Buffers in several pieces of memory, whether or not the device received them in one.
     Fragmentation,
 }
 
-/// A disturber in which two sides differ: the least and the greatest value among the runs of each.
+/// A disturbance in which two sides differ: the lowest and the highest value among the runs of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Imbalance {
-    /// What it is.
+    /// The disturber.
     pub what: Disturber,
     /// Values of the base's runs.
     pub base: (f64, f64),
@@ -45,7 +45,7 @@ impl Disturber {
         Self::Fragmentation,
     ];
 
-    /// Its name, as in the columns of exports.
+    /// Its name in columns of exports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Steal => "steal",
@@ -58,7 +58,7 @@ impl Disturber {
         }
     }
 
-    /// In words.
+    /// A description.
     pub fn words(self) -> &'static str {
         match self {
             Self::Steal => "CPU time taken by the hypervisor",
@@ -94,7 +94,7 @@ impl Disturber {
         }
     }
 
-    /// What others took of the device and of the CPUs around some trials, where it is worth a flag, each with its value.
+    /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
     pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());
         let found = [
@@ -121,7 +121,7 @@ impl Disturber {
         }
     }
 
-    /// Writes a value.
+    /// Formats a value.
     pub fn format(self, value: f64) -> String {
         match self {
             Self::Splitting | Self::Fragmentation => digits(value, 3),
@@ -133,11 +133,11 @@ impl Disturber {
     pub fn differs(self, a: f64, b: f64) -> bool {
         /// Difference of two shares.
         const SHARE: f64 = 0.05;
-        /// The same for tasks that wait for a CPU: iolab's own workers do so too.
+        /// Difference for tasks that wait for a CPU, which iolab's own workers do as well.
         const CPU_SHARE: f64 = 0.25;
         /// Ratio of two numbers of I/Os.
         const PIECES: f64 = 1.2;
-        /// Ratio of two numbers of pieces of memory. Few more of them change nothing.
+        /// Ratio of two numbers of pieces of memory. Smaller ratios have no effect.
         const FRAGMENTS: f64 = 2.0;
         match self {
             Self::Splitting => a.max(b) >= PIECES * a.min(b),
@@ -148,21 +148,21 @@ impl Disturber {
     }
 }
 
-/// In what the cells of two sides differ that disturbs; see [`imbalances`].
+/// The disturbances in which the cells of two sides differ; see [`imbalances`].
 pub(crate) fn between(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Vec<Imbalance> {
     fn around<'a>(cells: &[&'a CellAnalysis]) -> Vec<&'a CellDisturbance> {
         cells.iter().map(|cell| &cell.disturbance).collect()
     }
     let mut found = imbalances(&around(base), &around(new));
-    // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
+    // A program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
     if new.iter().any(|cell| cell.cell.spec.runs_program()) {
         found.retain(|found| found.what != Disturber::OtherTraffic);
     }
     found
 }
 
-/// In what the runs of two sides differ that disturbs: every run of one side lies above every run of the other, and so
-/// far that it matters. What a side does not know is no difference.
+/// The disturbances in which the runs of two sides differ: every run of one side is above every run of the other, by enough to
+/// matter. An unknown value is not a difference.
 pub fn imbalances(base: &[&CellDisturbance], new: &[&CellDisturbance]) -> Vec<Imbalance> {
     let differing = |what: Disturber| {
         let (base, new) = (range(what, base)?, range(what, new)?);
@@ -173,7 +173,7 @@ pub fn imbalances(base: &[&CellDisturbance], new: &[&CellDisturbance]) -> Vec<Im
     Disturber::ALL.into_iter().filter_map(differing).collect()
 }
 
-/// The least and the greatest value; `None` where no run has one.
+/// The lowest and the highest value; `None` where no run has one.
 fn range(what: Disturber, runs: &[&CellDisturbance]) -> Option<(f64, f64)> {
     let values = || runs.iter().filter_map(|around| what.value(around));
     let least = values().min_by(f64::total_cmp)?;
@@ -182,7 +182,7 @@ fn range(what: Disturber, runs: &[&CellDisturbance]) -> Option<(f64, f64)> {
 }
 
 impl Imbalance {
-    /// The values of one side, as people read them.
+    /// The values of one side, formatted.
     fn side(&self, (least, most): (f64, f64)) -> String {
         let (least, most) = (self.what.format(least), self.what.format(most));
         if least == most {
@@ -192,12 +192,12 @@ impl Imbalance {
         }
     }
 
-    /// The values of the base's runs, as people read them.
+    /// The values of the base's runs, formatted.
     pub fn base_words(&self) -> String {
         self.side(self.base)
     }
 
-    /// The values of the new runs, as people read them.
+    /// The values of the new runs, formatted.
     pub fn new_words(&self) -> String {
         self.side(self.new)
     }
@@ -222,9 +222,9 @@ mod tests {
         assert_eq!(found[0].what, Disturber::OtherTraffic);
         assert_eq!(found[0].base_words(), "1.0 % to 37 %");
         assert_eq!(found[0].new_words(), "82 %");
-        // One run of the base was as busy.
+        // One run of the base has the same load.
         assert_eq!(imbalances(&[&quiet, &busier], &[&busy]), []);
-        // A base that was disturbed says as little.
+        // A disturbed base is an imbalance too.
         assert_eq!(imbalances(&[&busy], &[&quiet]).len(), 1);
     }
 

@@ -1,4 +1,4 @@
-//! The latencies of a cell: those of its measured trials together.
+//! The latencies of a cell: the sum over its measured trials.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,14 @@ use iolab_workload::{Error, Result, histogram};
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, RunRecord};
 
-/// Latencies by cell and [`SampleLatency::of`], in ns; of all parts together.
+/// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
 pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
 
-/// Puts the latencies of a run's measured trials together. They are taken one by one: all at once would fill the memory.
+/// Sums the latencies of a run's measured trials. Reads them one by one, since all at once would fill the memory.
 ///
 /// # Errors
-/// The first of `latencies`; of kind failed when there are more than can be counted.
+///
+/// The first error of `latencies`; of kind failed when there are too many to count.
 pub fn of_cells(
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
@@ -31,7 +32,7 @@ pub fn of_cells(
             .entry((*cell, latency.of))
             .or_insert_with(new_latency_histogram);
         histogram::add(sum, &latency.histogram);
-        // The library saturates the total; iterating would overflow then.
+        // The library saturates the total, after which iterating would overflow.
         if sum.len() > i64::MAX as u64 {
             return Err(Error::failed(format!(
                 "the latencies of cell {cell} are more than 2^63"

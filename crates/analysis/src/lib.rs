@@ -1,11 +1,10 @@
-//! iolab-analysis: cells, curves, time and comparisons: numbers, pure functions of a record.
+//! iolab-analysis: cells, curves, time and comparisons, as pure functions of a record.
 //!
-//! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each, `gate.rs` a new
-//! run against earlier ones, `history.rs` runs over time, `bends.rs` where a curve bends, `headline_numbers.rs` the numbers that
-//! are compared most, `sparkline.rs` a run as one small curve, `snapshot.rs` a run under way, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
-//! answer, `fitness.rs`
-//! whether service levels hold, `slo.rs` the search for the greatest rate at which they do, `answer.rs` what a run answers to its
-//! question.
+//! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each side, `gate.rs` a new run
+//! compared with earlier ones, `history.rs` runs over time, `bends.rs` bends of curves, `headline_numbers.rs` the most commonly
+//! compared numbers, `sparkline.rs` a run as a small curve, `snapshot.rs` a run in progress, `claim.rs` what runs show, as data,
+//! `doubt.rs` evidence against a claim, `fitness.rs` whether service levels hold, `slo.rs` the search for the highest rate at
+//! which they do, `answer.rs` the answer of a run to its question.
 
 pub mod analysed_run;
 pub mod analysis;

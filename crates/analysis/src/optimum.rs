@@ -1,4 +1,4 @@
-//! The size at which a curve is best, and how sure that is.
+//! The best size of a curve, with its uncertainty.
 
 use iolab_stats::median;
 use rand_core::{Rng, SeedableRng};
@@ -9,9 +9,9 @@ use iolab_workload::response::Response;
 
 /// Resamples behind the interval.
 const RESAMPLES: usize = 1000;
-/// Share of them that the interval leaves out at either end.
+/// Share of them outside the interval at either end.
 const TAIL: f64 = 0.025;
-/// Fewest trials of every size; fewer cannot be resampled to any purpose.
+/// Fewest trials of every size; resampling fewer is meaningless.
 const TRIALS_MIN: usize = 6;
 
 /// The best size of a curve.
@@ -19,16 +19,16 @@ const TRIALS_MIN: usize = 6;
 pub struct Optimum {
     /// The size with the best median, bytes.
     pub size: u64,
-    /// Least and greatest size of its 95 % interval, bytes; `None` with too few trials.
+    /// Lowest and highest size of its 95 % interval, bytes; `None` with too few trials.
     pub interval: Option<(u64, u64)>,
 }
 
-/// The best size of a curve, with the percentile bootstrap interval of the place of the maximum: the trials of each
-/// size are drawn anew with replacement, the medians compared, and the best size noted, 1000 times; the interval runs
-/// from the 2.5th to the 97.5th percentile of these sizes. It can only name sizes that were measured. Source: Efron and
-/// Tibshirani, An Introduction to the Bootstrap (1993), ch. 13.
+/// The best size of a curve, with the percentile bootstrap interval of the position of the maximum: 1000 times, the trials of
+/// each size are resampled with replacement, and the size with the best median is recorded; the interval contains the 2.5th to
+/// the 97.5th percentile of these sizes. It can only contain measured sizes. Source: Efron and Tibshirani, An Introduction to the
+/// Bootstrap (1993), ch. 13.
 ///
-/// The same seed gives the same interval. `None` for a curve without points.
+/// Equal seeds give equal intervals. `None` for a curve without points.
 pub fn optimum(curve: &Curve<'_>, response: Response, seed: u64) -> Option<Optimum> {
     let best = curve.best(response)?.size;
     let few = |point: &crate::curve::Point<'_>| point.cell.values.len() < TRIALS_MIN;
@@ -48,7 +48,7 @@ fn interval(curve: &Curve<'_>, response: Response, seed: u64) -> Option<(u64, u6
         for point in &curve.points {
             draw(&mut rng, &point.cell.values, &mut drawn);
             let worth = response.worth(median(&drawn)?);
-            // Of equals the smaller size, as for the curve itself: the points ascend.
+            // Of equal values, prefers the smaller size, like the curve itself: the points ascend.
             if winner.is_none_or(|(most, _)| worth > most) {
                 winner = Some((worth, point.size));
             }

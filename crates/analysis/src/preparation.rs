@@ -1,4 +1,4 @@
-//! Buffers that nothing has touched against buffers of zeros: what the page faults of the first touch cost.
+//! Untouched compared with zeroed buffers: the cost of page faults on first touch.
 
 use iolab_stats::{CONFIDENCE, welch};
 use iolab_workload::trial::BufferInit;
@@ -13,23 +13,22 @@ use crate::equivalence::FIRST_TRIALS;
 pub struct PreparationPoint {
     /// Size of the buffer, bytes.
     pub bs: u64,
-    /// The levels of the factors but the preparation: `bs=8MiB`.
+    /// The levels of the factors other than the preparation: `bs=8MiB`.
     pub held: Vec<String>,
-    /// Median response with untouched and with zeroed buffers.
+    /// Median response with untouched, then with zeroed buffers.
     pub medians: (f64, f64),
     /// Untouched over zeroed, within the blocks that both share; its interval is that of the claims about preparations.
     pub ratio: Estimate,
-    /// p of Welch's test with the first 10 and the first 20 trials of each; `None` where there are fewer.
+    /// p of Welch's test with the first 10 and the first 20 trials of each; `None` with fewer trials.
     pub p: [Option<f64>; FIRST_TRIALS.len()],
-    /// Page faults per trial with untouched and with zeroed buffers.
+    /// Page faults per trial with untouched, then with zeroed buffers.
     pub faults: (f64, f64),
-    /// Time of a page fault, ns: the difference of the median times of a trial over that of the faults; `None` where the
-    /// untouched buffers have not more faults, or are not slower.
+    /// Time of a page fault, ns: the difference of the median times of a trial over that of the faults; `None` where untouched
+    /// buffers do not have more faults, or are not slower.
     pub ns_per_fault: Option<f64>,
 }
 
-/// The settings in which both were measured, in the order of the definition; empty where they were not, and where the
-/// response is a time.
+/// The settings with both preparations, in the order of the definition; empty for none, and where the response is a time.
 pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
     let Some(factor) = analysis.factors.iter().position(|f| f == "buffer_init") else {
         return Vec::new();
@@ -41,7 +40,7 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         let cells = analysis.cells.iter();
         cells.filter(move |c| c.cell.trial().buffer_init == init && c.n > 0)
     };
-    // The same family as that of the comparisons of all preparations, so that both say the same.
+    // The family of the comparisons of all preparations, so that both give the same intervals.
     let first = analysis
         .cells
         .first()

@@ -1,4 +1,4 @@
-//! Which finer sizes are worth measuring: around the bends and the best sizes of the curves of a run.
+//! Finer sizes to measure: around the bends and the best sizes of a run's curves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,15 @@ use crate::bends::Bends;
 use crate::curve::{Curve, by_size};
 use crate::optimum::optimum;
 
-/// Sizes below this are multiples of eight bytes, those from it on of a KiB.
+/// Smaller sizes are multiples of eight bytes, others of a KiB.
 const SMALL: u64 = 4 << 10;
-/// Sizes from this on are multiples of a page of 4 KiB.
+/// Sizes from this on are multiples of 4 KiB.
 const LARGE: u64 = 64 << 10;
 
-/// Finer sizes, ascending, none of them measured yet: `finer` in the gap of the grid in which a bend lies, and as many
-/// in the two gaps beside a best size (and beside a bend that lies on a size), half of them in each. They are spaced
-/// geometrically and rounded to multiples of eight bytes, of a KiB from 4 KiB and of 4 KiB from 64 KiB on; always to
-/// multiples of `unit`, the alignment of direct I/O in bytes, or 1. Where the rounding makes two of them equal there are
-/// fewer.
+/// Finer sizes in ascending order, none of them measured yet: `finer` in the gap of the grid with a bend, and as many in the two
+/// gaps next to a best size (or next to a bend at a size), half of them in each. They are spaced geometrically and rounded to
+/// multiples of eight bytes, of a KiB from 4 KiB and of 4 KiB from 64 KiB on; always to multiples of `unit`, the alignment of
+/// direct I/O in bytes, or 1. Duplicates after rounding are dropped.
 pub fn finer_sizes(analysis: &Analysis, finer: u32, unit: u64) -> Vec<u64> {
     let curves = by_size(analysis, "bs");
     let grid: BTreeSet<u64> = curves
@@ -38,7 +37,7 @@ pub fn finer_sizes(analysis: &Analysis, finer: u32, unit: u64) -> Vec<u64> {
     gaps.sizes(unit.max(1))
 }
 
-/// The gaps between neighbours of the grid, and how many sizes are wanted in each; gap 0 lies above the first size.
+/// The gaps between adjacent sizes of the grid, with the number of sizes wanted in each; gap 0 lies above the first size.
 struct Gaps<'a> {
     grid: &'a [u64],
     wanted: BTreeMap<usize, u32>,
@@ -47,7 +46,7 @@ struct Gaps<'a> {
 impl Gaps<'_> {
     fn want(&mut self, place: f64, finer: u32) {
         let above = self.grid.partition_point(|size| (*size as f64) <= place);
-        // The number of sizes not above the place: the gap below it has one number less.
+        // The number of sizes up to the position: the gap below it has one index less.
         let Some(below) = above.checked_sub(1) else {
             return;
         };
@@ -80,7 +79,7 @@ impl Gaps<'_> {
                 sizes.insert(rounded(low as f64 * step.powf(share), unit));
             }
         }
-        // Rounding may have led to the ends of the gap, or beyond.
+        // Rounding may give the ends of the gap, or exceed them.
         let (first, last) = (self.grid.first(), self.grid.last());
         sizes.retain(|size| {
             first.is_some_and(|first| first < size)
@@ -97,7 +96,7 @@ fn rounded(size: f64, unit: u64) -> u64 {
         s if s < LARGE as f64 => 1 << 10,
         _ => 4 << 10,
     };
-    // Alignments are powers of two, so that the greater one is a multiple of the other.
+    // Alignments are powers of two, so that the larger is a multiple of the other.
     let unit = unit.max(coarse);
     (size / unit as f64).round() as u64 * unit
 }
@@ -131,10 +130,10 @@ mod tests {
         assert_eq!(gaps(&GRID, &[2048.0], 2, 1), [1448, 2896]);
         assert_eq!(gaps(&GRID, &[2048.0], 3, 1).len(), 3);
         assert_eq!(gaps(&GRID, &[2048.0], 1, 1), [1448]);
-        // At an end there is one side only.
+        // The first and the last size have a gap on one side only.
         assert_eq!(gaps(&GRID, &[512.0], 1, 1), [728]);
         assert_eq!(gaps(&GRID, &[8192.0], 2, 1), [5 << 10, 6 << 10]);
-        // What lies outside the grid is not looked for.
+        // Positions outside the grid are ignored.
         assert!(gaps(&GRID, &[100.0, 9000.0], 4, 1).is_empty());
         assert!(gaps(&[4096], &[4096.0], 4, 1).is_empty());
         assert!(gaps(&[], &[4096.0], 4, 1).is_empty());

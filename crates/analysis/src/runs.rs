@@ -1,5 +1,5 @@
-//! Several runs of a side against several of the other, or a new run against earlier ones: the run is the unit, and what
-//! differs from run to run is the yardstick.
+//! Comparison of several runs with several others, or of a new run with earlier ones. The run is the unit of replication, and the
+//! scatter between runs decides.
 
 pub mod comparable_runs;
 mod judge;
@@ -16,42 +16,42 @@ use crate::analysis::Response;
 use crate::compare::{ALPHA, CellVerdict, Conclusion, Difference};
 use crate::doubt::SideDoubts;
 
-/// Chance with which the change that is reported as detectable would have been found.
+/// Probability with which the detectable change would have been found.
 pub const GATE_POWER: f64 = 0.9;
-/// Fewest earlier runs that a new one is held against.
+/// Fewest earlier runs for a comparison with a new one.
 pub const HISTORY_MIN: usize = 5;
 
 /// A run and the file it was read from.
 #[derive(Debug, Clone, Copy)]
 pub struct FiledRun<'a> {
-    /// The file as the user named it.
+    /// The path as the user wrote it.
     pub file: &'a str,
-    /// What it holds, analysed.
+    /// Its analysed content.
     pub run: &'a AnalysedRun,
 }
 
 impl FiledRun<'_> {
-    /// Which run it is.
+    /// The identity of the run.
     pub(crate) fn name(&self) -> RunName {
         RunName::of(self.file, self.run.record())
     }
 }
 
-/// Which run it is.
+/// The identity of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunName {
-    /// The file as the user named it.
+    /// The path as the user wrote it.
     pub file: String,
     /// See [`iolab_record::RunRecord::id`].
     pub id: String,
-    /// When it began: RFC 3339, UTC.
+    /// Start: RFC 3339, UTC.
     pub started_utc: String,
-    /// On which host, where that is known.
+    /// Its host; `None` where unknown.
     pub host: Option<String>,
 }
 
 impl RunName {
-    /// The run of a file.
+    /// The identity of a file's run.
     pub fn of(file: &str, record: &RunRecord) -> Self {
         Self {
             file: file.to_owned(),
@@ -62,27 +62,27 @@ impl RunName {
     }
 }
 
-/// What is asked.
+/// The parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunCriteria {
     /// The smallest change that matters, a share; equivalence is shown within it.
     pub margin: f64,
     /// Family-wise level of the tests over all cells.
     pub alpha: f64,
-    /// Which changes are looked for.
+    /// Which changes to report.
     pub looks_for: LooksFor,
     /// Fewest runs of the base that a cell is judged by.
     pub base_min: usize,
 }
 
-/// Which changes a comparison looks for, and when it reports them.
+/// Which changes a comparison reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LooksFor {
     /// Changes in both directions that exceed the margin, or equivalence.
     Changes,
-    /// Changes whatever their size: a gate.
+    /// Changes of any size: a gate.
     AnyChange,
-    /// Changes whatever their size, else equivalence: a strict gate.
+    /// Changes of any size, or else equivalence: a strict gate.
     AnyChangeOrEquivalence,
 }
 
@@ -95,16 +95,16 @@ pub struct RunsCell {
     pub base: Vec<Option<f64>>,
     /// The same of the new runs.
     pub new: Vec<Option<f64>>,
-    /// Where the bytes of most trials came from on the two sides, where that is known.
+    /// Origin of most trials' bytes on each side; `None` where unknown.
     pub served: Option<(ServedBy, ServedBy)>,
-    /// What in the evidence of the two sides could speak against a claim.
+    /// Evidence against the comparison.
     pub against: SideDoubts,
-    /// What the runs say.
+    /// The result.
     pub judged: Judged,
 }
 
 impl RunsCell {
-    /// Whether one side's bytes came from elsewhere than the other's.
+    /// Whether the bytes of the sides have different origins.
     pub fn is_served_differently(&self) -> bool {
         self.served.is_some_and(|(base, new)| base != new)
     }
@@ -119,19 +119,19 @@ pub struct RunsComparison {
     pub experiment: String,
     /// Its target.
     pub target: String,
-    /// The factors that tell the cells apart.
+    /// The factors that distinguish the cells.
     pub factors: Vec<String>,
-    /// What was asked.
+    /// The parameters.
     pub terms: RunCriteria,
     /// The runs of the base, in the order of time.
     pub base: Vec<RunName>,
     /// The new runs.
     pub new: Vec<RunName>,
-    /// Cells of the base that no new run has, in words.
+    /// Labels of cells of the base that no new run has.
     pub only_base: Vec<String>,
-    /// Cells of the new runs that no run of the base has, in words.
+    /// Labels of cells of the new runs that no run of the base has.
     pub only_new: Vec<String>,
-    /// In what the sides differ besides.
+    /// Other differences of the sides.
     pub differences: Vec<Difference>,
     /// The cells that both sides have.
     pub cells: Vec<RunsCell>,
@@ -161,13 +161,13 @@ impl RunsComparison {
         matching::compare(&base, &new, terms)
     }
 
-    /// How many cells have this verdict.
+    /// Number of cells with this verdict.
     pub fn count(&self, verdict: CellVerdict) -> usize {
         let of = |cell: &&RunsCell| cell.judged.verdict == verdict;
         self.cells.iter().filter(of).count()
     }
 
-    /// Whether the cells or all of them together have this verdict.
+    /// Whether any cell, or all together, has this verdict.
     pub fn any(&self, verdict: CellVerdict) -> bool {
         let overall = self
             .overall
@@ -176,7 +176,7 @@ impl RunsComparison {
         overall || self.count(verdict) > 0
     }
 
-    /// The conclusion over all cells. Cells that only the base has leave the question open.
+    /// The conclusion over all cells. Undecided where only the base has a cell.
     pub fn conclusion(&self) -> Conclusion {
         let open = |cell: &RunsCell| cell.judged.verdict.is_open();
         if self.any(CellVerdict::Slower) {
@@ -189,7 +189,7 @@ impl RunsComparison {
     }
 }
 
-/// The runs in the order of time, each once.
+/// The distinct runs in the order of time.
 pub(crate) fn in_time<'a>(runs: &[FiledRun<'a>]) -> Vec<FiledRun<'a>> {
     let mut all = runs.to_vec();
     all.sort_by(|a, b| {
@@ -206,12 +206,12 @@ pub(crate) fn in_time<'a>(runs: &[FiledRun<'a>]) -> Vec<FiledRun<'a>> {
     all
 }
 
-/// A ratio of new over base, from the logarithms.
+/// The ratio of new over base.
 pub fn ratio(contrast: &Contrast) -> f64 {
     contrast.difference.exp()
 }
 
-/// The 95 % interval of that ratio, by itself.
+/// The 95 % interval of that ratio on its own.
 pub fn ratio_interval(contrast: &Contrast) -> Option<(f64, f64)> {
     let interval = contrast.interval(1.0 - ALPHA)?;
     Some((interval.low.exp(), interval.high.exp()))

@@ -1,8 +1,8 @@
-//! The greatest rate at which service levels hold: a search that treats noise as noise.
+//! The highest rate at which service levels hold: a search that accounts for noise.
 //!
-//! Pure: the search says which rate comes next, receives the result of a trial at it, and says at the end between which rates
-//! the limit lies. What carries the trials out is elsewhere; the tests simulate it. `answer.rs` says what the trials of a run
-//! come to: a rate at which the levels are shown to hold, and one at which they fail, judged as at rates that a user names.
+//! Pure: the search gives the next rate, receives the result of a trial at it, and finally gives the bounds of the limit. Other
+//! code carries out the trials; the tests simulate them. `answer.rs` has the result of a run's trials: a rate at which the levels
+//! are shown to hold, and one at which they fail, judged like rates that a user names.
 
 mod answer;
 mod search;

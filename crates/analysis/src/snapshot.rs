@@ -1,4 +1,4 @@
-//! A run under way, between two trials: what is known of each cell so far, by the functions that the table uses.
+//! A run in progress, between two trials: the results of each cell so far, computed like those of the table.
 
 use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
@@ -6,45 +6,45 @@ use iolab_workload::response::Response;
 
 use crate::analysis::others_of;
 
-/// A run under way, between two trials.
+/// A run in progress, between two trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunSnapshot {
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
-    /// What the experiment asks about.
+    /// The response of the experiment.
     pub response: Response,
     /// Precision goal: half-width of the median's 95 % interval over the median.
     pub precision_goal: f64,
-    /// The cells in the order of the definition; those that the run has added stand last.
+    /// The cells in the order of the definition; cells that the run added come last.
     pub cells: Vec<CellSnapshot>,
-    /// The place among them of the cell that is measured next.
+    /// Index of the cell measured next.
     pub now: usize,
-    /// What the last trial took from the machine, and what others did meanwhile; `None` before the first one.
+    /// Resource use and disturbances of the last trial; `None` before the first one.
     pub last: Option<LastTrial>,
 }
 
-/// What is known of a cell so far.
+/// The results of a cell so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSnapshot {
     /// The factor levels.
     pub levels: Vec<String>,
-    /// Measured trials: those that succeeded and are no warm-up.
+    /// Number of measured trials: successful ones other than warm-ups.
     pub n: usize,
     /// The response over these trials.
     pub response: Option<Summary>,
 }
 
-/// What went on in a trial.
+/// Resource use and disturbances of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LastTrial {
-    /// Bytes that the device carried beyond those of iolab, over all that it carried; `None` where that is not counted.
+    /// Share of the device's bytes that were not iolab's; `None` where not counted.
     pub others: Option<f64>,
     /// CPU time of iolab over the time of the trial: 1 is one CPU.
     pub cpu: Option<f64>,
 }
 
 impl CellSnapshot {
-    /// Of a cell with these measured trials, each with its response where it has requests enough for one.
+    /// From the measured trials of a cell; `None` for a trial with too few requests for its response.
     pub fn new(levels: Vec<String>, trials: &[Option<f64>]) -> Self {
         let values: Vec<f64> = trials.iter().copied().flatten().collect();
         Self {
@@ -61,7 +61,7 @@ impl CellSnapshot {
 }
 
 impl RunSnapshot {
-    /// How many cells have reached the precision goal.
+    /// Number of cells that have reached the precision goal.
     pub fn precise(&self) -> usize {
         let is_precise = |cell: &&CellSnapshot| {
             let precision = cell.precision();

@@ -1,4 +1,4 @@
-//! A run as one small picture: its response along its longest factor, as plain data.
+//! A run as a small picture: its response along its longest factor, as plain data.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ pub struct Sparkline {
     pub factor: String,
     /// Its levels in order.
     pub levels: Vec<String>,
-    /// What is measured.
+    /// The measured quantity.
     pub response: Response,
     /// One curve for each combination of the other factors.
     pub curves: Vec<SparklineCurve>,
@@ -20,9 +20,9 @@ pub struct Sparkline {
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparklineCurve {
-    /// The other factors with their levels: `bs=128KiB`; empty where there are none.
+    /// The other factors with their levels: `bs=128KiB`; empty for none.
     pub name: String,
-    /// The level's place among [`Sparkline::levels`], and what was measured there.
+    /// Index in [`Sparkline::levels`], with the result.
     pub points: Vec<(usize, SparklinePoint)>,
 }
 
@@ -31,21 +31,21 @@ pub struct SparklineCurve {
 pub struct SparklinePoint {
     /// Median, in the unit of the response.
     pub value: f64,
-    /// The ends of its 95 % interval; `None` below 6 trials.
+    /// The ends of its 95 % interval; `None` with fewer than 6 trials.
     pub interval: Option<(f64, f64)>,
     /// Whether the device served all of it.
     pub device: bool,
 }
 
-/// In a grid of workloads the factor that says how much goes on at once: every workload is looked at along it.
+/// In a grid of workloads, the factor of concurrency, along which the workloads are drawn.
 pub fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
     let place = |name: &str| factors.iter().position(|factor| factor.as_ref() == name);
     place("workload")?;
     place("threads").or(place("depth"))
 }
 
-/// The factor along which a run is drawn: that of a grid of workloads; else the one with the most levels, the last of
-/// equals.
+/// The factor along which a run is drawn: in a grid of workloads that of concurrency, otherwise the one with the most levels, the
+/// last of several.
 pub fn axis(analysis: &Analysis) -> Option<usize> {
     if let Some(at_once) = axis_of_workloads(&analysis.factors) {
         return Some(at_once);
@@ -62,7 +62,7 @@ fn levels(analysis: &Analysis, factor: usize) -> Vec<&String> {
 }
 
 impl Sparkline {
-    /// Of a run; `None` where nothing varies or nothing was measured.
+    /// The sparkline of a run; `None` where nothing varies or nothing was measured.
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let along = axis(analysis)?;
         let levels: Vec<String> = levels(analysis, along).into_iter().cloned().collect();
@@ -94,7 +94,7 @@ impl Sparkline {
         })
     }
 
-    /// The curve with the best value of all; of equals the first.
+    /// The curve with the best value; the first of several.
     pub fn best(&self) -> Option<&SparklineCurve> {
         let worth = |curve: &SparklineCurve| {
             let values = curve

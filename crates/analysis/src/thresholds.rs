@@ -1,18 +1,17 @@
-//! The sizes at which a machine changes its behaviour, from a run's environment: what the bends of a curve are held
-//! against.
+//! Sizes at which a machine changes its behaviour, from a run's environment; compared with the bends of curves.
 
 use iolab_record::environment::{Cache, Environment, Holds, KEYS};
 
 /// One such size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold {
-    /// What it is, as a sentence names it: `L2 cache`.
+    /// Its name in sentences: `L2 cache`.
     pub name: &'static str,
     /// Its size, bytes.
     pub bytes: u64,
 }
 
-/// The thresholds that an environment lists, in ascending order of bytes.
+/// The thresholds in an environment, in ascending order of bytes.
 pub fn thresholds(environment: &Environment) -> Vec<Threshold> {
     let cache = |level, holds| KEYS.cache_bytes.of(Cache { level, holds });
     let known = [

@@ -1,4 +1,4 @@
-//! Throughput over time: within the trials of a cell and over the whole run, and where its level changes permanently.
+//! Throughput over time: within the trials of a cell and over the whole run, and lasting changes of its level.
 
 mod over_run;
 mod within;
@@ -12,21 +12,21 @@ use iolab_stats::Lasting;
 
 use iolab_record::{Cell, Interval, Moved, PerOperation, RunRecord, Series};
 
-/// Fewest trials or intervals that two levels can be reported in.
+/// Fewest trials or intervals in which a change is searched.
 const VALUES_MIN: usize = 8;
-/// Least change that is reported: to four fifths, or to five quarters.
+/// Smallest change reported: to 4/5, or to 5/4.
 const FACTOR_MIN: f64 = 1.25;
-/// Level of the test, over all series of a run that are looked at in one way.
+/// Level of the tests, over all series of a run of one kind.
 const ALPHA: f64 = 0.01;
 
-/// Where throughput changes its level.
+/// Changes of the level of throughput.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// Over the run: of the cells that write, then of those that only read.
+    /// Over the run: for the cells that write, then for those that only read.
     pub over_run: Vec<RunShift>,
-    /// Within the trials, at most one shift of a cell.
+    /// Within trials, at most one change for each cell.
     pub within: Vec<TrialShift>,
-    /// Within the warm-up of a cell that writes, where its measured trials stay at the later level.
+    /// Within the warm-up of a cell that writes, whose measured trials stay at the later level.
     pub in_warm_ups: Vec<TrialShift>,
 }
 
@@ -41,7 +41,7 @@ impl Timeline {
     }
 }
 
-/// One interval of a run, or a whole trial where its intervals are not known.
+/// One interval of a run, or a whole trial without recorded intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
     /// The sample.
@@ -50,7 +50,7 @@ pub struct Moment {
     pub cell: i64,
     /// Whether the trial is a warm-up.
     pub warmup: bool,
-    /// From the start of the run, ns; only the timed spans of the trials count.
+    /// Start, from the start of the run, ns; counts only timed spans of trials.
     pub start_ns: u64,
     /// Its length, ns.
     pub length_ns: u64,
@@ -58,12 +58,12 @@ pub struct Moment {
     pub written_bytes: u64,
     /// Bytes that the trials had read at its start.
     pub read_bytes: u64,
-    /// What was done in it.
+    /// What completed in it.
     pub done: PerOperation<Moved>,
 }
 
 impl Moment {
-    /// MB/s, both directions together.
+    /// MB/s over all operations.
     pub fn throughput_mb_s(&self) -> f64 {
         self.interval().throughput_mb_s()
     }
@@ -77,7 +77,7 @@ impl Moment {
     }
 }
 
-/// The whole run in the order of time, warm-ups and failed trials included.
+/// The whole run in the order of time, including warm-ups and failed trials.
 pub fn moments(record: &RunRecord) -> Vec<Moment> {
     let known: BTreeMap<i64, &Series> = record
         .series
@@ -112,12 +112,12 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
     all
 }
 
-/// Whether the throughput of a cell is its own: iolab issues its requests, as fast as they are answered.
+/// Whether iolab issues a cell's requests as fast as they complete, so that its throughput is its own.
 fn is_free(cell: &Cell) -> bool {
     cell.program().is_none() && cell.trial().rate.is_none()
 }
 
-/// What a shift in one of `series` series of `n` values must be.
+/// The criteria for a shift in one of `series` series of `n` values.
 fn lasting(n: usize, series: usize) -> Lasting {
     Lasting {
         length: (n / 20).max(VALUES_MIN / 2),
@@ -126,7 +126,7 @@ fn lasting(n: usize, series: usize) -> Lasting {
     }
 }
 
-/// Values per group, so that there are no more than `most` groups.
+/// Number of values per group, for at most `most` groups.
 fn group_size(values: usize, most: usize) -> usize {
     values.div_ceil(most).max(1)
 }

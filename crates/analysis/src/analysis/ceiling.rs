@@ -1,4 +1,4 @@
-//! How near a cell comes to what its device gives at most.
+//! The share of a device's ceiling that a cell reaches.
 
 use iolab_workload::quantity::{format_percent, significant};
 
@@ -8,26 +8,26 @@ use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::{Peaks, above_zero};
 
-/// How far a cell may lie above a ceiling that was itself measured, by chance.
+/// A measured ceiling may be exceeded by this factor by chance.
 const MEASURED_SLACK: f64 = 1.05;
 
-/// How near a cell comes to the ceiling that binds it first.
+/// A cell relative to the ceiling that limits it first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Efficiency {
     /// The ceiling, in MB/s or requests per second.
     pub ceiling: f64,
-    /// Whether it is one of requests per second.
+    /// Whether the ceiling is in requests per second.
     pub is_iops: bool,
-    /// Where it is from.
+    /// The source of the ceiling.
     pub source: PeakSource,
     /// Median of the cell over the ceiling.
     pub share: f64,
-    /// Why it is above 1, where the evidence has a reason.
+    /// A known reason for a share above 1; `None` otherwise.
     pub cause: Option<&'static str>,
 }
 
 impl Efficiency {
-    /// Whether the cell lies above its ceiling, and nothing explains it.
+    /// Whether the cell exceeds its ceiling without a known reason.
     pub fn exceeds(&self) -> bool {
         self.share > 1.0 && self.cause.is_none()
     }
@@ -38,7 +38,7 @@ impl Efficiency {
         format!("{} {unit} {}", significant(self.ceiling), self.source)
     }
 
-    /// `87 %`; above 100 % never without its cause.
+    /// `87 %`; above 100 % with the reason.
     pub fn share_text(&self) -> String {
         let share = format_percent(self.share);
         match self.cause {
@@ -49,14 +49,14 @@ impl Efficiency {
     }
 }
 
-/// All ceilings of a run.
+/// All ceilings of a target.
 pub(super) struct Ceilings {
     by_source: [(PeakSource, Peaks); 3],
     is_virtual: bool,
 }
 
 impl Ceilings {
-    /// Of the target of this number, from the environment that a run file keeps.
+    /// The ceilings of the target with this number, from the environment of a run file.
     pub(super) fn of(environment: &Environment, number: usize) -> Self {
         let link = above_zero(environment.get_of(number, &KEYS.device_link_mb_s));
         let of_link = Peaks {
@@ -75,8 +75,8 @@ impl Ceilings {
         }
     }
 
-    /// Of a cell that only reads or only writes: the first source that has a ceiling for it, and of its two ceilings the one
-    /// that binds first.
+    /// The efficiency of a cell that only reads or only writes: of the first source with a ceiling for it, the ceiling that
+    /// limits it first.
     pub(super) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
         let (mb_s, iops) = (cell.throughput?.median, cell.iops?.median);
         self.by_source.iter().find_map(|(source, peaks)| {

@@ -1,4 +1,4 @@
-//! How many requests were in flight, beside how many were asked for. METHODS.md has the rules.
+//! Requests in flight compared with those requested. METHODS.md has the rules.
 
 use std::collections::HashMap;
 
@@ -6,34 +6,34 @@ use super::{CellAnalysis, disturbance, median_of};
 use iolab_record::{Cell, Sample};
 use iolab_workload::trial::{Backend, CacheState};
 
-/// Fewer than this share of the requests asked for is too few.
+/// Below this share of the requested concurrency, it is too low.
 const SHARE_MIN: f64 = 0.5;
-/// Fewest requests asked for that are judged where no cell shows what one alone does.
+/// Lowest requested concurrency that is judged where no cell has one request at a time.
 const ASKED_MIN: u64 = 4;
-/// What a lone request spends outside the device may raise the estimate by this factor at most.
+/// Most by which the time of a lone request outside the device may raise the estimate, as a factor.
 const OUTSIDE_MAX: f64 = 4.0;
 
-/// Requests in flight, in a cell of direct I/O without a rate.
+/// Concurrency in a cell of direct I/O without a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Concurrency {
-    /// Asked for: threads times depth.
+    /// Requested: threads times depth.
     pub asked: u64,
-    /// In flight, seen from the threads, while all of them are active (Little's law). A request that waits for a lock is in flight.
+    /// In flight as seen by the threads, while all of them are active (Little's law). Includes requests that wait for a lock.
     pub in_flight: Option<f64>,
-    /// In flight at the device, in requests of this cell's size; `None` where others' requests cannot be distinguished from ours.
+    /// In flight at the device, in requests of this cell's size; `None` where other processes used it.
     pub at_device: Option<f64>,
-    /// Served at once (the utilisation law): requests per second over those of the cell with one request at a time.
+    /// Served in parallel (utilisation law): requests per second over those of the cell with one request at a time.
     pub served: Option<f64>,
-    /// The setting without which the threads did not wait for each other, where the run shows one.
+    /// A setting with which the threads do not wait for each other; `None` where the run shows none.
     pub relief: Option<Relief>,
-    /// What was less than half of what was asked for.
+    /// Where less than half of the requested concurrency was reached.
     pub shortfall: Option<Shortfall>,
 }
 
-/// Another cell of the run, in which as many requests were asked for and which is much faster.
+/// Another cell of the run with the same requested concurrency that is much faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Relief {
-    /// The one factor in which it differs, which says what the threads share.
+    /// The only factor in which it differs: the resource that the threads share.
     pub factor: &'static str,
     /// Its level there.
     pub level: &'static str,
@@ -41,27 +41,26 @@ pub struct Relief {
     pub iops: f64,
 }
 
-/// Factors that say what threads share, and the level at which they share nothing.
+/// Factors of shared resources, with the level at which nothing is shared.
 const RELIEFS: [(&str, &str); 3] = [
     ("layout", "private"),
     ("descriptors", "private"),
     ("backend", "psync"),
 ];
-/// A cell that is this many times as fast shows what the threads waited for.
+/// A cell that is faster by this factor shows what the threads waited for.
 const RELIEF_MIN: f64 = 1.5;
 
-/// Where requests that were asked for at once were not.
+/// Where the requested concurrency was not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shortfall {
-    /// The threads had fewer in flight: the trials had no more.
+    /// In the threads: the trials did not issue enough requests.
     Issued,
-    /// The threads had them in flight, and they waited before the device.
+    /// Before the device: the threads issued the requests, which then waited.
     ReachedDevice,
 }
 
 impl Concurrency {
-    /// What the trials of one cell tell by themselves; `None` for programs, groups, rates, pauses, and what goes through the page
-    /// cache.
+    /// The concurrency in the trials of one cell; `None` for programs, groups, rates, pauses, and I/O through the page cache.
     pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
         let judged = !cell.spec.runs_program()
             && !cell.spec.has_groups()
@@ -81,13 +80,13 @@ impl Concurrency {
     }
 }
 
-/// Requests in flight on average over one trial. Where their times are known in all only, Little's law over all of the trial.
+/// Mean number of requests in flight over one trial. Where times are known only in total, Little's law over the whole trial.
 fn in_flight(sample: &Sample) -> Option<f64> {
     let over_all = || Some(sample.iops() * sample.main_operation().latency?.mean_ns / 1e9);
     sample.in_flight.or_else(over_all)
 }
 
-/// Requests of this cell in flight at the device, on average over one trial (Documentation/block/stat.rst: time_in_queue).
+/// Mean number of this cell's requests in flight at the device over one trial (Documentation/block/stat.rst: time_in_queue).
 fn at_device(cell: &Cell, sample: &Sample) -> Option<f64> {
     let pieces = disturbance::ios_per_request(cell, sample)?;
     let queue_ms = sample.counters.device?.queue_ms?;
@@ -95,7 +94,7 @@ fn at_device(cell: &Cell, sample: &Sample) -> Option<f64> {
     (elapsed_ms > 0.0).then(|| queue_ms as f64 / elapsed_ms / pieces.max(1.0))
 }
 
-/// Compares each cell with the one in which a request is alone: it differs in threads and depth alone, and has one of each.
+/// Compares each cell with the one that differs only in threads and depth, and has one of each.
 pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
     let others = |cell: &CellAnalysis| {
         let levels = factors.iter().zip(&cell.cell.levels);
@@ -122,7 +121,7 @@ pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
     }
 }
 
-/// A cell that differs in what the threads share alone, and is much faster.
+/// A much faster cell that differs only in what the threads share.
 fn relief(
     cells: &HashMap<&[String], &CellAnalysis>,
     of: &CellAnalysis,
@@ -158,11 +157,11 @@ fn compared(
         .and_then(|c| c.at_device);
     let outside = alone.map_or(1.0, |share| (1.0 / share).clamp(1.0, OUTSIDE_MAX));
     let rates = cell.iops.zip(lone.and_then(|lone| lone.iops));
-    // One request at a time is in service all the time, so that its rate is the inverse of its time.
+    // A lone request is always in service, so that its rate is the inverse of its time.
     let served = rates.map(|(all, one)| all.median / one.median);
     let judged = concurrency.asked > 1 && (lone.is_some() || concurrency.asked >= ASKED_MIN);
     let not_issued = concurrency.in_flight.is_some_and(too_few);
-    // Where as many were served as that, they were not waiting.
+    // Requests served in parallel were not waiting.
     let waited = served.is_none_or(too_few)
         && (relief.is_some() || concurrency.at_device.is_some_and(|n| too_few(n * outside)));
     Concurrency {

@@ -1,5 +1,5 @@
-//! What went on around the trials of a cell: others' traffic, read-ahead, split requests, pressure on the CPUs, sleep,
-//! and write-back that was left to be done. Pure functions of what was counted; METHODS.md has the rules.
+//! Conditions around the trials of a cell: others' traffic, read-ahead, split requests, CPU pressure, suspension, and outstanding
+//! write-back. Pure functions of counters; METHODS.md has the rules.
 
 use iolab_stats::median;
 use iolab_workload::trial::CacheState;
@@ -7,64 +7,64 @@ use iolab_workload::trial::CacheState;
 use super::{Response, median_of};
 use iolab_record::{Cell, Residency, Sample, ServedBy};
 
-/// Traffic of others, and bytes beyond those asked for, that are worth a flag: a share of all bytes.
+/// Share of other traffic, or of bytes beyond those requested, that gets a flag.
 const BEYOND_OURS: f64 = 0.05;
-/// Difference of two groups' responses that is worth a flag, over the smaller.
+/// Difference of two groups' responses that gets a flag, over the lower one.
 const GROUPS_DIFFER: f64 = 0.05;
-/// What a file system's journal may write for each write that was made durable, bytes.
+/// Most bytes that a file system's journal writes per durable write.
 const JOURNAL_PER_SYNC: u64 = 64 << 10;
-/// Device I/Os per request above which requests are said to be passed on in pieces.
+/// Above this number of device I/Os per request, requests are reported as split.
 const PIECES_TOLD_FROM: f64 = 1.1;
-/// Least ratio between neighbouring trials' device I/Os per request that parts two groups of them.
+/// Lowest ratio between two groups of trials in their device I/Os per request.
 const GROUPS_APART: f64 = 1.2;
-/// I/Os of others per request above which nothing can be said of ours: far enough below what parts two groups.
+/// Above this number of other I/Os per request, nothing is concluded about ours: well below what separates two groups.
 const STRAY_IOS_MAX: f64 = 0.1;
-/// The smallest I/O that a file system makes for itself, as a rule, bytes.
+/// The smallest usual I/O of a file system itself, bytes.
 const STRAY_IO: f64 = 4096.0;
 /// Fewest trials of a group.
 const GROUP_MIN: usize = 2;
-/// Share of the CPU time that the hypervisor may take.
+/// Limit of the share of the CPU time used by other guests.
 const STEAL_MAX: f64 = 0.05;
-/// Share of the time in which tasks may wait for a CPU.
+/// Limit of the share of the time in which tasks wait for a CPU.
 const CPU_STALL_MAX: f64 = 0.25;
-/// Share of the CPU time that may be spent in waiting for the next period of a quota.
+/// Limit of the share of the CPU time spent waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
-/// Preemptions of a worker per second, where the kernel does not report pressure.
+/// Limit of preemptions per second and worker, where the kernel does not report pressure.
 const PREEMPTIONS_MAX: f64 = 100.0;
-/// Fewest preemptions that make a rate.
+/// Fewest preemptions for a rate.
 const PREEMPTIONS_MIN: u64 = 100;
-/// Time of the write-back that was left to be done, over the timed span.
+/// Limit of the time of outstanding write-back, over the timed span.
 const OWED_MAX: f64 = 0.05;
-/// Shorter differences between the two clocks are their jitter, ns.
+/// Smaller differences between the two clocks are jitter, ns.
 const SLEEP_MIN_NS: u64 = 1_000_000;
 
-/// What went on around the measured trials of a cell. Where a part was not counted it is `None`.
+/// Conditions around the measured trials of a cell; `None` where they were not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CellDisturbance {
-    /// Bytes that the device carried beyond what iolab had it carry, over all that it carried, or over the bytes of the
-    /// requests where these are more (memory served some).
+    /// Bytes that the device transferred for others, over all that it transferred, or over the bytes of the requests where these
+    /// are more (memory served some).
     pub others: Option<f64>,
-    /// Bytes fetched from storage over the bytes read, of all trials that read through the page cache.
+    /// Bytes read from storage over the bytes requested, of all trials that read through the page cache.
     pub read_ahead: Option<f64>,
-    /// Median over the trials of device I/Os per request, of direct I/O that no other process disturbed.
+    /// Median over the trials of device I/Os per request, for direct I/O without other traffic.
     pub ios_per_request: Option<f64>,
-    /// Median over the trials of the pieces of memory that the buffer of a request lay in, of direct I/O.
+    /// Median over the trials of the number of physically contiguous pieces in the buffer of a request, for direct I/O.
     pub buffer_pieces: Option<f64>,
     /// Two groups of trials, by their device I/Os per request.
     pub split: Option<Split>,
-    /// CPU time that the hypervisor took, over the time of all CPUs.
+    /// CPU time used by other guests, over the time of all CPUs.
     pub steal: Option<f64>,
-    /// Share of the time in which some task of the machine waited for a CPU.
+    /// Share of the time in which at least one task of the machine waited for a CPU.
     pub cpu_stall: Option<f64>,
-    /// Share of the time in which some task waited for I/O.
+    /// Share of the time in which at least one task waited for I/O.
     pub io_stall: Option<f64>,
-    /// Share of the time in which some task waited for memory.
+    /// Share of the time in which at least one task waited for memory.
     pub memory_stall: Option<f64>,
     /// Time in which the CPU quota of the control group was used up, over the time of all CPUs.
     pub quota_wait: Option<f64>,
-    /// Times per second that a worker was preempted; `None` where it was so hardly at all.
+    /// Preemptions per second and worker; `None` for very few.
     pub preemptions: Option<f64>,
-    /// Time that the machine slept during trials, ns.
+    /// Time that the machine was suspended during trials, ns.
     pub suspended_ns: u64,
     /// Median time of the `fdatasync` that followed buffered writes, ns.
     pub owed_sync_ns: Option<f64>,
@@ -74,7 +74,7 @@ pub struct CellDisturbance {
     pub empty: Option<f64>,
 }
 
-/// Trials of one cell that fall into two groups.
+/// Trials of one cell in two groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split {
     /// The group with fewer device I/Os per request.
@@ -86,7 +86,7 @@ pub struct Split {
 /// Some trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialGroup {
-    /// How many.
+    /// Number of trials.
     pub trials: usize,
     /// Median of their device I/Os per request.
     pub ios_per_request: f64,
@@ -95,12 +95,12 @@ pub struct TrialGroup {
 }
 
 impl CellDisturbance {
-    /// Whether others' traffic on the device is worth a flag.
+    /// Whether others' traffic on the device gets a flag.
     pub fn has_other_traffic(&self) -> bool {
         self.others.is_some_and(|share| share > BEYOND_OURS)
     }
 
-    /// Whether the kernel read ahead to an extent that is worth a flag.
+    /// Whether read-ahead of the kernel gets a flag.
     pub fn has_read_ahead(&self) -> bool {
         self.read_ahead
             .is_some_and(|ratio| ratio > 1.0 + BEYOND_OURS)
@@ -112,34 +112,34 @@ impl CellDisturbance {
             .is_some_and(|ios| ios > PIECES_TOLD_FROM)
     }
 
-    /// Whether a part of the writes worth a flag was still in the page cache when the clock stopped.
+    /// Whether write-back outstanding at the end of the timed span gets a flag.
     pub fn owes_write_back(&self) -> bool {
         self.owed.is_some_and(|share| share > OWED_MAX)
     }
 
-    /// The share of the time in which tasks waited for a CPU, where it is worth a flag.
+    /// The share of the time in which tasks waited for a CPU, if it gets a flag.
     pub fn cpu_wait(&self) -> Option<f64> {
         self.cpu_stall.filter(|share| *share > CPU_STALL_MAX)
     }
 
-    /// The rate of preemptions, where it is worth a flag. They count only where the kernel does not report pressure: its
-    /// own threads, which complete requests, preempt too.
+    /// The rate of preemptions, if it gets a flag. Used only where the kernel does not report pressure, since its own threads,
+    /// which complete requests, also preempt.
     pub fn preempted(&self) -> Option<f64> {
         self.preemptions
             .filter(|rate| self.cpu_stall.is_none() && *rate > PREEMPTIONS_MAX)
     }
 
-    /// The share of the CPU time that the hypervisor took, where it is worth a flag.
+    /// The share of the CPU time used by other guests, if it gets a flag.
     pub fn stolen(&self) -> Option<f64> {
         self.steal.filter(|share| *share > STEAL_MAX)
     }
 
-    /// The share of the time of all CPUs in which the CPU quota was used up, where it is worth a flag.
+    /// The share of the time of all CPUs in which the CPU quota was used up, if it gets a flag.
     pub fn held_by_quota(&self) -> Option<f64> {
         self.quota_wait.filter(|share| *share > QUOTA_WAIT_MAX)
     }
 
-    /// Whether others took CPU time.
+    /// Whether other processes or guests used CPU time.
     pub fn is_cpu_contended(&self) -> bool {
         self.cpu_wait()
             .or(self.preempted())
@@ -157,7 +157,7 @@ impl Split {
 }
 
 impl CellDisturbance {
-    /// What went on around measured trials of a cell on a machine with so many CPUs.
+    /// The conditions around the measured trials of a cell, on a machine with so many CPUs.
     pub(crate) fn of(
         cell: &Cell,
         trials: &[&Sample],
@@ -192,12 +192,12 @@ impl CellDisturbance {
     }
 }
 
-/// A share of the time. The counters are looked at a little before and after the timed span.
+/// Caps a share at 1: counters are read shortly before and after the timed span.
 fn of_all_time(share: f64) -> f64 {
     share.min(1.0)
 }
 
-/// The sum of all parts over the sum of all wholes, of the trials that have both.
+/// The sum of all parts over the sum of all totals, of the trials that have both.
 fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Option<f64> {
     let (part, whole) = trials
         .iter()
@@ -208,12 +208,12 @@ fn pooled(trials: &[&Sample], of: impl Fn(&Sample) -> Option<(f64, f64)>) -> Opt
     (whole > 0.0).then(|| part / whole)
 }
 
-/// The sum over all trials; a file from elsewhere may hold any numbers.
+/// The sum over all trials, saturating, since a foreign file may have any numbers.
 fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
     trials.iter().map(|s| of(s)).fold(0, u64::saturating_add)
 }
 
-/// Preemptions of a worker per second; a handful says nothing.
+/// Preemptions per second and worker; a few are not significant.
 fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let times = |s: &Sample| s.counters.usage.involuntary_switches;
     let counted = sum(trials, times);
@@ -227,12 +227,12 @@ fn slept_ns(sample: &Sample) -> u64 {
     if slept >= SLEEP_MIN_NS { slept } else { 0 }
 }
 
-/// The share of others in what the device carried during a trial.
+/// The share of others in the device's traffic during a trial.
 pub(crate) fn others_of(cell: &Cell, sample: &Sample) -> Option<f64> {
     pooled(&[sample], |sample| others(cell, sample))
 }
 
-/// Bytes that the device carried beyond ours, and all that it carried or the bytes of the requests.
+/// Bytes that the device transferred for others, and the larger of its total and the bytes of the requests.
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
@@ -240,7 +240,7 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     {
         ours.write_bytes
     } else {
-        // What was dirtied, less what is still to be written.
+        // Bytes made dirty, minus those still to be written.
         let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
         let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
         ours.write_bytes
@@ -261,8 +261,8 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     Some((beyond as f64, carried.max(sample.bytes()) as f64))
 }
 
-/// Bytes fetched from storage, and bytes read, where the page cache may read ahead. A trial that found a part of its
-/// bytes in memory says nothing of it.
+/// Bytes read from storage, and bytes requested, where the page cache may read ahead. `None` for a trial that found some of its
+/// bytes in memory.
 fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let fetched = sample.counters.process_io?.read_bytes;
     let asked = sample.operations.read.bytes;
@@ -270,8 +270,8 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
         .then_some((fetched as f64, asked as f64))
 }
 
-/// Device I/Os per request; `None` where others' traffic, the page cache or a journal may count for much among them, or
-/// where the requests did not reach the device, so that all that is counted is of other processes.
+/// Device I/Os per request; `None` where other traffic, the page cache or a journal may contribute much, or where the requests
+/// did not reach the device.
 pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     let device = sample.counters.device?;
     let journals = sample.operations.write.requests > 0 && cell.trial().sync.is_per_write();
@@ -289,7 +289,7 @@ pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
     (of_device && ours && requests > 0.0).then(|| ios / requests)
 }
 
-/// Pieces of memory that the buffer of a request lay in; `None` where it is not known, and where no device saw it.
+/// Physically contiguous pieces in the buffer of a request; `None` where unknown, and where no device received it.
 fn buffer_pieces(cell: &Cell, sample: &Sample) -> Option<f64> {
     let piece = sample
         .counters
@@ -299,8 +299,7 @@ fn buffer_pieces(cell: &Cell, sample: &Sample) -> Option<f64> {
     is_direct.then(|| (cell.trial().bs as f64 / piece as f64).max(1.0))
 }
 
-/// The most device I/Os that the bytes beyond ours can have been: few bytes of a file system's own are many I/Os beside
-/// large requests.
+/// Upper bound on device I/Os of others: few bytes of a file system's own may be many I/Os relative to large requests.
 fn stray_ios(sample: &Sample) -> Option<f64> {
     let (device, ours) = (sample.counters.device?, sample.counters.process_io?);
     let beyond = |device: u64, ours: u64| device.saturating_sub(ours) as f64;
@@ -309,7 +308,7 @@ fn stray_ios(sample: &Sample) -> Option<f64> {
     Some(bytes / STRAY_IO)
 }
 
-/// Parts the trials at the widest gap between their device I/Os per request, where it is wide enough.
+/// Divides the trials at the widest gap in their device I/Os per request, if it is wide enough.
 fn split(cell: &Cell, trials: &[&Sample], response: Response) -> Option<Split> {
     let mut points: Vec<(f64, f64)> = trials
         .iter()

@@ -1,4 +1,4 @@
-//! What the reader of a cell must know.
+//! Flags: what readers must know about a cell.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use iolab_workload::trial::CacheState;
 
 use super::{CellAnalysis, Context, Shortfall, is_peer, median_of, per_request};
 
-/// Share of the bytes of a trial with `dontcache` that may stay in the page cache: the kernel reads ahead without the flag.
+/// Share of the bytes of a trial with `dontcache` that may stay in the page cache, since the kernel reads ahead without the flag.
 const KEPT_MAX: f64 = 0.5;
 
-/// What a flag means for the numbers of several runs.
+/// The effect of a flag on the numbers of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caution {
-    /// Its place among all of them, the worst first.
+    /// Its rank among all cautions, the worst first.
     pub rank: u8,
-    /// In a few words.
+    /// A short description.
     pub words: &'static str,
-    /// Whether something from outside disturbed the cell.
+    /// Whether it is a disturbance from outside.
     pub disturbs: bool,
-    /// Whether the numbers of the cell cannot be used.
+    /// Whether it makes the numbers of the cell useless.
     pub ruins: bool,
 }
 
@@ -44,19 +44,19 @@ impl Caution {
     }
 }
 
-/// What a flag is raised from: a cell with all else that is known of it, and its trials.
+/// The input for flags: a cell with its other results, and its trials.
 struct Seen<'a> {
     context: &'a Context,
     cell: &'a CellAnalysis,
-    /// Measured trials that succeeded.
+    /// Successful measured trials.
     ok: Vec<&'a Sample>,
-    /// Whether a trial failed, warm-ups among them.
+    /// Whether a trial failed, including warm-ups.
     has_failed: bool,
 }
 
 macro_rules! flags {
     ($($(#[$doc:meta])* $flag:ident = $name:literal, $caution:expr, $raised:expr;)+) => {
-        /// Something about a cell that its reader must know. Tables show them in this order.
+        /// A warning about a cell. Tables list flags in this order.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Flag {
             $($(#[$doc])* $flag,)+
@@ -73,7 +73,7 @@ macro_rules! flags {
                 }
             }
 
-            /// What it means for the numbers of several runs; `None` where it stands for what is told of each cell alone.
+            /// Its effect on the numbers of several runs; `None` for what is shown with each cell only.
             pub fn caution(self) -> Option<Caution> {
                 match self {
                     $(Self::$flag => $caution,)+
@@ -91,16 +91,16 @@ macro_rules! flags {
 }
 
 flags! {
-    /// The page cache served some or all of it. Where the page cache was filled on purpose it is what was asked for.
+    /// The page cache served some or all of it. Not raised where the page cache was filled on purpose.
     PageCache = "page cache",
         Some(Caution::new(5, "bytes from the page cache")),
         |seen| seen.cell.cell.trial().cache != CacheState::Hot
             && (seen.is_served(ServedBy::PageCache) || seen.is_served(ServedBy::Mixed));
-    /// Its tool cannot carry it out, or has failed to.
+    /// Its tool cannot carry it out, or failed.
     Gap = "gap",
         Some(Caution::new(17, "not carried out by their tool")),
         |seen| seen.cell.gap.is_some();
-    /// It read what was never written.
+    /// It read ranges that were never written.
     Hole = "hole",
         Some(Caution::new(4, "reads of data that was never written")),
         |seen| seen.is_served(ServedBy::Hole);
@@ -108,11 +108,11 @@ flags! {
     NotStorage = "not storage",
         Some(Caution::new(3, "bytes not served by storage")),
         |seen| seen.is_served(ServedBy::NotStorage);
-    /// The device carried more than 5 % beyond what was iolab's own.
+    /// The device transferred more than 5 % for others.
     OtherTraffic = "other traffic",
         Some(Caution::new(8, "other traffic on the device").disturbs()),
         |seen| seen.cell.disturbance.has_other_traffic();
-    /// The kernel fetched more than 5 % beyond what was read.
+    /// The kernel read more than 5 % beyond what was requested.
     ReadAhead = "read-ahead",
         Some(Caution::new(14, "read-ahead by the kernel")),
         |seen| seen.cell.disturbance.has_read_ahead();
@@ -120,27 +120,27 @@ flags! {
     PagesKept = "pages kept",
         Some(Caution::new(14, "dontcache without effect")),
         |seen| seen.kept_share().is_some_and(|share| share > KEPT_MAX);
-    /// Its trials fall into groups by how many pieces a request reached the device in, and their responses with them.
+    /// Its trials form groups by the number of pieces of a request, with different responses.
     RequestsSplit = "requests split",
         Some(Caution::new(12, "requests split differently from trial to trial").disturbs()),
         |seen| seen.cell.disturbance.split.is_some_and(|split| split.matters());
-    /// Writing out what was left in the page cache took more than 5 % of the timed span.
+    /// Outstanding write-back took more than 5 % of the timed span.
     WriteBackOwed = "write-back owed",
         Some(Caution::new(13, "writes left in the page cache").disturbs()),
         |seen| seen.cell.disturbance.owes_write_back();
-    /// Others took CPU time: the hypervisor, or programs beside iolab.
+    /// The hypervisor or other programs used CPU time.
     CpuContended = "cpu contended",
         Some(Caution::new(9, "CPUs shared with others").disturbs()),
         |seen| seen.cell.disturbance.is_cpu_contended();
-    /// The CPU quota of the control group held iolab back.
+    /// The CPU quota of the control group slowed iolab.
     CpuQuota = "cpu quota",
         Some(Caution::new(9, "held back by a CPU quota").disturbs()),
         |seen| seen.cell.disturbance.held_by_quota().is_some();
-    /// The machine slept during a trial.
+    /// The machine was suspended during a trial.
     Suspended = "suspended",
         Some(Caution::new(7, "the machine slept").disturbs().ruins()),
         |seen| seen.cell.disturbance.suspended_ns > 0;
-    /// iolab or the CPU, not the storage, may have set the number.
+    /// iolab or the CPU may have been the limit, not the storage.
     ToolBound = "tool-bound",
         Some(Caution::new(10, "limited by the CPU or by iolab")),
         |seen| seen.is_tool_bound();
@@ -148,31 +148,31 @@ flags! {
     ClockCost = "clock cost",
         Some(Caution::new(15, "time stamps above 1 % of a request")),
         |seen| seen.clock_shows();
-    /// Fewer requests were made than the rate asks for.
+    /// Fewer requests were issued than the rate requires.
     RateNotHeld = "rate not held",
         Some(Caution::new(11, "rate not held")),
         |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
-    /// Fewer than half of the requests asked for at once were in flight.
+    /// Less than half of the requested concurrency was in flight.
     FewInFlight = "few in flight",
         None,
         |seen| seen.cell.concurrency.is_some_and(|c| c.shortfall == Some(Shortfall::Issued));
-    /// Fewer than half of the requests asked for at once reached the device at once.
+    /// Less than half of the requested concurrency reached the device.
     Serialised = "serialised",
         None,
         |seen| seen.cell.concurrency.is_some_and(|c| c.shortfall == Some(Shortfall::ReachedDevice));
-    /// Above a ceiling, without a reason for it.
+    /// Above a ceiling, without a known reason.
     ExceedsCeiling = "exceeds ceiling",
         Some(Caution::new(6, "values above a ceiling")),
         |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
-    /// Too few trials for an interval, or fewer than the experiment asks for.
+    /// Too few trials for an interval, or fewer than the experiment requests.
     FewTrials = "few trials",
         Some(Caution::new(16, "too few trials")),
         |seen| seen.has_few_trials();
-    /// Enough trials, and too few of them with enough requests for the quantile that is asked about.
+    /// Enough trials, but too few of them with enough requests for the quantile of the response.
     FewRequests = "few requests",
         Some(Caution::new(16, "too few requests for an interval")),
         |seen| seen.has_few_requests();
-    /// Data that was read back was not as it was written.
+    /// Data that was read back differed from what was written.
     VerifyFailed = "verify failed",
         Some(Caution::new(1, "wrong data was read back").ruins()),
         |seen| seen.cell.verified.is_some_and(|verified| verified.failed > 0);
@@ -192,7 +192,7 @@ impl fmt::Display for Flag {
     }
 }
 
-/// The flags of a cell about which all else is known, in their order.
+/// The flags of a cell, in order, from its other results.
 pub(super) fn of(context: &Context, cell: &CellAnalysis, trials: &[&Sample]) -> Vec<Flag> {
     let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
     let seen = Seen {
@@ -223,7 +223,7 @@ impl Seen<'_> {
         cell.n >= context.trials_min && cell.lacks_requests()
     }
 
-    /// Share of the bytes of a trial with `dontcache` that the page cache held after it; what must still be written is left out.
+    /// Share of the bytes of a trial with `dontcache` in the page cache after it, without those that must still be written.
     fn kept_share(&self) -> Option<f64> {
         let spec = self.cell.cell.trial();
         if !spec.dontcache || spec.cache != CacheState::Cold {
@@ -239,7 +239,7 @@ impl Seen<'_> {
         })
     }
 
-    /// One stamp, which is what a request takes at depth 1, shows in its latency.
+    /// One time stamp, the cost of a request at depth 1, is visible in its latency.
     fn clock_shows(&self) -> bool {
         let cell = self.cell;
         if is_peer(&cell.cell) {
@@ -253,12 +253,11 @@ impl Seen<'_> {
         median.is_some_and(|ns| self.context.clock_cost_ns > 0.01 * ns)
     }
 
-    /// iolab's own cost is a quarter of the time of a request, or the workers of a device's cell
-    /// used nine tenths of the CPU time they could have, so that the CPU and not the device was the
-    /// limit. Workers that poll always do, and those that wait for an intended start may.
+    /// iolab's overhead is at least a quarter of the time of a request, or the workers of a cell used nine tenths of their CPU
+    /// time, so that the CPU was the limit. Excludes workers that poll or wait for an intended start, which always use it.
     fn is_tool_bound(&self) -> bool {
         let (cell, ok) = (self.cell, &self.ok);
-        // What a program costs is what its trial is about, and what iolab costs is nothing to another tool.
+        // The cost of a program is what its trial measures, and iolab's overhead does not affect other tools.
         if cell.cell.spec.runs_program() || is_peer(&cell.cell) {
             return false;
         }

@@ -1,21 +1,21 @@
-//! What the groups of a cell did, each by itself.
+//! The results of each group of a cell.
 
 use iolab_record::{Cell, Sample};
 use iolab_workload::group::{ALL, GroupSpec};
 
 use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
 
-/// What one group of a cell did, or all of them together.
+/// The results of one group, or of all together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupAnalysis {
     /// Its name; [`ALL`] for all groups.
     pub name: String,
-    /// The same numbers as of a cell without groups. Its response is what the experiment asks about, of this group.
+    /// The same results as for a cell. The response is that of the experiment, for this group.
     pub cell: CellAnalysis,
 }
 
 impl Analysis {
-    /// What the experiment asks about, with the group that it asks about it of.
+    /// The response, with the group where it is that of one.
     pub fn asked(&self) -> String {
         match &self.response_group {
             Some(group) => format!("{} of {group}", self.response),
@@ -30,8 +30,8 @@ impl Analysis {
 }
 
 impl Context {
-    /// A cell with what its groups did. Where the experiment asks about one of them, the cell's numbers are that group's;
-    /// where the bytes came from and what went on around is known of all together.
+    /// Adds the results of its groups to a cell. Where the response is that of one group, the cell's numbers are that group's;
+    /// the origin of the bytes and the disturbances are known only for all together.
     pub(super) fn with_groups<'a>(
         &self,
         whole: CellAnalysis,
@@ -71,7 +71,7 @@ impl Context {
                 gap: whole.gap.clone(),
                 ..own.clone()
             },
-            // It does nothing in this cell.
+            // It is idle in this cell.
             None if asked.is_some() => CellAnalysis {
                 response: None,
                 values: Vec::new(),
@@ -90,8 +90,8 @@ impl Context {
     }
 }
 
-/// Raises the flags of the groups of a cell, whose own were raised from `whole`, the samples of all groups together. A rate that
-/// one group does not hold is not what was asked for of the cell either.
+/// Sets the flags of the groups of a cell, whose own come from `whole`, the samples of all groups together. A cell in which one
+/// group misses its rate is flagged too.
 pub(super) fn flag<'a>(
     context: &Context,
     cell: &mut CellAnalysis,
@@ -104,7 +104,7 @@ pub(super) fn flag<'a>(
         let own = number.map_or(whole, &samples);
         group.cell.flags = flag::of(context, &group.cell, own);
         if number.is_none() {
-            // No latency is told of all together.
+            // All groups together have no latency.
             group.cell.flags.retain(|flag| *flag != Flag::FewTrials);
         }
         if group.cell.flags.contains(&Flag::RateNotHeld) {
@@ -115,7 +115,7 @@ pub(super) fn flag<'a>(
     cell.flags.dedup();
 }
 
-/// All groups together, without what has a meaning for requests of one kind only.
+/// All groups together, without quantities that only make sense for one kind of request.
 fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
     let mut whole = CellAnalysis {
         latency_p50: None,

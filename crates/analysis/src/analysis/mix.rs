@@ -1,14 +1,14 @@
-//! The operations of a cell that makes requests of several.
+//! The operations of a cell that has several.
 
 use iolab_stats::Summary;
 
 use super::{Latency, quantiles, summarise};
 use iolab_record::{Cell, Operation, OperationSummary, PerOperation, Sample};
 
-/// The operations of a mix; `None` for those that it does not ask for.
+/// The operations of a mix; `None` for those without requests.
 pub type Mix = PerOperation<Option<OperationNumbers>>;
 
-/// Requests of one operation, over the measured trials; `None` without requests.
+/// Results for one operation over the measured trials; `None` without requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationNumbers {
     /// MB/s.
@@ -19,7 +19,7 @@ pub struct OperationNumbers {
     pub latency: Option<Latency>,
 }
 
-/// The mix of the measured trials of a cell; `None` where its requests are all alike.
+/// The mix in the measured trials of a cell; `None` for a single operation.
 pub(super) fn mix(cell: &Cell, trials: &[&Sample]) -> Option<Mix> {
     let trial = cell.trial();
     let asked = |operation: &&Operation| trial.requests(**operation);

@@ -1,4 +1,4 @@
-//! What the processes (ranks) of a run across hosts did, each and together.
+//! The results of the processes (ranks) of a run across hosts, separately and together.
 
 use std::collections::BTreeMap;
 
@@ -10,63 +10,63 @@ use iolab_stats::{Summary, median, summary};
 /// The trials of a cell that several processes carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRanks {
-    /// Ranks that took part.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Hosts that they ran on.
+    /// Number of hosts.
     pub hosts: usize,
     /// Throughput while all of them were active, MB/s; `None` where there was no such time.
     pub all_active: Option<Summary>,
-    /// The greatest bound that the clocks leave on the throughput from the first start to the last end, as a share of it.
+    /// Highest bound on the error of the throughput from the first start to the last end, due to the clocks, as a share.
     pub clock_bound: f64,
-    /// The greatest bound that they leave on the throughput while all were active, as a share of it.
+    /// Highest bound on the error of the throughput while all were active, as a share.
     pub all_active_bound: f64,
-    /// The longest time from the first start of a rank to the last one, ns.
+    /// Longest time from the first to the last start of a rank, ns.
     pub start_skew_ns: u64,
-    /// What each rank did, in the order of ranks.
+    /// Each rank, in order.
     pub by_rank: Vec<RankThroughput>,
-    /// What each client did, in the order of their first ranks; none in files from before this was kept.
+    /// Each client, in the order of their first ranks; empty in files from before clients were stored.
     pub clients: Vec<ClientAnalysis>,
 }
 
-/// What one client did in the trials of a cell: the ranks of a host, or a rank with a target of its own.
+/// The results of one client in the trials of a cell: the ranks of a host, or a rank with its own target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientAnalysis {
-    /// The first of its ranks.
+    /// Its first rank.
     pub rank: u32,
-    /// Its ranks.
+    /// Number of its ranks.
     pub ranks: usize,
     /// The name of its host, with the rank where a host has several clients.
     pub name: String,
     /// The same numbers as of the cell, without flags.
     pub cell: CellAnalysis,
-    /// Share of what its ranks go over that its page cache held before each trial, as far as that is known.
+    /// Share of its ranks' range that its page cache held before each trial, as far as known.
     pub cached: Vec<f64>,
-    /// The block of each trial, and what its requests waited for, of the direction with more of them.
+    /// The block of each trial, with the times waited of the operation with more requests.
     pub latencies: Vec<(u32, LatencySummary)>,
 }
 
-/// What one rank did in the trials of a cell.
+/// The throughput of one rank in the trials of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankThroughput {
     /// The rank.
     pub rank: u32,
-    /// Its host, as the run file numbers them.
+    /// Number of its host in the run file.
     pub host: u32,
     /// The name of that host.
     pub host_name: String,
-    /// The block of each trial, and the throughput of the rank in it from its own start to its own end, MB/s.
+    /// The block of each trial, with the throughput of the rank from its own start to its own end, MB/s.
     pub trials: Vec<(u32, f64)>,
 }
 
 impl RankThroughput {
-    /// The median of its throughput, MB/s.
+    /// The median throughput, MB/s.
     pub fn median(&self) -> Option<f64> {
         let values: Vec<f64> = self.trials.iter().map(|(_, value)| *value).collect();
         median(&values)
     }
 }
 
-/// The parts of a run's samples that are of ranks.
+/// The parts of a run's samples by rank.
 pub(super) struct PartsByRank<'a> {
     ranks: &'a [Rank],
     parts: BTreeMap<i64, Vec<&'a Part>>,
@@ -90,7 +90,7 @@ impl<'a> PartsByRank<'a> {
         }
     }
 
-    /// What the ranks did in the trials of a cell; `None` where one process carried them out.
+    /// The results of the ranks in the trials of a cell; `None` for a single process.
     pub(super) fn of_cell(
         &self,
         context: &Context,
@@ -211,7 +211,7 @@ impl<'a> PartsByRank<'a> {
     }
 }
 
-/// Share of so many bytes that the page cache held before the trial.
+/// Share of these bytes that the page cache held before the trial.
 fn cached(sample: &Sample, bytes: f64) -> Option<f64> {
     let before = sample.region.before?;
     (bytes > 0.0).then(|| (before.resident_bytes as f64 / bytes).min(1.0))

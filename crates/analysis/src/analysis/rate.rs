@@ -1,35 +1,35 @@
-//! How the cells of the open loop kept up with their rate.
+//! How well open-loop cells kept their rate.
 
 use iolab_stats::median;
 
 use super::{Latency, quantiles};
 use iolab_record::Sample;
 
-/// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
-/// requests those that happen to be due at the very end are a large share.
+/// A trial keeps its rate if it reached at least this share of it, or issued this share of the requests that were due: with few
+/// requests, those due at the very end are a large share.
 const HELD_FROM: f64 = 0.98;
 
 /// A cell with a rate, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRate {
-    /// Requests per second asked for.
+    /// Requested rate, requests per second.
     pub rate_wanted: f64,
     /// Requests per second submitted: median over the trials.
     pub rate_achieved: f64,
-    /// Most requests that were due and not submitted, of any trial.
+    /// Most requests due but not submitted, over all trials.
     pub backlog_max: u64,
-    /// Most of them at the end of a trial, of any trial.
+    /// Most of them at the end of a trial, over all trials.
     pub backlog_end: u64,
-    /// Trials in which the rate was not held.
+    /// Number of trials that missed the rate.
     pub not_held: usize,
-    /// Service time (completion minus submission) of the direction with more requests.
+    /// Service time (completion minus submission) of the operation with more requests.
     pub service: Option<Latency>,
-    /// Submission minus intended start, likewise.
+    /// Submission minus intended start, of the same operation.
     pub lateness: Option<Latency>,
 }
 
 impl CellRate {
-    /// Of the trials of one cell; `None` in the closed loop.
+    /// From the trials of one cell; `None` in the closed loop.
     pub(super) fn of(trials: &[&Sample], threads: u32) -> Option<Self> {
         let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
         let achieved: Vec<f64> = reports.iter().map(|p| p.rate_achieved).collect();
@@ -53,8 +53,8 @@ impl CellRate {
     }
 }
 
-/// Whether a trial that made so many requests, and left so many that were due, held its rate. One of each worker may
-/// be due at the very end.
+/// Whether a trial with so many requests issued, and so many due but not issued, kept its rate. One request of each worker may be
+/// due at the very end.
 fn is_held(made: u64, left: u64, threads: u32) -> bool {
     left <= u64::from(threads) || made as f64 >= HELD_FROM * (made + left) as f64
 }
@@ -69,7 +69,7 @@ mod tests {
             (1000, 0, 1, true),
             (980, 20, 1, true),
             (979, 21, 1, false),
-            // Of few requests one that is due at the very end is a large share, and says nothing.
+            // With few requests, one that is due at the very end is a large share and not significant.
             (9, 1, 1, true),
             (8, 2, 1, false),
             (16, 4, 4, true),

@@ -1,4 +1,4 @@
-//! Where the bytes of a cell came from.
+//! The origin of a cell's bytes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,19 +7,19 @@ use super::median_of;
 use iolab_record::{Sample, ServedBy};
 use iolab_workload::quantity::format_percent;
 
-/// Where the bytes of a cell came from, over its measured trials.
+/// The origin of a cell's bytes, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellServed {
-    /// Trials per verdict, in the order of [`ServedBy`]'s declaration.
+    /// Number of trials per verdict, in the order of [`ServedBy`]'s variants.
     pub trials: Vec<(ServedBy, usize)>,
-    /// Median over the trials of the share that the device carried, where it is known.
+    /// Median over the trials of the device's share; `None` where unknown.
     pub device_fraction: Option<f64>,
-    /// The reason most trials gave.
+    /// The most frequent reason.
     pub reason: String,
 }
 
 impl CellServed {
-    /// The verdict of every trial, when they agree.
+    /// The verdict of all trials; `None` where they differ.
     pub fn unanimous(&self) -> Option<ServedBy> {
         match self.trials.as_slice() {
             [(only, _)] => Some(*only),
@@ -27,12 +27,12 @@ impl CellServed {
         }
     }
 
-    /// Whether every trial was served by the device. Only then may a number be called the device's.
+    /// Whether every trial was served by the device; only then may a number be called the device's.
     pub fn is_device(&self) -> bool {
         self.unanimous() == Some(ServedBy::Device)
     }
 
-    /// Whether every trial was served by what was measured, the device or the model, and by nothing before it.
+    /// Whether every trial was served entirely by the target, a device or a model.
     pub fn is_target(&self) -> bool {
         matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
     }
@@ -63,7 +63,7 @@ impl fmt::Display for CellServed {
     }
 }
 
-/// The verdicts of a cell's trials together.
+/// The combined verdicts of a cell's trials.
 pub(super) fn served(trials: &[&Sample]) -> Option<CellServed> {
     let count = |verdict| {
         let of = |s: &&&Sample| s.verdict.served_by == verdict;

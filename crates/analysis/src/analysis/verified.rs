@@ -1,26 +1,26 @@
-//! Whether what a cell's trials wrote was there when it was read back.
+//! The result of reading back what a cell's trials wrote.
 
 use iolab_record::{FaultKind, Sample};
 
-/// What reading back has shown, of all trials of a cell that it was done for, failed ones included.
+/// The sum over all verified trials of a cell, including failed ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CellVerified {
-    /// Trials whose data was read back.
+    /// Number of trials whose data was read back.
     pub trials: u64,
-    /// Trials that did not find what they had written.
+    /// Number of trials with wrong data.
     pub failed: u64,
-    /// Blocks that were read back.
+    /// Number of blocks read back.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that the page cache may have given instead of storage.
+    /// Bytes that may have come from the page cache instead of storage.
     pub cached_bytes: u64,
-    /// Faulty blocks, by the kinds of [`FaultKind::ALL`].
+    /// Number of faulty blocks, in the order of [`FaultKind::ALL`].
     pub faults: [u64; FaultKind::ALL.len()],
 }
 
 impl CellVerified {
-    /// Of some trials; `None` where none was verified.
+    /// The sum over some trials; `None` where none was verified.
     pub(super) fn of(trials: &[&Sample]) -> Option<Self> {
         let verified = trials.iter().filter_map(|sample| sample.verified);
         let sum = verified.fold(Self::default(), |sum, one| Self {
@@ -34,7 +34,7 @@ impl CellVerified {
         (sum.trials > 0).then_some(sum)
     }
 
-    /// Of two cells together.
+    /// The sum of two cells.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl CellVerified {
         }
     }
 
-    /// Kinds of faults that there are, with their numbers of blocks.
+    /// The kinds of faults found, with their numbers of blocks.
     pub fn kinds(&self) -> impl Iterator<Item = (FaultKind, u64)> {
         let numbers = self.faults;
         FaultKind::ALL

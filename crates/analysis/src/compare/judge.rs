@@ -1,4 +1,4 @@
-//! From the trials of both sides to the verdict on each cell.
+//! Computes the verdict on each cell from the trials of both sides.
 
 use iolab_stats::{
     a12, holm, mann_kendall, mann_whitney, median_interval, ratio_of_means, sd, student, summary,
@@ -14,7 +14,7 @@ use crate::claim::effect::{confidence, independence, judge, of_blocks, of_sample
 use crate::claim::{Difference, Estimate};
 use crate::doubt::{SideDoubt, SideDoubts};
 
-/// More trials than this are no advice.
+/// A higher number of trials is not recommended.
 const TRIALS_ADVISED_MAX: usize = 1000;
 
 /// Compares all pairs, in their order.
@@ -29,7 +29,7 @@ pub(super) fn compare(
         let (shown, doubts) = shown(&cell, pair, terms, confidence);
         cell.verdict = allowed(shown, &doubts, unit);
         cell.doubts = doubts;
-        // Trials do not settle what differs from run to run.
+        // More trials do not help against differences between runs.
         if cell.verdict == CellVerdict::CannotTell && unit != ReplicationUnit::Runs {
             cell.further = further(&cell, pair, terms, confidence);
         }
@@ -40,7 +40,7 @@ pub(super) fn compare(
     cells
 }
 
-/// The pairs that have trials enough for an interval.
+/// Number of pairs with enough trials for an interval.
 pub(super) fn intervals(pairs: &[Pair]) -> usize {
     let has = |pair: &&Pair| {
         let blocks = pair.within_blocks.as_ref().map_or(0, Vec::len);
@@ -49,7 +49,7 @@ pub(super) fn intervals(pairs: &[Pair]) -> usize {
     pairs.iter().filter(has).count()
 }
 
-/// What may be said of a cell, given what the two sides are.
+/// The verdict on a cell, given doubts and the unit of replication.
 fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> CellVerdict {
     match (shown, unit) {
         (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
@@ -60,7 +60,7 @@ fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> C
     }
 }
 
-/// All cells put together, from the mean of their logarithms in each block.
+/// All cells combined, from the mean of their logarithms in each block.
 pub(super) fn overall(together: &[f64], margin: f64) -> Option<Overall> {
     let estimate = of_blocks(together, CONFIDENCE)?;
     let (difference, _) = judge(&estimate, margin, &SideDoubts::default(), true);
@@ -119,7 +119,7 @@ fn repeats(base: &[f64], new: &[f64], n: usize) -> Repeats {
     }
 }
 
-/// Holm's correction over the cells that have a p value.
+/// Adds Holm's correction over the cells with a p value.
 fn adjust(cells: &mut [CellComparison], test: HypothesisTest) {
     let known: Vec<f64> = cells.iter().filter_map(|cell| cell.p(test)).collect();
     let mut adjusted = holm(&known).unwrap_or_default().into_iter();
@@ -128,8 +128,9 @@ fn adjust(cells: &mut [CellComparison], test: HypothesisTest) {
     }
 }
 
-/// What the interval shows: a difference where it leaves 1 out and the ratio lies outside of the margin, so that no verdict contradicts the
-/// ratio beside it and a change that is real but too small to matter is no alarm; equivalence where it lies within the margin.
+/// The conclusion from the interval: a difference where it excludes 1 and the ratio is outside the margin, so that the verdict
+/// agrees with the ratio next to it, and a real change too small to matter is no alarm; equivalence where the interval is within
+/// the margin.
 fn shown(
     cell: &CellComparison,
     pair: &Pair,
@@ -161,7 +162,7 @@ fn shown(
     (verdict, doubts)
 }
 
-/// Whether the new values are higher, of values that have no ratio: where the intervals of the medians lie apart.
+/// Whether the new values are higher, for values without a ratio: decided where the intervals of the medians do not overlap.
 fn apart(pair: &Pair, confidence: f64) -> Option<bool> {
     let base = median_interval(&pair.base, confidence)?;
     let new = median_interval(&pair.new, confidence)?;
@@ -172,8 +173,8 @@ fn is_inside(ratio: f64, margin: f64) -> bool {
     ratio.ln().abs() <= margin.ln_1p()
 }
 
-/// The standard deviations of what the interval is made of: the ratios within blocks, or the logarithms of each side. They are greater
-/// where the values depend on the ones before, so that as many independent ones would be as far from the truth.
+/// The standard deviations behind the interval: of the ratios within blocks, or of the logarithms of each side. Inflated for
+/// values that depend on earlier ones, so that the same number of independent values would have the same uncertainty.
 fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
     let of = |logs: &[f64]| Some(sd(logs)? / independence(logs).sqrt());
     let logs = |values: &[f64]| values.iter().map(|x| x.ln()).collect::<Vec<f64>>();
@@ -183,8 +184,8 @@ fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
     }
 }
 
-/// Trials for the verdict that the estimate points to: equivalence where the ratio lies inside the margin, else a difference, both by the
-/// interval that decides.
+/// Number of trials for the verdict that the estimate suggests: equivalence for a ratio within the margin, otherwise a
+/// difference.
 fn further(
     cell: &CellComparison,
     pair: &Pair,
@@ -203,7 +204,7 @@ fn further(
         false => trials_for_apart(shift, &sd, confidence, POWER),
     };
     Some(match wanted {
-        // At least one: what there is did not suffice.
+        // At least one, since the present trials did not suffice.
         Some(n) if n <= TRIALS_ADVISED_MAX => Further::Trials(n.saturating_sub(there).max(1)),
         _ => Further::TooMany,
     })

@@ -1,4 +1,4 @@
-//! Two levels of a factor of one run, as a user names them: the two sides of a comparison.
+//! Comparison of two levels of a factor of one run, as a user names them.
 
 use iolab_workload::{Error, Result};
 
@@ -8,10 +8,11 @@ use iolab_record::RunRecord;
 use iolab_workload::settings::Setting;
 
 impl Comparison {
-    /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` alone where it has two; the
-    /// sides are named after the levels, `of` what is said in [`SideName::of`].
+    /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` where it has two levels; the sides
+    /// are named after the levels, and `of` is [`SideName::of`].
     ///
     /// # Errors
+    ///
     /// Of kind usage: no such factor or level, not two of them, or no cell in common.
     pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Criteria) -> Result<Self> {
         let (factor, levels) = two_levels(run.record(), by)?;
@@ -28,7 +29,7 @@ impl Comparison {
     }
 }
 
-/// A factor of a run and the two levels that `FACTOR[=LEVEL,LEVEL]` names.
+/// A factor of a run with the two levels that `FACTOR[=LEVEL,LEVEL]` names.
 fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 2])> {
     let (factor, named) = match by.split_once('=') {
         Some((factor, levels)) => (factor.trim(), Some(levels)),
@@ -77,7 +78,7 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
     }
 }
 
-/// A level as run files write it: `4k` is `4KiB`.
+/// A level in canonical form: `4k` is `4KiB`.
 fn canonical(factor: &str, level: &str) -> String {
     let known = Setting::find(factor);
     known

@@ -1,4 +1,4 @@
-//! Which cell of one side belongs to which of the other, and in what the sides differ besides.
+//! Matches the cells of two sides, and finds other differences of the sides.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use iolab_workload::settings::{Setting, Value};
 pub struct RunSide<'a> {
     /// The run.
     pub run: &'a AnalysedRun,
-    /// A factor and its level that all cells of this side have.
+    /// A factor with the level that all cells of this side have.
     pub held: Option<(&'a str, &'a str)>,
 }
 
@@ -33,14 +33,14 @@ impl<'a> RunSide<'a> {
     }
 }
 
-/// Something in which the sides differ, besides what is compared.
+/// A difference of the sides besides what is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What it is: a key of the environment, a setting.
+    /// A key of the environment, or a setting.
     pub what: String,
-    /// Its value on the base's side.
+    /// The base's value.
     pub base: String,
-    /// Its value on the new side.
+    /// The new side's value.
     pub new: String,
 }
 
@@ -49,24 +49,25 @@ pub(super) struct Matched {
     pub(super) response: Response,
     pub(super) factors: Vec<String>,
     pub(super) pairs: Vec<Pair>,
-    /// The mean over the cells of the logarithm of new over base, in each block in which all of them were measured on both
-    /// sides; empty where the sides share none.
+    /// The mean over the cells of the logarithm of new over base, in each block with all cells on both sides; empty where the
+    /// sides share no block.
     pub(super) together: Vec<f64>,
     pub(super) only_base: Vec<String>,
     pub(super) only_new: Vec<String>,
     pub(super) differences: Vec<Difference>,
 }
 
-/// A cell with the levels that it is matched by.
+/// A cell with the levels to match.
 pub(crate) struct Keyed<'a> {
     pub(crate) levels: Vec<String>,
     pub(crate) cell: &'a CellAnalysis,
 }
 
-/// Matches the cells of two sides by the levels of all factors of both; where a factor of one side is fixed on the
-/// other, by the value it is fixed to.
+/// Matches the cells of two sides by the levels of all factors of both; a factor that is fixed on one side has its fixed value
+/// there.
 ///
 /// # Errors
+///
 /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
 pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched> {
     let response = common_response(&[base, new])?;
@@ -132,10 +133,11 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
     })
 }
 
-/// What all sources measure.
+/// The common response of all sources.
 ///
 /// # Errors
-/// Of kind usage where they do not measure the same.
+///
+/// Of kind usage where they differ.
 pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let response = sources.first().map(|source| source.run.analysis().response);
     let mut all = sources.iter().map(|source| source.run.analysis().asked());
@@ -149,7 +151,7 @@ pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     }
 }
 
-/// The factors of the first source, then those that only later ones have; without a factor that is held.
+/// The factors of the first source, then those of later ones, without fixed factors.
 pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();
     for source in sources {
@@ -163,14 +165,15 @@ pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
     factors
 }
 
-/// The cells of a source with their levels of the factors; gaps are left out.
+/// The cells of a source with their levels of the factors, without gaps.
 ///
 /// # Errors
+///
 /// Of kind usage where the definition is needed and cannot be read.
 pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
-    // Only a factor of the other side makes it necessary to read the definition.
+    // The definition is needed only for a factor of another side.
     let planned = if factors.iter().any(|factor| place(factor).is_none()) {
         let experiment =
             Experiment::from_toml(&source.run.record().experiment.toml, "the run file")?;
@@ -206,7 +209,7 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
         .cells
         .iter()
         .enumerate()
-        // A gap has nothing to compare.
+        // A gap has no values to compare.
         .filter(|(_, cell)| is_held(cell) && (cell.n > 0 || cell.gap.is_none()))
         .filter_map(|(index, cell)| {
             let levels = factors.iter().map(|f| level(index, cell, f));
@@ -248,7 +251,7 @@ fn served(cell: &CellAnalysis) -> Option<String> {
     cell.served.as_ref().map(ToString::to_string)
 }
 
-/// In what two runs differ: what was asked of what, and the environment.
+/// The differences of two runs: program, target, and environment.
 pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
     let named = |record: &RunRecord| {
         [
@@ -281,7 +284,7 @@ fn unknown() -> String {
     "not known".to_owned()
 }
 
-/// Settings that the cells of a pair do not share, those that are expected left out.
+/// Settings that differ between the cells of a pair, except expected ones.
 pub(crate) fn setting_differences(
     both: &[(&CellAnalysis, &CellAnalysis)],
     expected: impl Fn(&str) -> bool,
@@ -329,7 +332,7 @@ pub(crate) fn setting_differences(
     found
 }
 
-/// Notes a difference of a pair of cells.
+/// Adds a difference of a pair of cells.
 fn note(found: &mut Vec<Difference>, what: String, base: String, new: String) {
     let difference = Difference { what, base, new };
     match found.iter_mut().find(|d| d.what == difference.what) {
@@ -342,7 +345,7 @@ fn note(found: &mut Vec<Difference>, what: String, base: String, new: String) {
     }
 }
 
-/// A value as exports write it.
+/// A value as in exports.
 fn text(value: Value) -> String {
     match serde_json::Value::from(value) {
         serde_json::Value::Null => "none".to_owned(),
@@ -351,7 +354,7 @@ fn text(value: Value) -> String {
     }
 }
 
-/// Whether a difference of this name is one of a factor: of all groups, or of the one that it names.
+/// Whether a difference with this name is that of a factor: of all groups, or of the one that it names.
 pub(crate) fn is_of(factor: &str, name: &str) -> bool {
     let (group, setting) = split_group(factor);
     let column = column_of(setting);
@@ -361,7 +364,7 @@ pub(crate) fn is_of(factor: &str, name: &str) -> bool {
     }
 }
 
-/// The column of a cell that keeps a setting.
+/// The column with a setting of a cell.
 fn column_of(setting: &str) -> &str {
     match setting {
         "linkage" => "command",

@@ -1,4 +1,4 @@
-//! iolab against the peers of a run, cell by cell.
+//! Comparison of iolab with the peers of a run, cell by cell.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use super::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use crate::analysed_run::AnalysedRun;
 use iolab_workload::tool::Tool;
 
-/// The smallest difference between tools that matters: what they cannot do alike is within it.
+/// The smallest difference between tools that matters; unavoidable differences between tools are smaller.
 pub const PEER_MARGIN: f64 = 0.10;
 
-/// A comparison for each peer of a run, the peer being the base; none where `tool` is no factor of the run.
+/// A comparison with each peer of a run as the base; empty where `tool` is not a factor of the run.
 pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
     if !run.analysis().factors.iter().any(|name| name == "tool") {
         return Vec::new();
@@ -24,7 +24,7 @@ pub fn with_peers(run: &AnalysedRun) -> Vec<Comparison> {
         repeats: Vec::new(),
         within_run: false,
     };
-    // A peer without a cell in common was not asked for, or could carry out none.
+    // A peer without a cell in common was not requested, or could not carry out any.
     peers
         .iter()
         .filter_map(|peer| {

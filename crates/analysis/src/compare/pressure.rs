@@ -1,4 +1,4 @@
-//! In what the disturbance of two sides differ over all their cells.
+//! Differences of two sides in their disturbances, over all cells.
 
 use iolab_stats::median;
 
@@ -6,10 +6,10 @@ use super::Difference;
 use crate::analysis::CellDisturbance;
 use crate::imbalance::Disturber;
 
-/// Least difference of two shares that is reported. A cell is not judged for so little: see [`Disturber::differs`].
+/// Smallest difference of two shares that is reported. Verdicts on cells use a higher one: see [`Disturber::differs`].
 const STRONG: f64 = 0.05;
 
-/// What disturbs, where its medians over the matched cells differ strongly.
+/// Disturbances whose medians over the matched cells differ strongly.
 pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec<Difference> {
     let difference = |what: Disturber| {
         let known: Vec<(f64, f64)> = pairs
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].what, "steal");
         assert_eq!((&*told[0].base, &*told[0].new), ("1.0 %", "12 %"));
-        // What one side does not know is no difference.
+        // A value unknown on one side is not a difference.
         assert_eq!(differences(&[(&of(0.0, None), &of(0.0, Some(0.9)))]), []);
         assert_eq!(differences(&[]), []);
     }

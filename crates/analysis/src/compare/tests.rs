@@ -98,7 +98,7 @@ fn a_change_that_is_real_but_within_the_margin_is_no_alarm() {
 
 #[test]
 fn what_cannot_be_told_says_what_it_would_take() {
-    // Trials with just the spread that they are drawn with below.
+    // Trials with exactly the standard deviation used below.
     let scores = [0.2, -1.0, 1.35, -0.2, 1.0, -1.35];
     let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
     let cell = one(&around(100.0), &around(85.0), terms());
@@ -106,7 +106,7 @@ fn what_cannot_be_told_says_what_it_would_take() {
     let Some(Further::Trials(more)) = cell.further else {
         panic!("{:?}", cell.further)
     };
-    // With so many the verdict is there about as often as the power says: some are doubted because they seem to depend on each other.
+    // With this number, a verdict is about as frequent as the power says: some are doubted because they seem dependent.
     let mut machine = Machine::new(33);
     let n = 6 + more;
     let mut told = |new: f64| {
@@ -148,10 +148,10 @@ fn trials_for_equivalence_suffice_too() {
     assert!((120..190).contains(&told), "{told} with {more} more trials");
 }
 
-/// The quantity that is shown is the one that is judged: no verdict without an interval that shows it.
+/// The verdict follows from the quantity and the interval that are shown.
 #[test]
 fn sides_of_unequal_spread_are_judged_by_what_is_shown() {
-    // Medians 1.21 times apart, and means further, by values far out on one side: Welch's test alone finds a difference.
+    // Medians 1.21 apart, means further because of outliers on one side: only Welch's test finds a difference.
     let base: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i * 7 % 20)).collect();
     let new: Vec<f64> = (0..20)
         .map(|i| 42.0 * (f64::from(i * 7 % 20) / 8.2).exp())
@@ -198,7 +198,7 @@ fn a_verdict_says_what_its_interval_shows_and_swapped_sides_mirror_it() {
 #[test]
 fn blocks_that_depend_on_each_other_need_more_of_them() {
     let mut machine = Machine::new(7);
-    // Half of the run with one shift, half with another: 30 blocks that are worth about two.
+    // Half of the run with one shift, half with another: 30 blocks worth about two.
     let mut shifts = |centre: f64| -> Vec<f64> {
         let noise = machine.trials(15, 1.0, 0.02);
         noise.iter().map(|x| centre + x.ln()).collect()
@@ -231,7 +231,7 @@ fn degenerate_sides_have_a_verdict_and_no_panic() {
         one(&[1.0], &[2.0], terms()).verdict,
         CellVerdict::CannotTell
     );
-    // A ratio of values that are not positive has no meaning, a difference has.
+    // The ratio of values that are not positive is undefined, their difference is not.
     let (below, above): (Vec<f64>, Vec<f64>) = (0..8)
         .map(|i| (f64::from(i % 4) - 10.0, f64::from(i % 4) + 10.0))
         .unzip();
@@ -261,7 +261,7 @@ fn the_p_values_of_the_first_trials_are_theirs() {
     assert_eq!(cell.repeats[2].p(HypothesisTest::MannWhitney), None);
 }
 
-/// Of comparisons of a machine with itself at most 5 % report a difference in any of their cells.
+/// At most 5 % of comparisons of a machine with itself report a difference in any cell.
 #[test]
 fn an_unchanged_machine_is_rarely_called_changed() {
     let mut machine = Machine::new(5);
@@ -284,7 +284,7 @@ fn an_unchanged_machine_is_rarely_called_changed() {
     }
 }
 
-/// Trials that remember the ones before would raise the alarm far too often, were they taken for independent.
+/// Trials that depend on earlier ones would raise far too many alarms if they were assumed to be independent.
 #[test]
 fn a_machine_that_drifts_raises_few_alarms() {
     let mut machine = Machine::new(6);

@@ -1,4 +1,4 @@
-//! What speaks against a comparison of two sides.
+//! Evidence against a comparison of two sides.
 
 use iolab_record::ServedBy;
 use iolab_workload::response::Response;
@@ -7,34 +7,34 @@ use super::{Direction, Reason};
 use crate::analysis::{CellAnalysis, Flag};
 use crate::imbalance::{Disturber, Imbalance, between};
 
-/// A worker that is preempted waits for about one time slice of the others (`base_slice_ns` of the kernel's scheduler).
+/// A preempted worker waits for about one time slice of the others, s (`base_slice_ns` of the kernel's scheduler).
 const SLICE_S: f64 = 3e-3;
 
 /// A side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparedSide {
-    /// What is compared with.
+    /// The base.
     Base,
-    /// What is compared.
+    /// The side compared with the base.
     New,
 }
 
-/// A reason with the side whose evidence holds it.
+/// A reason with the side that it is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideDoubt {
-    /// The side; `None` where it is both together.
+    /// The side; `None` for both together.
     pub side: Option<ComparedSide>,
     /// The reason.
     pub reason: Reason,
 }
 
-/// What in the evidence of two sides could speak against a comparison of them.
+/// All evidence against a comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SideDoubts(Vec<SideDoubt>);
 
 impl SideDoubts {
-    /// Of two cells that were measured in the same run: blocks have the same neighbours, so that a disturbance explains no more than the share
-    /// that it took.
+    /// For two cells of the same run: a disturbance explains at most the share that it took, since cells of a block have the same
+    /// conditions.
     pub(crate) fn of_cells(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
         let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
         let disturbed = sides.into_iter().flat_map(|(side, cell)| {
@@ -49,7 +49,7 @@ impl SideDoubts {
         )
     }
 
-    /// Of a cell in the runs of two sides. Where these differ in what disturbs, nothing says how much that explains.
+    /// For a cell in the runs of two sides. Where these differ in a disturbance, its effect is unknown.
     pub(crate) fn of_runs(
         base: &[&CellAnalysis],
         new: &[&CellAnalysis],
@@ -67,7 +67,7 @@ impl SideDoubts {
         Self(foreign(base, new, response).chain(imbalances).collect())
     }
 
-    /// Of a cell in two single runs: both, a disturber in which they differ once.
+    /// For a cell in two single runs: both kinds, without repeating a disturbance in which they differ.
     pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
         let Self(mut all) = Self::of_runs(&[base], &[new], response);
         let Self(of_cells) = Self::of_cells(base, new, response);
@@ -82,12 +82,12 @@ impl SideDoubts {
         Self(all)
     }
 
-    /// Whether there is none.
+    /// Whether there is no doubt.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// In what the sides differ that disturbs.
+    /// The disturbances in which the sides differ.
     pub fn imbalances(&self) -> impl Iterator<Item = &Imbalance> {
         self.0.iter().filter_map(|doubt| match &doubt.reason {
             Reason::Imbalance(found) => Some(found),
@@ -95,16 +95,17 @@ impl SideDoubts {
         })
     }
 
-    /// What makes the two sides those of different things: nothing at all can be claimed of them.
+    /// Doubts with which the sides measure different things, so that nothing can be claimed.
     pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
         let is = |doubt: &&SideDoubt| matches!(doubt.reason, Reason::ServedBy { .. });
         self.0.iter().filter(is).cloned().collect()
     }
 
-    /// What could turn a claim round that says this of the base and of the new side, and that the two differ by at least this factor.
+    /// The doubts that could reverse a claim with these directions for the base and the new side, and a difference of at least
+    /// this factor.
     pub(crate) fn turning(&self, [base, new]: [Direction; 2], size: f64) -> Vec<SideDoubt> {
         let turned = |doubt: &SideDoubt| match doubt.side {
-            // Memory can be slower than a fast device, too: what two sources serve is not compared, in either direction.
+            // Memory may be slower than a fast device: bytes of different origins are not comparable in either direction.
             _ if matches!(doubt.reason, Reason::ServedBy { .. }) => true,
             Some(ComparedSide::Base) => doubt.reason.turns(base),
             Some(ComparedSide::New) => doubt.reason.turns(new),
@@ -118,7 +119,8 @@ impl SideDoubts {
 }
 
 impl Direction {
-    /// What a difference says of the base and of the new side: the better one is at least as good as it measured, the worse one no better.
+    /// The directions of a difference, for the base and the new side: the better side is at least as good as measured, the worse
+    /// one at most.
     pub(crate) fn of_sides(new_is_better: bool) -> [Self; 2] {
         match new_is_better {
             true => [Self::AtMost, Self::AtLeast],
@@ -136,10 +138,9 @@ impl SideDoubt {
     }
 }
 
-/// What makes the two sides those of different things: bytes from different sources, of which one is not the one that the cells ask
-/// for, a machine that slept, and times of two sides that both fell behind their rates, which grow with the length of a trial. Where
-/// one side held its rate, the other is worse however long its trials were. Several runs of a side speak with one voice, or not at
-/// all.
+/// Doubts with which the sides measure different things: bytes of different origins, one of them not the requested one; a
+/// suspended machine; and times of two sides that both missed their rates, which grow with the length of a trial. Where one side
+/// kept its rate, the other is worse whatever the length. All runs of a side must agree.
 fn foreign(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
@@ -185,19 +186,19 @@ fn foreign(
     all.into_iter().flatten().chain(behind)
 }
 
-/// Whether a model served a cell: it computes its times, whatever the machine does.
+/// Whether a model served a cell; its times are computed and cannot be disturbed.
 fn is_computed(cell: &CellAnalysis) -> bool {
     let served = cell.served.as_ref();
     served.is_some_and(|served| served.unanimous() == Some(ServedBy::Model))
 }
 
-/// What others did during the trials of a cell, where it is more than nothing.
+/// The disturbances of the trials of a cell.
 fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
     if is_computed(cell) {
         return Vec::new();
     }
     let around = &cell.disturbance;
-    // A program reads a few bytes in its time: any traffic of others is many times as much, and says nothing of it.
+    // A program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
     let counts = |by: Disturber| by != Disturber::OtherTraffic || !cell.cell.spec.runs_program();
     let disturbed = Disturber::taken_by_others(around)
         .filter(|(by, _)| counts(*by))
@@ -209,7 +210,7 @@ fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
 }
 
 impl Reason {
-    /// The greatest factor by which it can have changed the response of a side.
+    /// The largest factor by which it can have changed the response of a side.
     fn explains(&self) -> f64 {
         let of_share = |share: f64| match share < 1.0 {
             true => 1.0 / (1.0 - share.max(0.0)),

@@ -1,4 +1,4 @@
-//! Each reason once where it speaks and once where it does not, and the directions in which it turns a claim.
+//! Each reason with and without its evidence, and the directions in which it reverses a claim.
 
 use super::*;
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
@@ -86,7 +86,7 @@ fn of(cell: &Cell, samples: &[Sample]) -> Doubts {
     Doubts::of_cell(cell, samples, &environment(&[("cpu_usable_count", "2")]))
 }
 
-/// Names of the reasons that could turn a claim.
+/// Names of the reasons that could reverse a claim.
 fn against(doubts: &Doubts, direction: Direction) -> Vec<&'static str> {
     let against = doubts.against(direction).into_iter();
     against.map(|doubt| doubt.reason.name()).collect()
@@ -113,13 +113,13 @@ fn what_may_come_from_memory_speaks_against_good_alone() {
         assert_eq!(both(&found), (vec!["served_by"], vec![]), "{served_by}");
         assert_eq!(against(&found, Direction::Equal), ["served_by"]);
     }
-    // Of storage nothing was measured.
+    // Says nothing about the storage in either direction.
     let found = of(
         &log(),
         &samples(|s| s.verdict = verdict(ServedBy::NotStorage, "x")),
     );
     assert_eq!(both(&found), (vec!["served_by"], vec!["served_by"]));
-    // What a log has written may be in the page cache and on the device; of reads the rest came from memory.
+    // What a log has written may be both in the page cache and on the device; the rest of reads came from memory.
     let mixed = samples(|s| s.verdict = verdict(ServedBy::Mixed, "x"));
     assert_eq!(of(&log(), &mixed).all, []);
     assert_eq!(both(&of(&cell(&[]), &mixed)).0, ["served_by"]);
@@ -171,7 +171,7 @@ fn a_volatile_cache_has_to_be_flushed_where_that_is_counted() {
             false => assert!(reasons.is_empty(), "{facts:?}: {reasons:?}"),
         }
     }
-    // The counters of a loop device over memory have them, and the disks below are none.
+    // A loop device over memory counts them, without disks below.
     let flushed = samples(|s| {
         s.counters.bottom = Some(Bottom {
             stat: DeviceStat::default(),
@@ -182,7 +182,7 @@ fn a_volatile_cache_has_to_be_flushed_where_that_is_counted() {
     assert_eq!(Doubts::of_cell(&log(), &flushed, &facts).all, []);
 }
 
-/// A change of a trial by others, and the name of the doubt that it makes.
+/// A change of a trial by a disturbance, with the name of the doubt.
 type Disturbing = (fn(&mut Sample), &'static str);
 
 const DISTURBING: [Disturbing; 5] = [
@@ -211,7 +211,7 @@ fn a_disturbance_speaks_against_bad_alone() {
         let found = of(&log(), &samples(disturb));
         assert_eq!(both(&found), (vec![], vec![name]));
         assert_eq!(against(&found, Direction::Equal), [name]);
-        // The time of a model is its own.
+        // The times of a model are computed.
         let modelled = samples(|s| {
             disturb(s);
             s.verdict = verdict(ServedBy::Model, "computed");
@@ -237,13 +237,13 @@ fn a_claim_stands_that_the_other_trials_show() {
         turning.len()
     };
     assert_eq!((turned(true), turned(false)), (0, 1));
-    // The other direction asks nobody.
+    // Other directions do not call the function.
     assert!(
         found
             .turning(Direction::AtLeast, |_| panic!("asked"))
             .is_empty()
     );
-    // Where every trial is concerned none is left to ask.
+    // Where every trial is concerned, none is left to decide.
     let found = of(&log(), &samples(disturb));
     assert_eq!(
         found.turning(Direction::AtMost, |_| panic!("asked")).len(),
@@ -265,14 +265,14 @@ fn a_limit_that_was_reached_explains_what_is_slow() {
     };
     assert_eq!(limited("200", &all).limit, Some(reached));
     assert_eq!(limited("400", &all).limit, None);
-    // Disturbances beside it explain nothing that the limit does not, and origins stay as they are.
+    // Disturbances explain no more than the limit already does; origins still count.
     let busy = samples(|s| {
         (DISTURBING[1].0)(s);
         s.verdict = verdict(ServedBy::Unknown, "x");
     });
     assert_eq!(both(&limited("200", &busy)), (vec!["served_by"], vec![]));
     assert_eq!(both(&limited("400", &busy)).1, ["cpu_stall"]);
-    // With others on the device its counters say nothing: what certainly were writes of iolab's count.
+    // With other traffic on the device, its counters are useless: what certainly were writes of iolab count.
     let shared = samples(DISTURBING[0].0);
     assert_eq!(limited("200", &shared).limit, None);
     assert!(limited("110", &shared).limit.is_some());

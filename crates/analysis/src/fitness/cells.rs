@@ -1,4 +1,4 @@
-//! Whether levels hold in the cells of a run.
+//! Whether service levels hold in the cells of a run.
 
 use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
@@ -9,41 +9,41 @@ use iolab_workload::settings::cell_label;
 use super::{Answer, Evidence, Judged, judge, merge_answers};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
 
-/// A level in a cell.
+/// The answer for a level in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelAnswer {
-    /// The level with what was found, before any doubt.
+    /// The result before doubts.
     pub judged: Judged,
-    /// What it comes to.
+    /// The answer.
     pub answer: Answer,
-    /// What turns a measured yes or no into "cannot tell"; none where it stands.
+    /// The doubts that turn yes or no into "cannot tell"; empty where it stands.
     pub turned_by: Vec<Doubt>,
 }
 
-/// Levels in a cell, and what they rest on.
+/// The answers for levels in a cell, with their basis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CellAnswer {
-    /// The cell: its levels, or its rate where it is the only one.
+    /// The label of the cell, or its rate where that is the only factor.
     pub cell: String,
-    /// Each level, in the order that they were asked in.
+    /// Each level, in the order asked.
     pub levels: Vec<LevelAnswer>,
-    /// What the evidence of the trials speaks against, whether or not it turns an answer.
+    /// All doubts about the trials, including those that do not change an answer.
     pub doubts: Doubts,
     /// Time under load, ns.
     pub load_ns: u64,
 }
 
-/// Every level in every cell of a run.
+/// The answers for every level in every cell of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdicts {
-    /// In the order of the cells; none of cells that were not measured.
+    /// In the order of the cells; without unmeasured cells.
     pub cells: Vec<CellAnswer>,
-    /// All of them together.
+    /// The answer for all of them together.
     pub answer: Answer,
 }
 
 impl CellAnswer {
-    /// What the trials of a cell say of levels.
+    /// The answers from the trials of a cell.
     pub fn of<'a>(
         name: String,
         cell: &Cell,
@@ -76,12 +76,12 @@ impl CellAnswer {
         }
     }
 
-    /// The limit that explains a level that fails, so that no other disk would keep it.
+    /// The limit of control groups that explains a failing level, so that no other disk would help.
     pub fn cause(&self, level: &LevelAnswer) -> Option<ReachedLimit> {
         (level.answer == Answer::No).then_some(self.doubts.limit)?
     }
 
-    /// What the reader must know of the trials: what turns an answer, and where a level is open by itself whatever could turn it.
+    /// The doubts to report: those that change an answer, and, where a level is open anyway, those that could.
     pub fn reasons(&self) -> Vec<&Doubt> {
         let mut open = self.levels.iter().map(|level| level.judged.answer);
         let of_open = match open.any(|answer| answer == Answer::CannotTell) {
@@ -95,22 +95,23 @@ impl CellAnswer {
         self.doubts.all.iter().filter(told).collect()
     }
 
-    /// All levels together, before any doubt.
+    /// The answer for all levels together, before doubts.
     pub fn measured(&self) -> Answer {
         merge_answers(self.levels.iter().map(|level| level.judged.answer))
     }
 
-    /// All levels together.
+    /// The answer for all levels together.
     pub fn answer(&self) -> Answer {
         merge_answers(self.levels.iter().map(|level| level.answer))
     }
 }
 
 impl Verdicts {
-    /// What a run says of levels.
+    /// The answers of a run.
     ///
     /// # Errors
-    /// The first of `latencies`.
+    ///
+    /// The first error of `latencies`.
     pub fn of(
         levels: &ServiceLevels,
         record: &RunRecord,
@@ -150,7 +151,7 @@ mod tests {
 
     type Trial = (Sample, Times);
 
-    /// A second of 1000 syncs of so many ms on a device.
+    /// A second of 1000 syncs of `ms` each on a device.
     fn trial(id: i64, ms: f64) -> Trial {
         let mut histogram = new_latency_histogram();
         histogram.saturating_record_n((ms * 1e6) as u64, 1000);
@@ -182,7 +183,7 @@ mod tests {
         sample.verdict.served_by = ServedBy::Unknown;
     }
 
-    /// What `syncs.p99<10ms` comes to: as measured, the answer, and how many doubts turn it.
+    /// For `syncs.p99<10ms`: the result as measured, the answer, and the number of doubts that change it.
     fn answered(trials: &[Trial]) -> (Answer, Answer, usize) {
         let mut cell = Cell::default();
         for (name, value) in [("read_percent", "0"), ("sync", "fdatasync")] {
@@ -223,14 +224,14 @@ mod tests {
         let mut some = trials(12, 20.0, |_| ());
         some[..4].iter_mut().for_each(|(sample, _)| busy(sample));
         assert_eq!(answered(&some), (No, No, 0));
-        // The slow ones are the disturbed ones.
+        // The slow trials are the disturbed ones.
         let mut some = trials(24, 2.0, |_| ());
         for slow in some.iter_mut().step_by(2) {
             *slow = trial(slow.0.id, 50.0);
             busy(&mut slow.0);
         }
         assert_eq!(answered(&some), (No, CannotTell, 1));
-        // Too few are left to tell.
+        // Too few trials remain for an answer.
         let mut most = trials(12, 20.0, |_| ());
         most[..9].iter_mut().for_each(|(sample, _)| busy(sample));
         assert_eq!(answered(&most), (No, CannotTell, 1));

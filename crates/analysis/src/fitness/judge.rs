@@ -1,4 +1,4 @@
-//! Whether a level holds, from the times of a cell's trials.
+//! Whether a service level holds, from the times of a cell's trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,23 @@ use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX, Requests, 
 
 use super::Answer;
 
-/// How near to its bound a level is left open: what lies this near may lie on the other side another day. As for the
-/// smallest change that matters in a comparison.
+/// Within this distance of its bound, a level is undecided, since another day may differ as much. The same as the smallest change
+/// that matters in a comparison.
 const MARGIN: f64 = 0.05;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// What a change of the times over the trials must be to count, as for changes of throughput over a run.
+/// Criteria for a change of the times over the trials, the same as for changes of throughput over a run.
 const CHANGE: Lasting = Lasting {
     length: 4,
     shift: 0.223,
     alpha: 0.01,
 };
 
-/// Trials after which a level counts as one in any case: a cache or a credit that lasts for a minute is gone for good, however long
-/// the load goes on.
+/// This many trials suffice for a level of its own: a cache or a credit that lasted for a minute is used up, however long the
+/// load continues.
 const LEVEL_MAX: usize = 60;
 
-/// The measured trials of a cell, in the order of time, each with its times.
+/// The measured trials of a cell in the order of time, with their times.
 #[derive(Debug, Clone)]
 pub struct Evidence<'a> {
     trials: Vec<Trial<'a>>,
@@ -42,10 +42,10 @@ struct Trial<'a> {
     times: Times,
 }
 
-/// How often each time occurred in a trial, ns ascending, by what it is of: a small part of the memory that its histograms take.
+/// The frequency of each time in a trial, by operation and kind of time; ns ascending. Much smaller than the histograms.
 pub type Times = Vec<(LatencyOf, Vec<(u64, u64)>)>;
 
-/// How often each time of a histogram occurred. As quantiles of a histogram are reported: the greatest time of a bin.
+/// The frequency of each time of a histogram; a bin counts as its highest time, as in quantiles of a histogram.
 pub fn counted(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
     let bins = histogram.iter_recorded().map(|bin| {
         let ns = histogram.highest_equivalent(bin.value_iterated_to());
@@ -54,35 +54,35 @@ pub fn counted(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
     bins.collect()
 }
 
-/// A lasting change of what a level bounds.
+/// A lasting change of the limited quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Load before it, ns.
+    /// Time under load before it, ns.
     pub after_ns: u64,
-    /// Bytes moved before it.
+    /// Bytes transferred before it.
     pub after_bytes: u64,
     /// The median over the trials before.
     pub from: f64,
-    /// The median over the trials since.
+    /// The median over the trials after.
     pub to: f64,
 }
 
-/// A level with what was found.
+/// The result for a level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The level.
     pub level: ServiceLevel,
-    /// What it bounds, in ns, requests/s or MB/s; `None` without requests.
+    /// The limited quantity, in ns, requests/s or MB/s; `None` without requests.
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
-    /// Upper end; `None` also where too few requests were measured for one.
+    /// Upper end; also `None` with too few requests for one.
     pub high: Option<f64>,
-    /// Requests that it rests on.
+    /// Number of requests.
     pub requests: u64,
-    /// Trials that it rests on.
+    /// Number of trials.
     pub trials: usize,
-    /// Whether the level holds, as it was measured: before any doubt.
+    /// Whether the level holds, before doubts.
     pub answer: Answer,
     /// Why that is unknown; empty where it is known.
     pub why: String,
@@ -94,7 +94,8 @@ impl<'a> Evidence<'a> {
     /// The measured trials of every cell, with their times.
     ///
     /// # Errors
-    /// The first of `latencies`.
+    ///
+    /// The first error of `latencies`.
     pub fn of_cells(
         record: &'a RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
@@ -114,7 +115,7 @@ impl<'a> Evidence<'a> {
         Ok(cells.collect())
     }
 
-    /// These trials, in the order of time; the seed is that of the resampling.
+    /// From these trials, in the order of time; `seed` is for resampling.
     pub(crate) fn of_trials(trials: &'a [(Sample, Times)], seed: u64) -> Self {
         let trials = trials.iter().map(|(sample, times)| Trial {
             sample,
@@ -131,7 +132,7 @@ impl<'a> Evidence<'a> {
         self.trials.iter().map(|trial| (trial.sample, &trial.times))
     }
 
-    /// The same without some trials, by the ids of their samples.
+    /// Without some trials, given by the ids of their samples.
     #[must_use]
     pub fn without(&self, samples: &BTreeSet<i64>) -> Self {
         let trials = self.trials.iter();
@@ -147,7 +148,7 @@ impl<'a> Evidence<'a> {
         self.trials.iter().map(|trial| trial.sample)
     }
 
-    /// What a level bounds in each trial, with the requests that the value rests on.
+    /// The limited quantity in each trial, with the number of requests behind it.
     pub(crate) fn values(&self, level: &ServiceLevel) -> Vec<(f64, f64)> {
         let trials = self.trials.iter().map(|trial| {
             let counts = trial.counts(level.of);
@@ -157,14 +158,14 @@ impl<'a> Evidence<'a> {
         trials.collect()
     }
 
-    /// Time under load of all trials together, ns.
+    /// Sum of the time under load of all trials, ns.
     pub fn load_ns(&self) -> u64 {
         let loads = self.samples().map(|sample| sample.elapsed_ns);
         loads.fold(0, u64::saturating_add)
     }
 }
 
-/// The times of each sample, by its id.
+/// The times of each sample by its id.
 pub(crate) fn times_of_samples(
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
 ) -> Result<BTreeMap<i64, Times>> {
@@ -178,8 +179,8 @@ pub(crate) fn times_of_samples(
 }
 
 impl Trial<'_> {
-    /// The times that a level bounds, ascending: response times where requests had intended starts, else service times. Syncs
-    /// have no starts of their own.
+    /// The limited times in ascending order, with their frequencies: response times where requests had intended starts, otherwise
+    /// service times. Syncs have no intended starts.
     fn counts(&self, of: Requests) -> Vec<(f64, u64)> {
         let quantity = match (of, self.sample.rate_report) {
             (Requests::Syncs, _) | (_, None) => RequestTime::Service,
@@ -201,7 +202,7 @@ impl Trial<'_> {
                 *all = all.saturating_add(*count);
             }
         }
-        // What was due and never issued has waited for longer than anything else.
+        // Requests that were due and never issued have waited longer than all others.
         let left_out = self
             .sample
             .rate_report
@@ -217,7 +218,7 @@ impl Trial<'_> {
             .collect()
     }
 
-    /// Requests of an operation.
+    /// Number of requests of a kind.
     fn requests(&self, of: Requests) -> u64 {
         match of {
             Requests::All => self.sample.requests(),
@@ -227,7 +228,7 @@ impl Trial<'_> {
         }
     }
 
-    /// A rate of an operation, per second or in MB/s.
+    /// The rate of a kind of requests, per second or in MB/s.
     fn rate(&self, level: &ServiceLevel) -> f64 {
         let amount = match (level.quantity, level.of) {
             (Quantity::Throughput, Requests::All) => self.sample.bytes() as f64 / 1e6,
@@ -244,7 +245,7 @@ impl Trial<'_> {
     }
 }
 
-/// Whether a single trial keeps all levels, as it was measured. One without requests keeps none.
+/// Whether a single trial meets all levels, before doubts. One without requests meets none.
 pub fn keeps(levels: &[ServiceLevel], sample: &Sample, times: Times) -> bool {
     let trial = Trial { sample, times };
     levels.iter().all(|level| {
@@ -256,8 +257,7 @@ pub fn keeps(levels: &[ServiceLevel], sample: &Sample, times: Times) -> bool {
     })
 }
 
-/// Judges a level by the trials of a cell. Where what it bounds changes for good in their course, it has to hold before and
-/// after.
+/// Judges a level by the trials of a cell. Where the limited quantity changes permanently, the level must hold before and after.
 pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
     let counts: Vec<Vec<(f64, u64)>> = evidence
         .trials
@@ -290,7 +290,7 @@ pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
         _ => {
             let worst = parts.into_iter().max_by_key(|part| severity(part.answer));
             match worst {
-                // What holds in every part is reported of all together, what does not of the part in which it does not.
+                // Reports all trials together where every part holds, otherwise the part that does not.
                 Some(part) if part.answer != Answer::Yes => part,
                 _ => all,
             }
@@ -308,7 +308,7 @@ pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
     judged
 }
 
-/// What several answers come to: no where one is no, else cannot tell where one is that.
+/// The combined answer: no if any is no, otherwise "cannot tell" if any is.
 pub fn merge_answers(answers: impl IntoIterator<Item = Answer>) -> Answer {
     answers
         .into_iter()
@@ -324,7 +324,7 @@ fn severity(answer: Answer) -> u8 {
     }
 }
 
-/// A damaged file may hold any numbers.
+/// Saturates, since a damaged file may have any numbers.
 fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
@@ -333,7 +333,7 @@ fn all_of(counts: &[(f64, u64)]) -> u64 {
     sum(counts.iter().map(|(_, n)| *n))
 }
 
-/// What a level bounds, in one trial; NaN without requests.
+/// The limited quantity in one trial; NaN without requests.
 fn of_trial(level: &ServiceLevel, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f64 {
     let total = all_of(counts);
     let at = |q: f64| {
@@ -355,7 +355,7 @@ fn of_trial(level: &ServiceLevel, trial: &Trial<'_>, counts: &[(f64, u64)]) -> f
     }
 }
 
-/// Where the values change permanently.
+/// The positions at which the values change permanently.
 fn changes(values: &[f64]) -> Vec<usize> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     if logs.iter().any(|log| !log.is_finite()) {
@@ -365,7 +365,7 @@ fn changes(values: &[f64]) -> Vec<usize> {
     lasting_shifts(&logs, &Lasting { length, ..CHANGE }).unwrap_or_default()
 }
 
-/// Judges a level by trials among which nothing changes.
+/// Judges a level by trials without a change among them.
 fn of_part(
     level: &ServiceLevel,
     trials: &[Trial<'_>],
@@ -396,7 +396,7 @@ fn of_part(
     judged
 }
 
-/// The greatest time: a fact where it was seen, and no bound of what was not.
+/// The longest time: proves a violation, but is no upper bound.
 fn greatest(clusters: &[&[(f64, u64)]]) -> Option<Pooled> {
     let lasts = clusters.iter().filter_map(|cluster| cluster.last());
     let estimate = lasts.map(|(ns, _)| *ns).reduce(f64::max)?;
@@ -416,7 +416,7 @@ fn rate(rates: &[f64]) -> Option<Pooled> {
     })
 }
 
-/// The answer, and why it is not known.
+/// The answer; where it is unknown, with the reason.
 fn verdict(judged: &Judged) -> (Answer, String) {
     let level = &judged.level;
     let limit = level.limit();
@@ -469,7 +469,7 @@ mod tests {
     use super::*;
     use iolab_workload::histogram::new_latency_histogram;
 
-    /// A trial of syncs that take these times, ms, each so often.
+    /// A trial of syncs with these times, ms, and frequencies.
     fn trial(sample: &Sample, times: &[(f64, u64)]) -> Trial<'static> {
         let mut histogram = new_latency_histogram();
         for (ms, count) in times {
@@ -510,7 +510,7 @@ mod tests {
             assert_eq!(found.why.is_empty(), answer != Answer::CannotTell);
             assert_eq!((found.requests, found.trials), (1200, 12));
         }
-        // 83 syncs/s of 12 ms: far from 500, and from 50.
+        // 83 syncs/s of 12 ms each: far from 500, and from 50.
         assert_eq!(judged("syncs.iops>500", &constant(12.0)).answer, Answer::No);
         assert_eq!(judged("syncs.iops>50", &constant(12.0)).answer, Answer::Yes);
         assert_eq!(
@@ -541,15 +541,15 @@ mod tests {
         let change = found.change.expect("a change");
         assert_eq!(change.after_ns, 30_000_000_000);
         assert!(change.from < 2.1e6 && change.to > 14.9e6, "{change:?}");
-        // The pooled median would have hidden it.
+        // The pooled median would hide it.
         let found = judged("syncs.p50<10ms", &trials);
         assert_eq!(found.answer, Answer::No, "{found:?}");
-        // A change within the level is reported, and does no harm.
+        // A change within the level is reported and harmless.
         let found = judged("syncs.p99<20ms", &trials);
         assert_eq!((found.answer, found.change.is_some()), (Answer::Yes, true));
     }
 
-    /// A cache that lasts for a minute of half an hour: the rest is what is sustained.
+    /// A cache that lasts for a minute of half an hour: the rest is the sustained level.
     #[test]
     fn a_short_level_at_the_beginning_is_one_in_a_long_run_too() {
         let mut trials = vec![vec![(2.0, 40)]; 75];
@@ -574,7 +574,7 @@ mod tests {
         let found = judged("reads.p99<10ms", &vec![vec![(2.0, 1000)]; 12]);
         assert_eq!(found.answer, Answer::CannotTell);
         assert!(found.why.contains("no such request"), "{}", found.why);
-        // One that is above even so is reported.
+        // A violation after the change is reported too.
         let found = judged("syncs.p99<10ms", &vec![vec![(20.0, 20)]; 12]);
         assert_eq!(found.answer, Answer::No, "{found:?}");
     }

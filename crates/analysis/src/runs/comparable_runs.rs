@@ -1,5 +1,5 @@
-//! Which runs can be compared with a run over time: those of the same experiment, with the same settings, on the same machine
-//! and target, as the run files say.
+//! Which runs are comparable over time: those of the same experiment with the same settings on the same machine and target,
+//! according to the run files.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use crate::compare::matching::{common_factors, keyed, setting_differences};
 use iolab_record::environment::{Environment, KEYS, Key, ValueType};
 use iolab_record::{RunRecord, RunStatus, TargetKind};
 
-/// Why a run cannot be compared with another.
+/// Why a run is not comparable with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExclusionReason {
     /// It is the same run.
     Itself,
-    /// It began later.
+    /// It started later.
     Later,
     /// It is not finished.
     Unfinished,
-    /// It asks another question.
+    /// It has another experiment.
     Experiment,
-    /// A setting differs, or how long is measured.
+    /// A setting or the measuring time differs.
     Settings(String),
     /// A fact of the machine differs.
     Machine(&'static str),
     /// A fact of the target differs.
     Target(&'static str),
-    /// More recent runs are enough.
+    /// There are enough later runs.
     Older,
 }
 
@@ -48,20 +48,21 @@ impl fmt::Display for ExclusionReason {
     }
 }
 
-/// A run file that is left out, and why.
+/// An excluded run file, with the reason.
 pub type ExcludedRun = (String, ExclusionReason);
 
 /// What must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparability {
-    /// Runs of other hosts with the same hardware count too.
+    /// Whether runs of other hosts with the same hardware are comparable.
     pub any_host: bool,
 }
 
 impl Comparability {
-    /// Why `old` is no earlier run of what `new` measured; `None` where it is one.
+    /// Why `old` is not a comparable earlier run for `new`; `None` where it is one.
     ///
     /// # Errors
+    ///
     /// Of kind usage where a definition is needed and cannot be read.
     pub fn unlike(self, new: &FiledRun<'_>, old: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
         let (a, b) = (new.run.record(), old.run.record());
@@ -74,10 +75,11 @@ impl Comparability {
         self.incompatibility(new, old)
     }
 
-    /// Why two runs are not of one line, whichever was the earlier.
+    /// Why two runs are not comparable, whichever was the earlier.
     ///
     /// # Errors
-    /// As [`Comparability::unlike`].
+    ///
+    /// Those of [`Comparability::unlike`].
     pub fn incompatibility(
         self,
         a: &FiledRun<'_>,
@@ -104,11 +106,12 @@ impl Comparability {
         }
     }
 
-    /// The runs among `all` that `new` is held against: the last `most` of its kin, in the order of time; and why each of the
-    /// others is left out.
+    /// The runs among `all` to compare `new` with: the last `most` comparable ones, in the order of time; and the reason for the
+    /// exclusion of each other run.
     ///
     /// # Errors
-    /// As [`Comparability::unlike`].
+    ///
+    /// Those of [`Comparability::unlike`].
     pub fn history<'a>(
         self,
         new: &FiledRun<'_>,
@@ -129,7 +132,7 @@ impl Comparability {
     }
 }
 
-/// Whether a fact that both know differs.
+/// Whether a fact known on both sides differs.
 fn differs<K: ValueType>(
     a: &Environment,
     b: &Environment,
@@ -151,7 +154,7 @@ fn machine(a: &RunRecord, b: &RunRecord, kinship: Comparability) -> Option<&'sta
         .or_else(|| memory(x, y))
 }
 
-/// Kernels of different versions leave a little more or less of the same memory.
+/// Compares with a tolerance, since kernel versions reserve different amounts of the same memory.
 fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
     const SHARE: f64 = 0.02;
     let (x, y) = (a.get(&KEYS.memory_bytes)?, b.get(&KEYS.memory_bytes)?);
@@ -159,7 +162,7 @@ fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
     (apart > SHARE * x.max(y) as f64).then(|| KEYS.memory_bytes.name())
 }
 
-/// In what the targets differ: each with the one in its place.
+/// The difference of the targets, each compared with the one at its position.
 fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     if a.further_targets.len() != b.further_targets.len() {
         return Some("number");
@@ -179,7 +182,7 @@ fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     })
 }
 
-/// A scratch file may lie in any folder of its file system; anything else is named by its path.
+/// A scratch file may be in any folder of its file system; other targets are identified by their path.
 fn one_target(
     (path, kind, x): (&str, TargetKind, &Environment),
     (other_path, other_kind, y): (&str, TargetKind, &Environment),
@@ -201,7 +204,7 @@ fn one_target(
         .or_else(|| differs(x, y, &KEYS.device_transport))
 }
 
-/// How long and how often is measured decides how much runs differ.
+/// The duration and number of trials affect how much runs differ.
 fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     let (x, y) = (&a.experiment, &b.experiment);
     let parts = [
@@ -215,7 +218,7 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
         .find_map(|(name, same)| (!same).then_some(name))
 }
 
-/// The first setting in which cells of equal levels differ.
+/// The first setting in which cells with equal levels differ.
 fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
     let sources = [a, b].map(|run| RunSide::whole(run.run));
     let factors = common_factors(&sources);

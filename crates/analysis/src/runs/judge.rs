@@ -1,4 +1,4 @@
-//! From the medians of runs to verdicts: pure, on plain numbers. METHODS.md has the rule and its sources.
+//! Computes verdicts from the medians of runs. Pure, on plain numbers; METHODS.md has the rule and its sources.
 
 use iolab_stats::{Contrast, contrast};
 
@@ -6,39 +6,39 @@ use super::{GATE_POWER, LooksFor, RunCriteria};
 use crate::compare::{Better, CellVerdict};
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
-/// Medians closer than this, as a share, are taken for equal: latencies are kept to three significant digits.
+/// Medians within this share of each other count as equal: latencies have three significant digits.
 const RESOLUTION: f64 = 0.001;
 
-/// The logarithms of the medians of one cell; `None` for a run that has none.
+/// The logarithms of the medians of one cell; `None` for a run without one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunCell {
     /// A value for each run of the base.
     pub base: Vec<Option<f64>>,
     /// A value for each new run.
     pub new: Vec<Option<f64>>,
-    /// What in the evidence of the two sides could speak against a claim.
+    /// Evidence against the comparison.
     pub against: SideDoubts,
 }
 
-/// What the runs say of a cell, or of all cells together.
+/// The result for a cell, or for all cells together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// New minus base, on the logarithms; `None` where there are fewer than three runs.
+    /// New minus base, as logarithms; `None` with fewer than three runs.
     pub contrast: Option<Contrast>,
-    /// Ratio of new over base, least and greatest, of the interval that decides: for a single new run the change that the runs' spread leaves
-    /// open. The intervals of all cells and of all cells together hold together.
+    /// Lower and upper end of the deciding interval of the ratio of new over base; for a single new run, the prediction interval.
+    /// Simultaneous over all cells and all cells together.
     pub interval: Option<(f64, f64)>,
-    /// Two-sided p of a change.
+    /// Two-sided p value of a change.
     pub p: Option<f64>,
-    /// The same adjusted over all cells and all cells together (Bonferroni, with weights): below the level where the interval leaves 1
-    /// out.
+    /// The same adjusted over all cells and all cells together (weighted Bonferroni): below the level where the interval excludes
+    /// 1.
     pub p_adjusted: Option<f64>,
-    /// The change, as a share, that would have been found with 90 % if it were in this cell alone, or of all cells
-    /// together in all of them.
+    /// The change, as a share, that would have been found with probability 90 % if it were in this cell only; for all cells
+    /// together, if it were in all of them.
     pub detectable: Option<f64>,
-    /// What could turn the verdict round that the interval shows.
+    /// What could reverse the verdict of the interval.
     pub doubts: Vec<SideDoubt>,
-    /// What can be said.
+    /// The verdict.
     pub verdict: CellVerdict,
 }
 
@@ -53,7 +53,7 @@ pub fn judge(
     let together = merge_cells(cells);
     let overall = together.as_ref().map(contrast);
     let known = contrasts.iter().flatten().count() as f64;
-    // All cells together weigh as much as the cells do: what changes a machine changes most of its cells.
+    // All cells together have the same weight as the single cells: what changes a machine changes most of its cells.
     let weights = if overall.flatten().is_some() {
         2.0 * known
     } else {
@@ -69,7 +69,7 @@ pub fn judge(
             interval,
             p: contrast.map(|c| c.p()),
             p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),
-            // The level is that of one direction.
+            // The level of a one-sided test.
             detectable: contrast
                 .and_then(|c| Some(c.detectable(level / 2.0, GATE_POWER)?.exp_m1())),
             doubts,
@@ -92,7 +92,7 @@ impl RunCell {
     }
 }
 
-/// The mean over the undisturbed cells that every run has; `None` where these are fewer than two.
+/// The mean over the undisturbed cells that every run has; `None` for fewer than two.
 fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
     let whole = |cell: &&RunCell| {
         cell.against.is_empty() && cell.base.iter().chain(&cell.new).all(Option::is_some)
@@ -118,7 +118,7 @@ fn merge_cells(cells: &[RunCell]) -> Option<RunCell> {
 }
 
 impl RunCriteria {
-    /// What the interval of the ratio shows, and what could turn it round.
+    /// The conclusion from the interval of the ratio, and what could reverse it.
     fn verdict(
         &self,
         contrast: Option<Contrast>,
@@ -148,7 +148,7 @@ impl RunCriteria {
                 let new_is_better = is_higher == (better != Better::Lower);
                 against.turning(Direction::of_sides(new_is_better), 1.0)
             }
-            // That nothing was found says nothing of what was not measured.
+            // Finding no change says nothing about what was not measured.
             None => against.foreign(),
         };
         let shown = match (claim, self.looks_for) {

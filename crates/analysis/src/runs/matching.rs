@@ -1,4 +1,4 @@
-//! Which cells of many runs belong together, and in what the sides differ besides.
+//! Matches the cells of many runs, and finds other differences of the sides.
 
 use iolab_workload::Result;
 
@@ -30,6 +30,7 @@ impl<'a> Side<'a> {
     /// Their cells by the levels of these factors.
     ///
     /// # Errors
+    ///
     /// Of kind usage where a definition is needed and cannot be read.
     pub(crate) fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
         let cells = runs
@@ -41,7 +42,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// The levels of all cells, each once, in the order of the last run, whose definition is the newest.
+    /// The distinct levels of all cells, in the order of the last run, which has the latest definition.
     pub(crate) fn levels(&self) -> Vec<&Vec<String>> {
         let mut levels: Vec<&Vec<String>> = Vec::new();
         for cell in self.cells.iter().rev().flatten() {
@@ -129,12 +130,12 @@ pub(super) fn compare(
     })
 }
 
-/// The cells of the runs that have it.
+/// The cells of the runs that have the cell.
 fn known<'a>(side: &[Option<&'a CellAnalysis>]) -> Vec<&'a CellAnalysis> {
     side.iter().copied().flatten().collect()
 }
 
-/// The median of each run; `None` where it has none.
+/// The median of each run; `None` for a run without one.
 fn medians(side: &[Option<&CellAnalysis>]) -> Vec<Option<f64>> {
     let median = |cell: &Option<&CellAnalysis>| Some(cell.as_ref()?.response?.median);
     side.iter().map(median).collect()
@@ -145,7 +146,7 @@ fn logarithms(medians: &[Option<f64>]) -> Vec<Option<f64>> {
     medians.iter().map(log).collect()
 }
 
-/// Where the bytes of most trials came from, over all runs.
+/// The most frequent origin of the bytes, over the trials of all runs.
 fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<ServedBy> {
     let mut places: Vec<(ServedBy, usize)> = Vec::new();
     let of_runs = cells
@@ -162,7 +163,7 @@ fn served_of(cells: &[Option<&CellAnalysis>]) -> Option<ServedBy> {
     Some(most.0)
 }
 
-/// In what the last run of the base and the first new one differ: the two that are nearest in time.
+/// The differences of the last base run and the first new run, which are closest in time.
 fn differences(
     base: &Side<'_>,
     new: &Side<'_>,

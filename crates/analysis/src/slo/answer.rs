@@ -1,4 +1,4 @@
-//! What the trials of a search come to.
+//! The answer of a rate search.
 
 use std::time::Duration;
 
@@ -11,47 +11,47 @@ use super::{RateLimit, Search};
 use crate::doubt::ReachedLimit;
 use crate::fitness::{Answer, CellAnswer, keeps};
 
-/// What was found at one rate.
+/// The result at one rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateAnswer {
     /// Requests per second.
     pub rate: u64,
-    /// The levels there.
+    /// The answers for the levels.
     pub found: CellAnswer,
 }
 
-/// Between which rates levels begin to fail.
+/// The limits between which levels begin to fail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchAnswer {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// The levels.
     pub levels: ServiceLevels,
-    /// The limit by all trials: the rate at which half of the trials keep the levels.
+    /// The limit from all trials: the rate at which half of the trials meet the levels.
     pub limit: RateLimit,
-    /// The greatest rate at which all levels are shown to hold, as at a rate that a user names; without a doubt that turns
-    /// that where there is one.
+    /// The highest rate at which all levels are shown to hold, like a rate that a user names; preferably one without a doubt that
+    /// changes that.
     pub holds: Option<RateAnswer>,
-    /// The least greater rate at which a level is shown to fail.
+    /// The lowest higher rate at which a level is shown to fail.
     pub fails: Option<RateAnswer>,
-    /// The levels that most trials missed, which set the limit: all of them where each was missed as often.
+    /// The levels that most trials missed, which determine the limit; several where they were missed equally often.
     pub binding: Vec<ServiceLevel>,
-    /// How long the trials lasted, the shortest and the longest; `None` without trials.
+    /// Shortest and longest trial; `None` without trials.
     pub times: Option<(Duration, Duration)>,
 }
 
 impl RateAnswer {
-    /// Whether the answer stands despite all doubts.
+    /// Whether the answer holds despite all doubts.
     pub fn stands(&self) -> bool {
         self.found.answer() != Answer::CannotTell
     }
 
-    /// Whether all levels hold, before any doubt.
+    /// The answer before doubts.
     fn measured(&self) -> Answer {
         self.found.measured()
     }
 
-    /// The limit that explains that a level fails.
+    /// The limit of control groups that explains the failing level.
     pub fn cause(&self) -> Option<ReachedLimit> {
         self.found
             .levels
@@ -61,10 +61,11 @@ impl RateAnswer {
 }
 
 impl SearchAnswer {
-    /// What the trials of a run come to.
+    /// The answer from the trials of a run.
     ///
     /// # Errors
-    /// The first of `latencies`.
+    ///
+    /// The first error of `latencies`.
     pub fn of(
         levels: &ServiceLevels,
         record: &RunRecord,
@@ -112,7 +113,7 @@ impl SearchAnswer {
         })
     }
 
-    /// Whether both ends are shown.
+    /// The answer: yes where both ends are shown.
     pub fn answer(&self) -> Answer {
         let stands = |end: &Option<RateAnswer>| end.as_ref().is_some_and(RateAnswer::stands);
         match stands(&self.holds) && stands(&self.fails) && !self.limit.contradicts {
@@ -131,7 +132,7 @@ fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {
         .collect()
 }
 
-/// The greatest rate that holds below all that fail; of those without a doubt where there are any.
+/// The highest rate that holds below all that fail; preferably without a doubt.
 fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
     let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
     let fails = rates.iter().find(is(Answer::No)).map(|rate| rate.rate);
@@ -143,7 +144,7 @@ fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
         .or_else(|| holds.next_back())
 }
 
-/// The least greater rate that fails; of those without a doubt where there are any.
+/// The lowest rate above `least` that fails; preferably without a doubt.
 fn first_that_fails(rates: &[RateAnswer], least: u64) -> Option<&RateAnswer> {
     let fails = |rate: &&RateAnswer| rate.rate > least && rate.measured() == Answer::No;
     let mut fails = rates.iter().filter(fails);

@@ -1,9 +1,9 @@
-//! Which rate comes next, and between which the limit lies.
+//! Chooses the next rate of a search, and computes the limit.
 //!
-//! The limit is the rate at which half of the trials keep all levels. Rates lie on a grid of [`STEPS`] per doubling. The
-//! search doubles or halves the rate until one trial keeps the levels and one misses them, then visits rates in rounds: those
-//! where the limit lies by all trials so far ([`Threshold`]), and those at the ends of its interval, each round in random
-//! order, so that a machine that drifts cannot pose as an effect of the rate.
+//! The limit is the rate at which half of the trials meet all levels. Rates are on a grid of [`STEPS`] per doubling. The search
+//! doubles or halves the rate until one trial meets the levels and one misses them, then visits rates in rounds: the estimate of
+//! the limit from all trials so far ([`Threshold`]), and the ends of its interval, each round in random order, so that drift of
+//! the machine is not taken for an effect of the rate.
 
 use super::Shown;
 use crate::fitness::Answer;
@@ -12,25 +12,25 @@ use iolab_stats::{Outcomes, Threshold, share_bounds};
 
 /// Rates of the grid per doubling: 4.4 % apart.
 const STEPS: f64 = 16.0;
-/// Probability on either side of the interval. By simulation it then holds the limit in 95 of 100 searches or more.
+/// Probability on either side of the interval. In simulations it then contains the limit in at least 95 % of searches.
 const TAIL: f64 = 0.005;
-/// Where the limit lies by what is known that the rates of a round are at.
+/// Quantiles of the limit's distribution at which a round has trials.
 const ROUND: [f64; 3] = [0.05, 0.5, 0.95];
-/// The interval is narrow enough when its ends are so many rates apart: 9 %.
+/// The interval is narrow enough when its ends are this many rates apart: 9 %.
 const ENOUGH: f64 = 2.0;
-/// Trials at a rate that should show whether the levels hold there; where they do not, a rate farther out does.
+/// Trials at a rate to show whether the levels hold there; if they do not decide, a rate farther out may.
 const CONFIRMED: usize = 8;
-/// How many places beyond an end of the interval rates are tried that should show it.
+/// Distances from an end of the interval, in grid steps, of the rates tried for a confirmation.
 const OUTWARD: [i32; 5] = [0, 1, 2, 4, 8];
-/// Error of the tests by which trials at two rates contradict each other.
+/// Level of the tests for a contradiction between two rates.
 const ALPHA: f64 = 0.005;
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// A trial at so many requests per second.
+    /// A trial at this rate, requests per second.
     Visit(u64),
-    /// Nothing: the limit is known well enough, or lies outside of what can be asked for.
+    /// Nothing: the limit is known well enough, or outside the possible rates.
     Done,
 }
 
@@ -39,44 +39,44 @@ pub enum Step {
 pub struct RatePoint {
     /// Requests per second.
     pub rate: u64,
-    /// Trials.
+    /// Number of trials.
     pub trials: u32,
-    /// Those that kept all levels.
+    /// Number of trials that met all levels.
     pub kept: u32,
     /// Whether the levels hold here (`true`) or fail (`false`); `None` within the interval of the limit.
     pub holds: Option<bool>,
 }
 
-/// Between which rates the limit lies.
+/// The interval of the limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateLimit {
-    /// Lower end of its interval; `None` where the limit may lie below every rate that was visited.
+    /// Lower end; `None` where the limit may be below every visited rate.
     pub holds: Option<u64>,
-    /// Upper end; `None` where it may lie above.
+    /// Upper end; `None` where it may be above.
     pub fails: Option<u64>,
-    /// The middle of what is known; `None` where an end is missing.
+    /// The estimate; `None` where an end is missing.
     pub estimate: Option<f64>,
-    /// The curve that it rests on, in the order of the rates.
+    /// The results at each rate, in ascending order.
     pub points: Vec<RatePoint>,
-    /// Whether the trials show that some rate fails and a greater one holds: the target changed while it was measured.
+    /// Whether the trials show that some rate fails and a higher one holds, so that the target changed during the search.
     pub contradicts: bool,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Kept trials and all trials, by the place of their rate.
+    /// Number of successful trials and of all trials, by grid position.
     visits: Outcomes,
     ends: (i32, i32),
     next: Vec<i32>,
     seed: u64,
     rounds: u32,
-    /// The places at which levels are to be shown to hold, and to fail.
+    /// The positions for the confirmation that levels hold, and that they fail.
     confirms: Option<(Option<i32>, Option<i32>)>,
 }
 
 impl Search {
-    /// A search that begins at a rate and stays within the others.
+    /// A search from a first rate within the given limits.
     pub fn new(start: u64, least: u64, greatest: u64, seed: u64) -> Self {
         let ends = (place(least), place(greatest));
         Self {
@@ -89,7 +89,7 @@ impl Search {
         }
     }
 
-    /// What comes next; the same until [`Search::visited`] is called.
+    /// The next step; the same until [`Search::visited`] is called.
     pub fn step(&mut self) -> Step {
         if self.next.is_empty() {
             self.next = self.bracket().unwrap_or_else(|| self.round());
@@ -100,14 +100,14 @@ impl Search {
         }
     }
 
-    /// Takes whether a trial at the rate that was asked for kept all levels.
+    /// Records whether a trial at the requested rate met all levels.
     pub fn visited(&mut self, kept: bool) {
         if let Some(place) = self.next.pop() {
             self.note(place, kept);
         }
     }
 
-    /// Takes a trial of an earlier session.
+    /// Records a trial of an earlier session.
     pub fn recall(&mut self, at: u64, kept: bool) {
         self.note(place(at), kept);
     }
@@ -118,7 +118,7 @@ impl Search {
         *trials += 1;
     }
 
-    /// Doubles or halves the rate until one trial keeps and one misses; `None` when that is done.
+    /// Doubles or halves the rate until one trial meets the levels and one misses them; `None` after that.
     fn bracket(&self) -> Option<Vec<i32>> {
         let misses = |(_, (kept, trials)): &(&i32, &(u32, u32))| 2 * kept <= *trials;
         let fails = self.visits.iter().find(misses).map(|(place, _)| *place);
@@ -129,17 +129,17 @@ impl Search {
             _ => return None,
         };
         let next = settled(next);
-        // One that was visited and decides nothing is for the rounds.
+        // A visited rate that decides nothing is left to the rounds.
         (!self.visits.contains_key(&next)).then(|| vec![next])
     }
 
-    /// Where the limit lies by all trials so far. A share of the trials misses the levels at any rate, because the machine or the
-    /// storage stalls.
+    /// The posterior of the limit after all trials so far. Accounts for trials that miss the levels at any rate, because the
+    /// machine or the storage stalls.
     fn known(&self) -> Threshold {
         Threshold::of(&self.visits, self.ends).expect("64 doublings hold every rate")
     }
 
-    /// The rates of the next round, in random order; none when enough is known.
+    /// The rates of the next round in random order; empty when enough is known.
     fn round(&mut self) -> Vec<i32> {
         self.rounds += 1;
         let known = self.known();
@@ -149,7 +149,7 @@ impl Search {
             return Vec::new();
         }
         let [below, middle, above] = ROUND.map(|probability| known.quantile(probability));
-        // An end of the interval that lies beyond the visited rates is left open: visit it, so that the interval gets this end.
+        // Visits an end of the interval beyond the visited rates, to close it.
         let is_left_out = |end: f64, place: Option<(&i32, &(u32, u32))>, sign: f64| {
             place.is_some_and(|(place, _)| sign * (end - f64::from(*place)) > 0.0)
         };
@@ -169,12 +169,12 @@ impl Search {
         order.into_iter().map(|at| places[at]).collect()
     }
 
-    /// Whether no whole rate lies inside of an interval.
+    /// Whether an interval contains no integer rate.
     fn is_between_neighbours(&self, low: f64, high: f64) -> bool {
         ceiling(high) <= floor(low) + 1
     }
 
-    /// What the trials at this place and at greater ones, or smaller ones, show: an exact binomial test of one half.
+    /// An exact binomial test of one half over the trials at this position and all higher, or all lower ones.
     fn shown(&self, place: i32) -> Option<bool> {
         let (kept, trials) = self.visits[&place];
         let (low, high) = share_bounds(f64::from(kept), f64::from(trials), ALPHA)?;
@@ -185,7 +185,7 @@ impl Search {
         }
     }
 
-    /// The least rate that is shown to fail by its own trials with a greater one that is shown to hold.
+    /// The lowest rate that is shown to fail by its own trials, with a higher one that is shown to hold.
     fn contradiction(&self) -> Option<(i32, i32)> {
         let places = |wanted: bool| {
             let all = self.visits.keys().copied();
@@ -195,9 +195,9 @@ impl Search {
         (fails < holds).then_some((fails, holds))
     }
 
-    /// The rate at which trials are to show that the levels hold, then that they fail, where `shown` says that they do not yet: the
-    /// ends of the interval of the limit when this is first asked, and rates farther out where the nearer ones show nothing. `None`
-    /// when both are shown, or cannot be.
+    /// The rate of the next trial to confirm that the levels hold, then that they fail, where `shown` does not yet say so: first
+    /// the ends of the interval at the time of the first call, then rates farther out. `None` when both are confirmed, or cannot
+    /// be.
     pub fn confirm(&mut self, shown: &dyn Fn(u64) -> Shown) -> Option<u64> {
         let (holds, fails) = match self.confirms {
             Some(ends) => ends,
@@ -207,7 +207,7 @@ impl Search {
         holds.or_else(|| self.outward(fails?, Answer::No, shown))
     }
 
-    /// The places around the limit, as far as it lies between rates that were visited.
+    /// The grid positions around the limit, as far as it is between visited rates.
     fn ends_of_limit(&self) -> Option<(Option<i32>, Option<i32>)> {
         let known = self.known();
         let (low, high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
@@ -219,7 +219,7 @@ impl Search {
         ))
     }
 
-    /// The rate nearest to an end of the interval that still has to show what is wanted.
+    /// The rate nearest to an end of the interval that is not decided yet.
     fn outward(&self, end: i32, wanted: Answer, shown: &dyn Fn(u64) -> Shown) -> Option<u64> {
         let sign = if wanted == Answer::Yes { -1 } else { 1 };
         for steps in OUTWARD {
@@ -239,7 +239,7 @@ impl Search {
         None
     }
 
-    /// Between which rates the limit lies, as far as is known.
+    /// The interval of the limit, from the trials so far.
     pub fn limit(&self) -> RateLimit {
         let known = self.known();
         let (mut low, mut high) = (known.quantile(TAIL), known.quantile(1.0 - TAIL));
@@ -250,7 +250,7 @@ impl Search {
             low = low.min(f64::from(below.unwrap_or(self.ends.0 - 1)));
             high = high.max(f64::from(above.unwrap_or(self.ends.1 + 1)));
         }
-        // Of rates that were not visited nothing is said.
+        // Only visited rates can be ends.
         let visited =
             |place: Option<(&i32, &(u32, u32))>| place.map(|(place, _)| f64::from(*place));
         let least = visited(self.visits.first_key_value());
@@ -282,27 +282,27 @@ impl Search {
     }
 }
 
-/// The rate at a place of the grid.
+/// The rate at a grid position.
 fn rate(place: i32) -> u64 {
     (f64::from(place) / STEPS).exp2().round().max(1.0) as u64
 }
 
-/// The greatest rate up to a place.
+/// The highest integer rate up to a position.
 fn floor(place: f64) -> u64 {
     (place / STEPS).exp2().floor().max(1.0) as u64
 }
 
-/// The least rate from a place on.
+/// The lowest integer rate from a position on.
 fn ceiling(place: f64) -> u64 {
     (place / STEPS).exp2().ceil().max(1.0) as u64
 }
 
-/// The place nearest to a rate.
+/// The grid position nearest to a rate.
 fn place(rate: u64) -> i32 {
     ((rate.max(1) as f64).log2() * STEPS).round() as i32
 }
 
-/// The one place that stands for the rate of a place: rates are whole numbers, which at small rates several places share.
+/// A unique grid position for a rate: low integer rates are shared by several positions.
 fn settled(shared: i32) -> i32 {
     place(rate(shared))
 }

@@ -1,4 +1,4 @@
-//! Searches on simulated servers whose limit is known.
+//! Searches on simulated servers with a known limit.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use iolab_workload::trial::Rate;
 use super::{RateLimit, Search, Shown, Step};
 use crate::fitness::Answer;
 
-/// How well the limit itself is known: its simulation has a standard error of about half a percent.
+/// Accuracy of the limit itself: its simulation has a standard error of about half a percent.
 const KNOWN: f64 = 1.01;
-/// What a trial takes beside its own time, s.
+/// Time of a trial besides its load, s.
 const AROUND: f64 = 0.02;
 
-/// One request after the other, each for a known time.
+/// A server with one request at a time and a known service time.
 #[derive(Clone, Copy)]
 struct Server {
     /// Service time, s.
     service: f64,
-    /// Every so many requests one takes `stall`; 0 for none.
+    /// One of this many requests takes `stall`; 0 for none.
     stall_every: u64,
     stall: f64,
-    /// Spread of the service time from trial to trial, on a log scale.
+    /// Scatter of the service time between trials, on a log scale.
     noise: f64,
-    /// Whether requests come independently of each other.
+    /// Whether arrivals are independent.
     poisson: bool,
-    /// Share of the trials in which the machine stops once for longer than the level allows, whatever the rate.
+    /// Share of the trials in which the machine stops once for longer than the level allows, at any rate.
     pauses: f64,
-    /// The level: `allowed` of the requests of a trial may take longer, s.
+    /// The level, s: `allowed` of a trial's requests may take longer.
     level: f64,
     allowed: f64,
 }
@@ -63,7 +63,7 @@ impl Draws {
 }
 
 impl Server {
-    /// The experiment that searches for its limit, with what `iolab run --slo` takes by itself.
+    /// The experiment of a search for its limit, with the defaults of `iolab run --slo`.
     fn experiment(&self) -> Experiment {
         let quantile = (1.0 - self.allowed) * 100.0;
         let levels = format!("p{quantile:.4}<{}us", self.level * 1e6);
@@ -73,7 +73,7 @@ impl Server {
         experiment
     }
 
-    /// Whether a trial of so many seconds at a rate keeps the level: Lindley's recursion.
+    /// Whether a trial of this length at a rate meets the level: Lindley's recursion.
     fn keeps(&self, rate: f64, time: f64, draws: &mut Draws) -> bool {
         let slow = (self.noise * draws.normal()).exp();
         if self.pauses > 0.0 && draws.uniform() < self.pauses {
@@ -98,9 +98,9 @@ impl Server {
         }
     }
 
-    /// The rate at which half of the trials keep the level, by bisection.
+    /// The rate at which half of the trials meet the level, by bisection.
     fn limit(&self) -> f64 {
-        /// Requests that are simulated at each rate, and the trials that they make.
+        /// Number of simulated requests at each rate, which make up the trials.
         const REQUESTS: f64 = 2.5e5;
         const TRIALS: (f64, f64) = (51.0, 4001.0);
         let mut draws = Draws::new(99);
@@ -138,7 +138,7 @@ impl Server {
     }
 }
 
-/// How long a trial of a search lasts, s.
+/// The length of a trial of a search, s.
 fn time_of_trial(experiment: &Experiment, rate: f64) -> f64 {
     let mut trial = experiment.base().expect("settings").trial;
     trial.rate = Some(Rate::Requests(rate as u64));
@@ -146,7 +146,7 @@ fn time_of_trial(experiment: &Experiment, rate: f64) -> f64 {
     time.as_secs_f64()
 }
 
-/// How many of 100 searches have an interval that holds the limit, and how many have both of its ends.
+/// How many of 100 searches have an interval that contains the limit, and how many have both ends.
 fn graded(server: Server, limit: f64) -> (usize, usize) {
     let found: Vec<RateLimit> = (0..100).map(|seed| server.searched(seed)).collect();
     let holds = |found: &&RateLimit| {
@@ -160,7 +160,7 @@ fn graded(server: Server, limit: f64) -> (usize, usize) {
     )
 }
 
-/// Grades searches for the limit of a server, which it returns.
+/// Grades searches for the limit of a server; returns the limit.
 #[track_caller]
 fn is_found(server: Server, closed_least: usize) -> f64 {
     let limit = server.limit();
@@ -195,7 +195,7 @@ fn of_requests_that_come_evenly() {
         ..SERVER
     };
     let limit = is_found(even, 100);
-    // The capacity, and what a trial is too short to notice.
+    // The capacity, plus what a short trial does not detect.
     assert!((1000.0..1025.0).contains(&limit));
 }
 
@@ -338,7 +338,7 @@ fn rates_that_contradict_each_other_widen_the_interval() {
     assert!(low <= 104 && high >= 780, "{limit:?}");
 }
 
-/// Rates that are asked for until nothing is left to confirm, where a rate shows something after so many trials.
+/// The rates requested for confirmation until nothing is left; each is decided after a number of trials.
 fn confirmed(search: &mut Search, show: impl Fn(u64) -> Answer) -> Vec<u64> {
     let mut trials: BTreeMap<u64, usize> = BTreeMap::new();
     let mut asked = Vec::new();
@@ -383,7 +383,7 @@ fn a_rate_that_holds_and_one_that_fails_are_shown_to() {
     };
     assert!(holds <= low && fails >= high - 1, "{asked:?}: {limit:?}");
     assert!(fails < 2 * holds, "{asked:?}");
-    // Near the limit nothing is shown: farther out it is.
+    // Near the limit nothing is decided, farther out it is.
     let wide = |rate: u64| match rate {
         0..2400 => Answer::Yes,
         2400..4000 => Answer::CannotTell,
@@ -396,7 +396,7 @@ fn a_rate_that_holds_and_one_that_fails_are_shown_to() {
         "{asked:?}"
     );
     assert!(asked.last().is_some_and(|rate| *rate >= 4000), "{asked:?}");
-    // Where no rate fails, none is asked to.
+    // Where no rate fails, none is requested to.
     let mut search = Search::new(100, 10, 1000, 1);
     while let Step::Visit(_) = search.step() {
         search.visited(true);

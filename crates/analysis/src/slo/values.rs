@@ -1,4 +1,4 @@
-//! What a level bounds, trial by trial: the curve that a search rests on.
+//! The limited quantity of a level trial by trial: the basis of a search.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,26 @@ use iolab_workload::service_level::ServiceLevel;
 
 use crate::fitness::Evidence;
 
-/// What a level bounds in the measured trials of a run.
+/// The limited quantity of a level in the measured trials of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelValues {
     /// The level.
     pub level: ServiceLevel,
-    /// Its value in each trial of a cell in the order of time, by the cell's id: ns, requests/s or MB/s. Without the trials that
-    /// have fewer requests than [`ServiceLevel::requests_min`].
+    /// Its value in each trial of a cell in the order of time, by cell id: ns, requests/s or MB/s. Without trials with fewer
+    /// requests than [`ServiceLevel::requests_min`].
     pub by_cell: BTreeMap<i64, Vec<f64>>,
-    /// Cells of which a trial has fewer requests than [`ServiceLevel::requests_enough`], so that its value is uncertain by itself.
+    /// Number of cells in which a trial has fewer requests than [`ServiceLevel::requests_enough`], so that its value is
+    /// uncertain.
     pub uncertain: usize,
-    /// Cells without a trial that has requests enough for a value.
+    /// Number of cells without a trial that has enough requests for a value.
     pub without: usize,
 }
 
-/// What a level bounds, in each measured trial.
+/// The limited quantity in each measured trial.
 ///
 /// # Errors
-/// The first of `latencies`.
+///
+/// The first error of `latencies`.
 pub fn level_values(
     level: &ServiceLevel,
     record: &RunRecord,

@@ -1,4 +1,4 @@
-//! The trials of a search, by their rate.
+//! The trials of a search by rate.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use iolab_workload::service_level::ServiceLevels;
 
 use crate::fitness::{Answer, Evidence, Times, judge, keeps, merge_answers, times_of_samples};
 
-/// The measured trials of a search in the order of time, by the rate of each.
+/// The measured trials of a search in the order of time, by rate.
 #[derive(Debug, Clone)]
 pub struct Visits {
     levels: ServiceLevels,
@@ -16,17 +16,17 @@ pub struct Visits {
     by_rate: BTreeMap<u64, Vec<(Sample, Times)>>,
 }
 
-/// What the trials at a rate show, judged together as at a rate that a user names.
+/// The result of the trials at a rate, judged together like those at a rate that a user names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
-    /// Whether all levels hold, before any doubt.
+    /// Whether all levels hold, before doubts.
     pub answer: Answer,
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
 }
 
 impl Visits {
-    /// None yet, in a search about levels with the seed of its run.
+    /// Without trials, for these levels and the seed of the run.
     pub fn new(levels: &ServiceLevels, seed: u64) -> Self {
         Self {
             levels: levels.clone(),
@@ -35,10 +35,11 @@ impl Visits {
         }
     }
 
-    /// Those of a run. `visited` is called for each in the order of time: with its rate, and whether it kept all levels.
+    /// From the trials of a run. Calls `visited` for each in the order of time, with its rate and whether it met all levels.
     ///
     /// # Errors
-    /// The first of `latencies`.
+    ///
+    /// The first error of `latencies`.
     pub fn of_run(
         levels: &ServiceLevels,
         record: &RunRecord,
@@ -61,14 +62,14 @@ impl Visits {
         Ok(found)
     }
 
-    /// Adds a trial; whether it kept all levels.
+    /// Adds a trial; returns whether it met all levels.
     pub fn add(&mut self, rate: u64, sample: Sample, times: Times) -> bool {
         let kept = keeps(self.levels.all(), &sample, times.clone());
         self.by_rate.entry(rate).or_default().push((sample, times));
         kept
     }
 
-    /// What the trials at a rate show.
+    /// The result of the trials at a rate.
     pub fn shown(&self, rate: u64) -> Shown {
         let trials = self.by_rate.get(&rate).map_or(&[][..], Vec::as_slice);
         let evidence = Evidence::of_trials(trials, self.seed);

@@ -1,4 +1,4 @@
-//! Changes of the level over a run: what the trials have done to the storage, or the world to both.
+//! Changes of the level over a run, caused by the trials themselves or from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,25 +7,25 @@ use iolab_stats::{lasting_shifts, mean, median};
 use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
 use iolab_record::{Cell, RunRecord};
 
-/// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
+/// Most values in a search, since the cost grows with the square. More trials are merged with their neighbours.
 const VALUES_MAX: usize = 1000;
 
-/// From one level of throughput to another, in the course of a run.
+/// A change of the level of throughput during a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunShift {
-    /// The cells that it is of.
+    /// The cells concerned.
     pub of: Access,
-    /// What the trials had written until then, or read, of cells that only read, bytes.
+    /// Bytes that the trials had written before, or read, for cells that only read.
     pub moved_bytes: u64,
-    /// The timed spans of the trials until then, ns.
+    /// Sum of the timed spans before, ns.
     pub after_ns: u64,
-    /// Throughput after it over throughput before it: the median over the cells that have trials of both.
+    /// Throughput after over throughput before: the median over the cells with trials of both levels.
     pub factor: f64,
-    /// Trials of the level before it.
+    /// Number of trials before.
     pub trials_before: usize,
-    /// Trials of the level after it.
+    /// Number of trials after.
     pub trials_after: usize,
-    /// The cell with the highest throughput that has trials of both.
+    /// The cell with the highest throughput that has trials of both levels.
     pub cell: i64,
     /// Its median before, MB/s.
     pub before_mb_s: f64,
@@ -33,7 +33,7 @@ pub struct RunShift {
     pub after_mb_s: f64,
 }
 
-/// Which cells change their level together. What is written changes a device for good; both can use up a credit.
+/// Which cells change their level together: writes may change a device permanently; reads and writes may use up a credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Cells that write.
@@ -54,8 +54,8 @@ struct Trial {
 
 /// The lasting changes of the throughput: of cells that write, then of those that only read, each in the order of time.
 ///
-/// The value of a trial is the logarithm of its throughput over the median of its cell, so that the cells can be
-/// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written.
+/// The value of a trial is the logarithm of its throughput over the median of its cell, which makes cells comparable. Excludes
+/// warm-ups, but counts what they wrote.
 pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     both.flat_map(|access| shifts(record, access)).collect()
@@ -128,8 +128,8 @@ fn medians(trials: &[Trial], value: impl Fn(&Trial) -> f64) -> BTreeMap<i64, f64
         .collect()
 }
 
-/// As many trials in a row as reach into three blocks wherever they begin: trials of one block share what happened while
-/// it ran, so that two blocks are too few to speak of a level. 1 where a block has one trial.
+/// The number of consecutive trials that always reach into three blocks: trials of one block share its conditions, so that two
+/// blocks are too few for a level. 1 where a block has one trial.
 fn three_blocks(trials: &[Trial]) -> usize {
     let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
     for trial in trials {
@@ -178,8 +178,8 @@ fn shift(
     })
 }
 
-/// Where the change lies: of all places in the last trial before it and the first one after it the one
-/// that leaves the least squares about the two levels.
+/// The position of the change: in the last trial before it or the first one after it, where the sum of squares about the two
+/// levels is least.
 fn place<'a>(before: &[Trial], after: &[Trial], moments: &'a [Moment]) -> Option<&'a Moment> {
     let level = |trials: &[Trial]| median(&trials.iter().map(|t| t.value).collect::<Vec<_>>());
     let (from, to) = (level(before)?, level(after)?);
@@ -189,7 +189,7 @@ fn place<'a>(before: &[Trial], after: &[Trial], moments: &'a [Moment]) -> Option
         .filter_map(|moment| {
             let trial = around.iter().find(|trial| trial.sample == moment.sample)?;
             let centre = trial.throughput.ln() - trial.value;
-            // Where nothing at all was done the logarithm has no value; a hundredth of the trial says as much.
+            // The logarithm of zero is undefined; a hundredth of the trial's throughput serves as well.
             let throughput = moment.throughput_mb_s().max(0.01 * trial.throughput);
             Some((moment, throughput.ln() - centre))
         })

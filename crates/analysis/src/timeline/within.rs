@@ -1,4 +1,4 @@
-//! Changes of the level within the trials of a cell: what each trial runs into after a while.
+//! Changes of the level within the trials of a cell, at the same point in each.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,34 @@ use iolab_stats::{lasting_shifts, median};
 use super::{FACTOR_MIN, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 
-/// Fewest intervals of a trial that two levels are looked for in.
+/// Fewest intervals of a trial in which a change is searched.
 const INTERVALS_MIN: usize = 20;
-/// Most points of a profile; of more intervals neighbours are taken together.
+/// Most points of a profile; more intervals are merged with their neighbours.
 const POINTS_MAX: usize = 200;
 
-/// Throughput within the trials of a cell: one interval, the same in all of them.
+/// One interval of a cell's trials, with the throughput over all trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThroughputPoint {
-    /// From the start of a trial, ns.
+    /// Start, from the start of a trial, ns.
     pub start_ns: u64,
     /// Its length, ns.
     pub length_ns: u64,
-    /// Bytes moved before it since the start of the trial: median over the trials.
+    /// Bytes transferred before it in a trial: median over the trials.
     pub moved_bytes: f64,
     /// Median over the trials, MB/s.
     pub throughput_mb_s: f64,
 }
 
-/// From one level of throughput to another, in the course of each trial of a cell.
+/// A change of the level of throughput within each trial of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialShift {
     /// The cell.
     pub cell: i64,
-    /// Measured trials that the profile is the median of.
+    /// Number of measured trials in the profile.
     pub trials: usize,
     /// From the start of a trial, ns.
     pub after_ns: u64,
-    /// Bytes moved until then in a trial: median over the trials.
+    /// Bytes transferred before it in a trial: median over the trials.
     pub moved_bytes: f64,
     /// Throughput before, MB/s.
     pub before_mb_s: f64,
@@ -43,27 +43,27 @@ pub struct TrialShift {
 }
 
 impl TrialShift {
-    /// Throughput after it over throughput before it.
+    /// Throughput after over throughput before.
     pub fn factor(&self) -> f64 {
         self.after_mb_s / self.before_mb_s
     }
 }
 
-/// The trials of a cell over time, as far as all of them reach.
+/// The trials of a cell over time, up to the end of the shortest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Profile {
-    /// Measured trials.
+    /// Number of measured trials.
     pub trials: usize,
     /// At most 200, in the order of time.
     pub points: Vec<ThroughputPoint>,
 }
 
-/// The profile of a cell: the medians over its measured trials, interval by interval.
+/// The profile of a cell: medians over its measured trials, interval by interval.
 pub fn profile(record: &RunRecord, cell: i64) -> Profile {
     profiles(record).remove(&cell).unwrap_or_default()
 }
 
-/// The greatest lasting change within the trials of each cell that has one, in the order of the cells.
+/// The largest lasting change within the trials of each cell that has one, in the order of the cells.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let free = record.cells.iter().filter(|cell| is_free(cell));
     let mut profiles = profiles(record);
@@ -77,8 +77,7 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
         .collect()
 }
 
-/// The greatest lasting change within the warm-up of each cell that writes, where the measured trials are at the later level: what
-/// the numbers of the cell leave out.
+/// The largest lasting change within the warm-up of each cell that writes, where the measured trials stay at the later level.
 pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
     let writing = record
         .cells
@@ -98,7 +97,7 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
     shifts.filter(|shift| stays(record, shift)).collect()
 }
 
-/// Whether the measured trials of a cell are at the level that its warm-up ends at, and not at the one that it begins with.
+/// Whether the measured trials of a cell have the level at the end of its warm-up, not the one at its beginning.
 fn stays(record: &RunRecord, shift: &TrialShift) -> bool {
     let own = record
         .samples
@@ -133,7 +132,7 @@ fn profiles(record: &RunRecord) -> BTreeMap<i64, Profile> {
         .collect()
 }
 
-/// The profile of trials whose intervals are as long as those of the first.
+/// The profile of trials with intervals of the same length as the first one's.
 fn of_trials(trials: &[&Series]) -> Profile {
     let length = |series: &Series| series.intervals.first().map(|i| i.length_ns);
     let alike: Vec<&[Interval]> = trials
@@ -170,7 +169,7 @@ fn of_trials(trials: &[&Series]) -> Profile {
     }
 }
 
-/// Bytes and ns of neighbouring intervals.
+/// Sum of bytes and ns of neighbouring intervals.
 fn total(intervals: &[Interval]) -> (f64, f64) {
     intervals.iter().fold((0.0, 0.0), |(bytes, ns), interval| {
         (
@@ -183,7 +182,7 @@ fn total(intervals: &[Interval]) -> (f64, f64) {
 fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
     let points = &profile.points;
     let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
-    // Where nothing at all was done the logarithm has no value; a hundredth of the median says as much.
+    // The logarithm of zero is undefined; a hundredth of the median serves as well.
     let least = 0.01 * median(&rates)?;
     let values: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
     let changes = lasting_shifts(&values, &lasting(values.len(), series))?;

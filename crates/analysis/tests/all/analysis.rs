@@ -1,4 +1,4 @@
-//! The analysis of made-up run records.
+//! The analysis of synthetic run records.
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
 use iolab_record::environment::Environment;

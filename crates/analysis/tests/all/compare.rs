@@ -1,4 +1,4 @@
-//! Runs against each other: which cells belong together, and what else differs.
+//! Comparison of runs: matching of cells, and other differences.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::Difference;
@@ -25,7 +25,7 @@ fn terms() -> Criteria {
     }
 }
 
-/// Two runs, or with the same one given twice two levels of it.
+/// Two runs; if the same one is given twice, two levels of it.
 fn of(
     base: &RunRecord,
     new: &RunRecord,
@@ -33,7 +33,7 @@ fn of(
 ) -> iolab_workload::Result<Comparison> {
     let first = AnalysedRun::of(base.clone());
     let second = (!std::ptr::eq(base, new)).then(|| {
-        // Made-up runs all begin at the same time; what tells them apart is their seed.
+        // Synthetic runs all start at the same time; their seeds differ.
         let mut other = new.clone();
         other.run.seed += 1;
         AnalysedRun::of(other)
@@ -240,7 +240,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
     let verdict = |levels| of(&run, &run, Some(("sync", levels))).unwrap().cells[0].verdict;
     assert_eq!(verdict(["none", "odsync"]), CellVerdict::Slower);
     assert_eq!(verdict(["none", "osync"]), CellVerdict::Equivalent);
-    // Two runs might have drifted apart.
+    // Separate runs might have drifted apart.
     let alone = |mb_s| {
         let mut run = record("write-size", &["bs"]);
         add_cell(&mut run, &["bs=4KiB"], &drifting(mb_s));
@@ -253,7 +253,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
 
 #[test]
 fn all_cells_together_are_told_from_the_blocks_that_they_share() {
-    // Both sides see the same ups and downs; what one cell loses the other gains.
+    // Both sides have the same drift; what one cell loses, the other gains.
     let drifting = |mb_s: f64, blocks: u32| -> Vec<f64> {
         (0..blocks)
             .map(|i| mb_s * (1.0 + f64::from(i * 7 % 5) / 10.0))
@@ -279,7 +279,7 @@ fn all_cells_together_are_told_from_the_blocks_that_they_share() {
     assert!(of(&run, &run.clone(), None).unwrap().overall.is_none());
 }
 
-/// Every setting, one at a time, at a value that is not its default.
+/// Every setting, one at a time, with a value other than its default.
 #[test]
 fn a_difference_in_any_fixed_setting_is_named() {
     const OTHER: &[(&str, &str)] = &[
@@ -357,7 +357,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
             .unwrap_or_else(|| panic!("no other value of {} is known here", setting.name));
         let (mut base, mut new) = (same.clone(), same.clone());
         if setting.name == "arrivals" {
-            // They are of a rate.
+            // These settings need a rate.
             base.cells[0].spec.trial.rate = Some(Rate::Requests(5));
             new.cells[0].spec.trial.rate = Some(Rate::Requests(5));
         }
@@ -404,11 +404,11 @@ fn two_runs_do_not_accuse_each_other() {
     let comparison = one_run_each(&base, &base);
     assert_eq!(comparison.count(CellVerdict::Identical), 2);
     assert_eq!(comparison.conclusion(), Conclusion::Settled);
-    // The same run, before it was finished.
+    // The same run in an unfinished state.
     let mut part = base.clone();
     part.samples.pop();
     assert_eq!(one_run_each(&part, &base).unit, ReplicationUnit::Runs);
-    // Between two runs of a model nothing differs but the seed.
+    // Two runs of a model differ only in the seed.
     let computed = |record: &RunRecord| {
         let mut record = record.clone();
         record.run.target_kind = TargetKind::Model;
@@ -423,7 +423,7 @@ fn two_runs_do_not_accuse_each_other() {
     assert_eq!(comparison.cells[0].verdict, CellVerdict::Slower);
 }
 
-/// A run in which others had the device carry four times as many bytes.
+/// A run in which the device transferred four times as many bytes for others.
 fn disturbed(mut record: RunRecord) -> RunRecord {
     for sample in &mut record.samples {
         if let Some(device) = &mut sample.counters.device {
@@ -451,7 +451,7 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     ] {
         assert_eq!(verdict(&base, &new), expected);
     }
-    // Both were disturbed alike: four fifths of the device explain a factor of 5, and no more.
+    // Both disturbed alike: four fifths of the device explain a factor of 5, and no more.
     let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
     assert_eq!(verdict(&both, &other), CellVerdict::Disturbed);
     let far = disturbed(quiet(10.0));
@@ -487,7 +487,7 @@ fn a_busy_neighbour_is_named_and_nobody_is_accused() {
     let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
     assert_eq!(verdicts, [CellVerdict::Disturbed, CellVerdict::Slower]);
     assert_eq!(comparison.pairs[0].against.imbalances().count(), 1);
-    // Beside a program, which reads a few bytes in its time, any traffic is much.
+    // For a program, which reads few bytes for its time, any traffic is much.
     let program = |record: &RunRecord| {
         let mut record = record.clone();
         for cell in &mut record.cells {

@@ -1,4 +1,4 @@
-//! The latencies of a cell, put together from its trials.
+//! The latencies of a cell, summed over its trials.
 
 use hdrhistogram::Histogram;
 use iolab_analysis::latencies::of_cells;

@@ -1,4 +1,4 @@
-//! What the laboratory computes from records, most of them made up. One program, so that it is linked once.
+//! Tests of the analysis, mostly on synthetic records. One program, so that it is linked once.
 
 mod analysis;
 mod compare;

@@ -1,6 +1,6 @@
-//! What gates promise, simulated with the spread of real runs: `tests/data/run-to-run.csv` holds the medians of whole
-//! runs of an unchanged machine. A simulated history is a random choice of these runs in random order, so that it has their
-//! distribution, with its tails, and their dependence between cells.
+//! The error rates of gates, simulated with the scatter of real runs: `tests/data/run-to-run.csv` has the medians of whole runs
+//! of an unchanged machine. A simulated history is a random choice of these runs in random order, which keeps their distribution
+//! with its tails, and the dependence between cells.
 
 use iolab_analysis::compare::{ALPHA, Better, CellVerdict};
 use iolab_analysis::runs::{
@@ -47,7 +47,7 @@ impl Chance {
         radius * (std::f64::consts::TAU * uniform()).cos()
     }
 
-    /// So many different runs, in random order.
+    /// This many different runs, in random order.
     fn choose<'a>(&mut self, runs: &'a [Vec<f64>], count: usize) -> Vec<&'a Vec<f64>> {
         let mut places: Vec<usize> = (0..runs.len()).collect();
         let chosen = (0..count).map(|at| {
@@ -59,7 +59,7 @@ impl Chance {
     }
 }
 
-/// The cells of a history and one new run, whose cells are shifted by `shift`.
+/// The cells of a history and one new run, whose cells are changed by `shift`.
 fn cells(runs: &[&Vec<f64>], shift: impl Fn(usize) -> f64) -> Vec<RunCell> {
     let (new, base) = runs.split_last().expect("runs");
     let cell = |place: usize| RunCell {
@@ -130,8 +130,8 @@ fn a_change_by_three_deviations_is_found() {
     }
 }
 
-/// A change by three standard deviations in one cell alone is found in 90 % where that is the only cell and values are normal; with
-/// more cells, and with the tails of real runs, what is found follows from the power that the gate states.
+/// A change by three standard deviations in a single cell is found in 90 % where that is the only cell and values are normal;
+/// with more cells, and with the tails of real runs, the share follows from the stated power.
 #[test]
 fn a_change_in_one_cell_is_found_as_often_as_the_stated_power_says() {
     for experiment in ["read-size", "write-size"] {
@@ -161,7 +161,7 @@ fn a_change_in_one_cell_is_found_as_often_as_the_stated_power_says() {
     }
 }
 
-/// A change as great as the gate says that it would find, in one cell alone or in all.
+/// A change as large as the stated detectable one, in one cell or in all.
 #[test]
 fn the_stated_power_is_right() {
     let mut chance = Chance(Xoshiro256PlusPlus::seed_from_u64(13));

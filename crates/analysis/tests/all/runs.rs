@@ -1,4 +1,4 @@
-//! Runs against runs, gates and histories, on records that are made up.
+//! Comparison of runs with runs, gates and histories, on synthetic records.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
@@ -19,7 +19,7 @@ fn runs(mb_s: &[f64]) -> Vec<RunRecord> {
     let run = |(day, mb_s): (usize, &f64)| {
         let mut run = record("read-size", &["bs"]);
         add_cell(&mut run, &["bs=4KiB"], &around(*mb_s));
-        // The second cell has a spread of its own.
+        // The second cell has its own scatter.
         let other = 5.0 * mb_s * (1.0 + 0.01 * (day as f64 * 2.4).sin());
         add_cell(&mut run, &["bs=64KiB"], &around(other));
         run.run.started_utc = format!("2026-01-{:02}T03:04:05Z", day + 1);
@@ -92,7 +92,7 @@ fn gate(new: &RunRecord, all: &[RunRecord]) -> Gate {
     gate_with(new, all, LooksFor::AnyChange).unwrap()
 }
 
-/// A run after all of the others.
+/// A run later than all others.
 fn later(mb_s: f64) -> RunRecord {
     let mut run = runs(&[mb_s]).remove(0);
     run.run.started_utc = "2026-02-01T00:00:00Z".to_owned();
@@ -106,7 +106,7 @@ fn a_gate_that_could_not_have_found_a_change_says_so() {
     let asked = |all: &[RunRecord], must_find: Option<f64>, new: f64| {
         gate_that_finds(&later(new), all, LooksFor::AnyChange, must_find).unwrap()
     };
-    // Without the question a wide history is no reason to doubt.
+    // Without a required change, a wide history is not a reason to doubt.
     let gate = asked(&wide, None, 100.0);
     assert_eq!((gate.conclusion(), gate.blind()), (Conclusion::Settled, 0));
     assert!(
@@ -122,14 +122,14 @@ fn a_gate_that_could_not_have_found_a_change_says_so() {
         gate.sight().is_some_and(|sight| sight.worst < 1.2),
         "{gate:?}"
     );
-    // An alarm is one whatever could not have been found.
+    // A regression is reported whatever was not detectable.
     let gate = asked(&wide, Some(0.2), 5.0);
     assert_eq!(gate.conclusion(), Conclusion::Regression);
 }
 
 #[test]
 fn the_spread_of_the_runs_is_the_yardstick() {
-    // Within the runs the trials lie within 1 %; the runs differ by far more.
+    // Trials within a run differ by 1 %; the runs differ by far more.
     let base = runs(&[80.0, 120.0, 95.0, 110.0]);
     let mut new = runs(&[130.0, 90.0, 105.0, 140.0]);
     new.iter_mut().for_each(|run| run.run.seed += 100);
@@ -186,7 +186,7 @@ fn a_gate_alarms_for_a_slow_run_and_for_no_other() {
     let fast = gate(&later(115.0), &history);
     assert_eq!(fast.conclusion(), Conclusion::Settled);
     assert_eq!(fast.compared.unwrap().count(CellVerdict::Faster), 2);
-    // A strict one wants equivalence, which ten runs within 2 % show within 5 %.
+    // A strict gate requires equivalence, which ten runs within 2 % show within 5 %.
     let strict = gate_with(&later(100.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
     assert_eq!(strict.compared.unwrap().count(CellVerdict::Equivalent), 2);
     let unsure = gate_with(&later(97.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
@@ -243,7 +243,7 @@ fn a_disturbed_run_accuses_nobody() {
     assert_eq!(gate.conclusion(), Conclusion::CannotTell);
 }
 
-/// Runs in all of whose trials others had the device carry three times as many bytes.
+/// Runs in whose trials the device transferred three times as many bytes for others.
 fn disturbed(mut runs: Vec<RunRecord>) -> Vec<RunRecord> {
     for sample in runs.iter_mut().flat_map(|run| &mut run.samples) {
         let device = sample.counters.device.as_mut().expect("a device");
@@ -349,7 +349,7 @@ fn only_runs_of_the_same_kind_are_history() {
         gate(&new, &[new.clone()]).unused[0].1,
         ExclusionReason::Itself
     );
-    // What the older run does not know cannot differ.
+    // A fact missing in the older run is not a difference.
     assert_eq!(gate(&new, &runs(&[100.0])).history, 1);
 }
 
@@ -414,7 +414,7 @@ fn a_history_finds_where_a_level_shifts_and_what_changed_there() {
             (trajectory.shifts[0].after, trajectory.shifts[0].at),
             (9, 10)
         );
-        // The spread is that within the levels.
+        // The scatter within the levels.
         assert!(trajectory.sd.unwrap() < 0.02, "{:?}", trajectory.sd);
     }
     let changed: Vec<(usize, &str)> = line
