@@ -4,7 +4,7 @@ use crate::definition::{Definition, PartDefinition};
 
 use crate::disk::Drive;
 use crate::model::Model;
-use crate::parts::{Cache, Latency, Memory, Raid, RateLimit, Server};
+use crate::parts::{Cache, Latency, Memory, Raid, RateLimit, Server, Split};
 use crate::ssd::Ssd;
 
 /// The model of a definition. `seed` decides what the definition leaves to chance.
@@ -29,6 +29,12 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
             Box::new(Server::new(server.slots, part(&server.inner, seed)?)?)
         }
         PartDefinition::Cache(cache) => Box::new(Cache::new(cache, part(&cache.inner, seed)?)?),
+        PartDefinition::Region(region) => {
+            Box::new(Latency::of_region(region, part(&region.inner, seed)?))
+        }
+        PartDefinition::Split(split) => {
+            Box::new(Split::new(split.bytes, part(&split.inner, seed)?)?)
+        }
         PartDefinition::Raid(raid) => {
             // Members that are alike still differ in what is left to chance.
             let members = raid

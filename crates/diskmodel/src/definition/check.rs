@@ -13,7 +13,7 @@ use crate::definition::disk::{
 };
 use crate::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, PartDefinition, RaidDefinition, Rate,
-    ServerDefinition,
+    RegionDefinition, ServerDefinition, SplitDefinition,
 };
 use crate::definition::ssd::{Controller, Flash, Slc, SsdDefinition};
 
@@ -26,6 +26,8 @@ const STEP_MS: f64 = 10_000.0;
 const STEP_US: f64 = STEP_MS * 1e3;
 /// Most that a step may be shortened by, ms, where a time may be negative.
 const SHORTENED_MS: f64 = -1_000.0;
+/// Most that a time is multiplied by.
+const FACTOR_MAX: f64 = 1_000.0;
 /// Longest time of one block on a bus, ms.
 const BLOCK_MS: f64 = 10.0;
 /// Longest time of one page or block of flash, microseconds.
@@ -135,6 +137,24 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
             within("bytes", *bytes, [0, BUFFER_MAX])?;
             within("line", *line, BLOCK)?;
             within("hit_us", *hit_us, [0.0, STEP_US])?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::Region(region) => {
+            let RegionDefinition {
+                start: _,
+                bytes: _,
+                factor,
+                read_us,
+                write_us,
+                inner,
+            } = &**region;
+            within("factor", *factor, [1.0, FACTOR_MAX])?;
+            all("region", [read_us, write_us], [0.0, STEP_US])?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::Split(split) => {
+            let SplitDefinition { bytes, inner } = &**split;
+            within("bytes", *bytes, BLOCK)?;
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Raid(raid) => {

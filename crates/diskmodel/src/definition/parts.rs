@@ -23,6 +23,10 @@ pub enum PartDefinition {
     Server(Box<ServerDefinition>),
     /// A cache in front of another part.
     Cache(Box<CacheDefinition>),
+    /// A range of another part that is slower than the rest.
+    Region(Box<RegionDefinition>),
+    /// A bound on the length of the requests to another part; longer ones are split.
+    Split(Box<SplitDefinition>),
     /// An array.
     Raid(Box<RaidDefinition>),
 }
@@ -38,6 +42,8 @@ impl PartDefinition {
             Self::Limit(limit) => limit.inner.block(),
             Self::Server(server) => server.inner.block(),
             Self::Cache(cache) => cache.inner.block(),
+            Self::Region(region) => region.inner.block(),
+            Self::Split(split) => split.inner.block(),
             Self::Raid(raid) => raid.members.first().map_or(1, Self::block),
         }
     }
@@ -107,6 +113,41 @@ pub struct CacheDefinition {
     /// Time of a read that the cache serves, in microseconds.
     pub hit_us: f64,
     /// What it stands in front of.
+    pub inner: PartDefinition,
+}
+
+/// A range of a part that is slower than the rest, for the reads and writes that touch it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegionDefinition {
+    /// First byte of the range.
+    pub start: u64,
+    /// Bytes of the range.
+    pub bytes: u64,
+    /// What the time of a request is multiplied by, waiting in the inner part included.
+    #[serde(default = "one")]
+    pub factor: f64,
+    /// Added to each read, in microseconds.
+    #[serde(default)]
+    pub read_us: f64,
+    /// Added to each write, in microseconds.
+    #[serde(default)]
+    pub write_us: f64,
+    /// What the range is a part of.
+    pub inner: PartDefinition,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A bound on the length of the requests to a part. A longer read or write is split, and completes with its last piece.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitDefinition {
+    /// Most bytes of a request. All pieces are passed on at once, the first ones of this length.
+    pub bytes: u64,
+    /// What serves the pieces.
     pub inner: PartDefinition,
 }
 

@@ -4,11 +4,13 @@ mod cache;
 mod limit;
 mod raid;
 mod simple;
+mod split;
 
 pub use cache::Cache;
 pub use limit::RateLimit;
 pub use raid::Raid;
 pub use simple::{Latency, Memory, Server};
+pub use split::Split;
 
 /// Values by number, where numbers of removed values are used again.
 #[derive(Clone, Debug)]

@@ -216,6 +216,44 @@ fn parity_makes_small_writes_read_first() {
 }
 
 #[test]
+fn a_region_slows_down_what_touches_it() {
+    let mut region = build(&format!(
+        "region = {{ start = 4096, bytes = 4096, factor = 3, read_us = 7, inner = {} }}",
+        latency(1 << 20)
+    ));
+    let mut time =
+        |request: Request, at: u64| serve(&mut *region, at * US, &request).finished / US - at;
+    assert_eq!(time(Request::read(0, 4096), 0), 100);
+    assert_eq!(time(Request::read(0, 4097), 1_000), 307);
+    assert_eq!(time(Request::write(8191, 1), 2_000), 600);
+    assert_eq!(time(Request::read(8192, 1), 3_000), 100);
+    assert_eq!(time(Request::trim(4096, 4096), 4_000), 200);
+    assert_eq!(time(Request::flush(), 5_000), 200);
+}
+
+#[test]
+fn long_requests_are_split_and_complete_with_their_last_piece() {
+    let mut split = build(&format!(
+        "split = {{ bytes = 4096, inner = {} }}",
+        disk(1 << 20)
+    ));
+    let whole = Request::read(100, 4096);
+    assert_eq!(batch(&mut *split, 0, &[whole]), [(0, 100)]);
+    let longer = Request::read(100, 4097);
+    assert_eq!(
+        batch(&mut *split, 1_000_000, &[longer, whole]),
+        [(0, 200), (1, 300)]
+    );
+    let write = Request::write(0, 5 * 4096);
+    assert_eq!(batch(&mut *split, 2_000_000, &[write]), [(0, 1000)]);
+    let control = [Request::trim(0, 1 << 20), Request::flush()];
+    assert_eq!(
+        batch(&mut *split, 4_000_000, &control),
+        [(0, 200), (1, 400)]
+    );
+}
+
+#[test]
 fn parts_that_make_no_model_say_why() {
     let error = |model: &str| iolab_diskmodel::build(&definition(model), 0).err().unwrap();
     insta::assert_snapshot!(error("server = { slots = 0, inner = { memory = 1 } }"), @"a server needs at least one slot");
