@@ -6,7 +6,7 @@ use super::{RingFlag, Sample};
 
 impl Sample {
     /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
-    /// tool's trial its command line stands instead of the note, with the note behind it.
+    /// tool's trial its command line stands before the note.
     pub fn effective_text(&self) -> String {
         let effective = &self.effective;
         let flags = [
@@ -16,12 +16,10 @@ impl Sample {
         let flags = flags.into_iter().filter(|(on, _)| *on);
         let flags = flags.map(|(_, name)| name.to_owned());
         let ring = effective.ring.iter().map(ToString::to_string);
-        let mut text = flags.chain(ring).collect::<Vec<_>>().join(",");
-        if let Some(rest) = self.command_and_note() {
-            text.push_str("; ");
-            text.push_str(&rest);
-        }
-        text
+        let flags = flags.chain(ring).collect::<Vec<_>>().join(",");
+        let parts = Some(flags).filter(|flags| !flags.is_empty());
+        let parts: Vec<String> = parts.into_iter().chain(self.command_and_note()).collect();
+        parts.join("; ")
     }
 
     /// The command line and the note, as far as there are any.
