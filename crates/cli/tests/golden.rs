@@ -245,6 +245,9 @@ fn json_is_as_its_schema_says() {
     for name in STORED {
         let file = format!("{name}.iolab");
         assert_as_described(folder.path(), "table", &table_json(folder.path(), &[&file]));
+        let samples = run(folder.path(), &["export", "--format", "json", &file]).expect(0);
+        let samples = serde_json::from_str(&samples.stdout).expect("JSON");
+        assert_as_described(folder.path(), "export", &samples);
         let page = page(folder.path(), &file);
         assert_as_described(folder.path(), "report", &statements::data(&page));
     }

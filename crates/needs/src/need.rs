@@ -67,6 +67,7 @@ needs! {
     Browser, "browser", ["chromium", "chromium-browser", "google-chrome"], "a browser without a window";
     Latex, "latex", ["pdflatex"], "LaTeX";
     Dpkg, "dpkg", ["dpkg"], "dpkg";
+    Python, "python", ["python3"], "Python 3.9 or newer";
     Disk, "disk", [], "a folder on storage, not in memory";
     Shm, "shm", [], "/dev/shm, a tmpfs that can be written";
     BlockDevice, "block-device", [], "files that lie on a block device";
@@ -99,6 +100,10 @@ needs! {
     Quiet, "quiet", [], "a machine that is not busy with something else";
     DriveTraces, "drive-traces", [], "a folder with the traces of DiskSim 4.0, named by IOLAB_DRIVES";
     DebPackage, "deb", [], "a package of release/build, named by IOLAB_DEB";
+    Wheel, "wheel", [], "the Python wheel, named in IOLAB_WHEEL";
+    StaticBinary, "static-binary", [], "the static program, named in IOLAB_STATIC";
+    Buildah, "buildah", ["buildah"], "buildah, which builds images of containers";
+    Runc, "runc", ["runc"], "runc, which runs containers";
 }
 
 impl fmt::Display for Need {

@@ -1,12 +1,12 @@
-//! The settings in effect in a trial as one text: the column `effective` of exports.
+//! What was in force in a trial, as one text: the column `effective` of exports.
 
 use std::str::FromStr;
 
 use super::{RingFlag, Sample};
 
 impl Sample {
-    /// The settings in effect, where these can differ from the requested ones: `fixed_file,fixed_buffers,...; note`. For a trial
-    /// of another tool, its command line, then the note.
+    /// What was in force, where that can differ from what was asked for: `fixed_file,fixed_buffers,...; note`. Of another
+    /// tool's trial its command line stands before the note.
     pub fn effective_text(&self) -> String {
         let effective = &self.effective;
         let flags = [
@@ -16,22 +16,20 @@ impl Sample {
         let flags = flags.into_iter().filter(|(on, _)| *on);
         let flags = flags.map(|(_, name)| name.to_owned());
         let ring = effective.ring.iter().map(ToString::to_string);
-        let mut text = flags.chain(ring).collect::<Vec<_>>().join(",");
-        if let Some(rest) = self.command_and_note() {
-            text.push_str("; ");
-            text.push_str(&rest);
-        }
-        text
+        let flags = flags.chain(ring).collect::<Vec<_>>().join(",");
+        let parts = Some(flags).filter(|flags| !flags.is_empty());
+        let parts: Vec<String> = parts.into_iter().chain(self.command_and_note()).collect();
+        parts.join("; ")
     }
 
-    /// The command line and the note, as far as present.
+    /// The command line and the note, as far as there are any.
     fn command_and_note(&self) -> Option<String> {
         let command = self.effective.command.as_deref().unwrap_or_default();
         let text = format!("{command} {}", self.effective.note);
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// The version and the command line of another tool's trial, then the note.
+    /// The version and the command line of another tool's trial, with what there is to say of it.
     pub fn command(&self) -> Option<String> {
         self.effective.command.as_ref()?;
         self.command_and_note()

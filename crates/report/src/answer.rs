@@ -306,11 +306,6 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
     }
 }
 
-/// The answer of a run as a field of each of its rows; none where it was asked nothing.
-pub(crate) fn answer_field(answer: Option<&RunAnswer>) -> Option<Field> {
-    answer.map(|answer| text("answer", answer.answer().name()))
-}
-
 /// A row per level, or of a search one.
 pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
     let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {

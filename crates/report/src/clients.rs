@@ -116,7 +116,7 @@ const LATENCIES: [LatencyPart; 4] = [
     ),
 ];
 
-fn data_columns() -> Vec<DataColumn<ClientAnalysis>> {
+fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     type Client = ClientAnalysis;
     let served = |client: &Client| client.cell.served.clone();
     let mut columns = vec![

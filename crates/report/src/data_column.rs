@@ -1,32 +1,34 @@
 //! Columns of rows for other programs: each with its name, its type, what it means, and how its value follows from what the row is
 //! of. The rows and their schema follow from the same columns, so that no value lacks a meaning.
 
+use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{Setting, ValueKind};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
+use crate::export::column_value;
 use crate::rows::Field;
 
 /// One column of rows that are each of an `R`.
-pub(crate) struct DataColumn<R> {
+pub(crate) struct DataColumn<'c, R> {
     name: String,
     doc: String,
     /// What JSON Schema says of its values.
     schema: Map<String, Value>,
     /// Whether every row has a value that is not `null`.
     is_known: bool,
-    value: Box<dyn Fn(&R) -> Value>,
+    value: Box<dyn Fn(&R) -> Value + 'c>,
     /// Of which rows it is a column; of all where there is none.
     is_of: Option<fn(&R) -> bool>,
 }
 
-impl<R> DataColumn<R> {
+impl<'c, R: 'c> DataColumn<'c, R> {
     fn new(
         name: &str,
         doc: &str,
         json_type: &str,
-        value: impl Fn(&R) -> Option<Value> + 'static,
+        value: impl Fn(&R) -> Option<Value> + 'c,
     ) -> Self {
         let schema = [("type".to_owned(), Value::from(json_type))];
         Self {
@@ -43,7 +45,7 @@ impl<R> DataColumn<R> {
     pub(crate) fn text<T: AsRef<str>>(
         name: &str,
         doc: &str,
-        value: impl Fn(&R) -> Option<T> + 'static,
+        value: impl Fn(&R) -> Option<T> + 'c,
     ) -> Self {
         Self::new(name, doc, "string", move |row| {
             let text = value(row)?;
@@ -52,11 +54,7 @@ impl<R> DataColumn<R> {
     }
 
     /// A number.
-    pub(crate) fn number(
-        name: &str,
-        doc: &str,
-        value: impl Fn(&R) -> Option<f64> + 'static,
-    ) -> Self {
+    pub(crate) fn number(name: &str, doc: &str, value: impl Fn(&R) -> Option<f64> + 'c) -> Self {
         Self::new(name, doc, "number", move |row| value(row).map(Value::from))
     }
 
@@ -64,7 +62,7 @@ impl<R> DataColumn<R> {
     pub(crate) fn whole<N: TryInto<i64>>(
         name: &str,
         doc: &str,
-        value: impl Fn(&R) -> Option<N> + 'static,
+        value: impl Fn(&R) -> Option<N> + 'c,
     ) -> Self {
         Self::new(name, doc, "integer", move |row| {
             let number: i64 = value(row)?.try_into().ok()?;
@@ -72,11 +70,24 @@ impl<R> DataColumn<R> {
         })
     }
 
+    /// A column of a run file.
+    pub(crate) fn stored<T>(column: &'static StoredColumn<T>, of: fn(&R) -> &T) -> Self {
+        let (name, doc) = (column.name, column.doc);
+        let value = move |row: &R| Some(column_value(column, of(row)));
+        match &column.access {
+            Access::Number(..) => Self::new(name, doc, "integer", value),
+            Access::Real(..) => Self::new(name, doc, "number", value),
+            Access::Flag(..) => Self::new(name, doc, "boolean", value),
+            Access::Text(..) | Access::Bytes(..) => match column.words {
+                [] => Self::new(name, doc, "string", value),
+                words => Self::new(name, doc, "string", value).one_of(words),
+            },
+            Access::Setting(setting, ..) => Self::setting(setting, value),
+        }
+    }
+
     /// The value of a setting, as exports show it.
-    pub(crate) fn setting(
-        setting: &Setting,
-        value: impl Fn(&R) -> Option<Value> + 'static,
-    ) -> Self {
+    pub(crate) fn setting(setting: &Setting, value: impl Fn(&R) -> Option<Value> + 'c) -> Self {
         let json_type = match setting.kind {
             ValueKind::Size | ValueKind::Count | ValueKind::Time => "integer",
             ValueKind::Rate => "number",
@@ -100,7 +111,7 @@ impl<R> DataColumn<R> {
         name: &str,
         doc: &str,
         items: Value,
-        value: impl Fn(&R) -> Value + 'static,
+        value: impl Fn(&R) -> Value + 'c,
     ) -> Self {
         let mut column = Self::new(name, doc, "array", move |row| Some(value(row)));
         column.schema.insert("items".to_owned(), items);
@@ -158,7 +169,7 @@ impl<R> DataColumn<R> {
 
 /// The schema of an object that has these columns, and those whose names begin with one of `prefixes`, each with what it means.
 /// Rows of several runs have the same columns: what is of some rows only is `null` in the others, or in none.
-pub(crate) fn row_schema<R>(columns: &[DataColumn<R>], prefixes: &[(&str, &str)]) -> Value {
+pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &str)]) -> Value {
     let properties = columns.iter().map(|c| (c.name.clone(), c.described()));
     let required = columns.iter().filter(|column| column.is_of.is_none());
     let required: Vec<&str> = required.map(|column| column.name.as_str()).collect();
@@ -175,7 +186,7 @@ pub(crate) fn row_schema<R>(columns: &[DataColumn<R>], prefixes: &[(&str, &str)]
 }
 
 /// The schema of a list of the values of these columns, in their order.
-pub(crate) fn list_schema<R>(columns: &[DataColumn<R>]) -> Schema {
+pub(crate) fn list_schema<R>(columns: &[DataColumn<'_, R>]) -> Schema {
     let items = columns.iter().map(|column| {
         let mut schema = column.described();
         schema["title"] = column.name().into();

@@ -15,7 +15,7 @@ use serde_json::json;
 use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
-use crate::export::cells;
+use crate::export::{cells, samples};
 use crate::rows::{Field, columns_of, in_columns};
 
 /// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -65,6 +65,19 @@ impl JsonSchema for CellRows {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "array", "items": cells::schema()})
+    }
+}
+
+/// What `iolab export --format json` prints: one object per trial, and per group of it where it had several.
+pub(crate) struct SamplesDocument;
+
+impl JsonSchema for SamplesDocument {
+    fn schema_name() -> Cow<'static, str> {
+        "Samples".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "array", "items": samples::schema()})
     }
 }
 

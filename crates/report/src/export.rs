@@ -1,6 +1,7 @@
 //! Everything measured, as rows for other programs: cells, samples, their intervals, latency buckets.
 
 pub(crate) mod cells;
+pub(crate) mod samples;
 
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -10,15 +11,17 @@ use serde_json::Value;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SAMPLE, SERIES};
-use iolab_record::{Cell, Interval, Part, RunRecord, Sample, SampleSeries, TargetKind};
+use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
+use iolab_record::{Cell, Interval, Part, RunRecord, Sample, SampleSeries, exported_settings};
 use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::group::ALL;
+use iolab_workload::settings::Setting;
 
-use crate::answer::{self, answer_field};
+use crate::answer;
+use crate::data_column::DataColumn;
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
 
 /// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
@@ -74,6 +77,41 @@ pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
     },
 ];
 
+/// The columns that say which run a row is of.
+fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
+    let made = RUN_COLUMNS.iter().map(|column| {
+        let made = DataColumn::text(column.name, column.doc, move |row: &R| {
+            (column.value)(of(row)).map(str::to_owned)
+        });
+        if column.is_known { made.known() } else { made }
+    });
+    made.collect()
+}
+
+/// What the run of a row answers to its question.
+fn answer_column<'c, R: 'c>(
+    of: fn(&R) -> Option<&RunAnswer>,
+    has: fn(&R) -> bool,
+) -> DataColumn<'c, R> {
+    DataColumn::text(
+        "answer",
+        "what the run answers to its question; of a search `yes` where it found the limit",
+        move |row: &R| of(row).map(|answer| answer.answer().name()),
+    )
+    .one_of(Answer::NAMES)
+    .only_of(has)
+}
+
+/// The settings of the cell of a row.
+fn setting_columns<'c, R: 'c>(of: fn(&R) -> Option<&Cell>) -> Vec<DataColumn<'c, R>> {
+    let column = |setting: &'static Setting| {
+        DataColumn::setting(setting, move |row: &R| {
+            Some(of(row)?.value_in_force(setting).into())
+        })
+    };
+    exported_settings().into_iter().map(column).collect()
+}
+
 /// Which run a row is of: `run`, `file`, `host` and `run_started_utc`.
 pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
     RUN_COLUMNS.map(|column| optional_text(column.name, (column.value)(run)))
@@ -85,10 +123,12 @@ pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
 /// # Errors
 /// When the output cannot be written.
 pub fn samples(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
+    let columns = samples::columns();
+    let rows = |run| samples::rows(&columns, run);
     // One row of each run shows all its columns.
-    let columns = columns_of(runs.iter().filter_map(|run| sample_rows(run).next()));
-    let mut writer = RowWriter::new(to, format, columns)?;
-    for row in runs.iter().flat_map(sample_rows) {
+    let names = columns_of(runs.iter().filter_map(|run| rows(run).next()));
+    let mut writer = RowWriter::new(to, format, names)?;
+    for row in runs.iter().flat_map(rows) {
         writer.row(&row)?;
     }
     writer.finish()
@@ -307,80 +347,6 @@ fn interval_row(run: &RunName, experiment: &str, sample: i64, interval: &Interva
     fields
 }
 
-/// The sample of each trial, and behind it what each group did where it had several.
-fn sample_rows((run, record, answer): &Exported<'_>) -> impl Iterator<Item = Vec<Field>> {
-    record.samples.iter().flat_map(move |sample| {
-        let cell = record.cells.iter().find(|c| c.id == sample.cell);
-        std::iter::once(sample)
-            .chain(record.groups_of(sample.id))
-            .map(move |sample| sample_row((run, *answer), record, cell, sample))
-    })
-}
-
-fn sample_row(
-    (run, answer): (&RunName, Option<&RunAnswer>),
-    record: &RunRecord,
-    cell: Option<&Cell>,
-    sample: &Sample,
-) -> Vec<Field> {
-    let mut row = run_fields(run).to_vec();
-    row.extend(answer_field(answer));
-    let groups = cell.map_or(&[][..], |cell| &cell.spec.groups);
-    let group = groups.get((sample.group as usize).wrapping_sub(1));
-    let numbers = match (group, cell) {
-        (Some(group), _) => vec![record.target_number(group.spec.target.as_ref())],
-        (None, Some(cell)) => record.targets_of(cell),
-        (None, None) => vec![0],
-    };
-    let (targets, kinds) = named_targets(record, &numbers);
-    row.extend([
-        text("experiment", &record.experiment.name),
-        text("target", &targets),
-        text("target_kind", &kinds),
-        field("sample", sample.id),
-        field("cell", sample.cell),
-    ]);
-    if let Some(cell) = cell {
-        row.extend(level_fields(&record.experiment.factors, cell));
-        if !groups.is_empty() {
-            row.push(text("group", group.map_or(ALL, |group| &group.name)));
-        }
-        match group {
-            Some(group) => row.extend(setting_fields(&Cell {
-                spec: group.spec.clone(),
-                ..cell.clone()
-            })),
-            None => row.extend(setting_fields(cell)),
-        }
-    }
-    let imported = record.run.target_kind == TargetKind::Imported;
-    let shown = SAMPLE.columns.iter().filter(|column| column.exported);
-    row.extend(shown.map(|column| match column.name {
-        // There is nothing but a command then.
-        "effective" if imported => optional_text(column.name, sample.command().as_deref()),
-        _ => column_field(column, sample),
-    }));
-    row
-}
-
-/// The targets of these numbers, and what kinds they are of, each once.
-fn named_targets(record: &RunRecord, numbers: &[usize]) -> (String, String) {
-    let (mut targets, mut kinds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for number in numbers {
-        let further = number.checked_sub(1);
-        let further = further.and_then(|number| record.further_targets.get(number));
-        let (target, kind) = match further {
-            Some(further) => (&further.target, further.kind.name()),
-            None => (&record.run.target, record.run.target_kind.name()),
-        };
-        targets.push(target);
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    (targets.join(", "), kinds.join(", "))
-}
-
 pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
     factors
         .iter()
@@ -389,27 +355,24 @@ pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
         .collect()
 }
 
-fn setting_fields(cell: &Cell) -> Vec<Field> {
-    cell.exported()
-        .into_iter()
-        .map(|(name, value)| match value {
-            Value::String(value) => text(name, &value),
-            other => field(name, other),
-        })
-        .collect()
-}
-
 /// A column of a run file, as exports show it.
 fn column_field<T>(column: &StoredColumn<T>, row: &T) -> Field {
-    let value = match &column.access {
+    field(column.name, column_value(column, row))
+}
+
+/// The value of a column of a run file, as exports show it.
+pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
+    match &column.access {
         Access::Number(get, _) => get(row).into(),
         Access::Real(get, _) => get(row).into(),
         Access::Flag(get, _) => get(row).into(),
-        Access::Text(get, _) => return optional_text(column.name, get(row).as_deref()),
+        Access::Text(get, _) => {
+            let value = get(row);
+            value.map(|text| escape_control(&text).into_owned()).into()
+        }
         Access::Setting(setting, get, _) => setting.value(get(row)).into(),
         Access::Bytes(..) => Value::Null,
-    };
-    field(column.name, value)
+    }
 }
 
 fn optional_text(name: &str, value: Option<&str>) -> Field {

@@ -1,4 +1,4 @@
-//! What is installed beside the binary: completions, man pages, the Debian package.
+//! What is installed: completions, man pages, the Debian package, the Python wheel, the image of a container.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -100,4 +100,130 @@ fn the_debian_package_is_installed_used_and_removed() {
     }
     dpkg(&["--remove".as_ref(), "iolab".as_ref()]);
     assert!(!binary.exists());
+}
+
+#[test]
+fn the_wheel_is_installed_used_and_removed() {
+    let Some(wheel) = std::env::var_os("IOLAB_WHEEL") else {
+        return needs::skip(Need::Wheel, "the variable is not set");
+    };
+    let Some(python) = needs::tool(Need::Python) else {
+        return;
+    };
+    let folder = folder();
+    let venv = folder.path().join("venv");
+    succeeds(Command::new(python).args(["-m", "venv"]).arg(&venv));
+    let pip = venv.join("bin/pip");
+    succeeds(
+        Command::new(&pip)
+            .args(["install", "--quiet", "--no-index"])
+            .arg(wheel),
+    );
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tests");
+    succeeds(
+        Command::new(venv.join("bin/python"))
+            .args(["-B", "-m", "unittest", "discover"])
+            .arg(std::fs::canonicalize(tests).unwrap())
+            .env_remove("IOLAB")
+            .env_remove("PYTHONPATH")
+            .current_dir(folder.path()),
+    );
+    let study = [
+        "study", ".", "--suite", "glance", "--size", "16M", "--budget", "12s",
+    ];
+    succeeds(
+        Command::new(venv.join("bin/iolab"))
+            .args(study)
+            .current_dir(folder.path()),
+    );
+    succeeds(Command::new(&pip).args(["uninstall", "--quiet", "--yes", "iolab"]));
+    assert!(!venv.join("bin/iolab").exists());
+}
+
+#[test]
+fn the_image_of_a_container_is_built_and_run() {
+    let Some(program) = std::env::var_os("IOLAB_STATIC") else {
+        return needs::skip(Need::StaticBinary, "the variable is not set");
+    };
+    let (Some(buildah), Some(runc)) = (needs::tool(Need::Buildah), needs::tool(Need::Runc)) else {
+        return;
+    };
+    if !needs::root() {
+        return;
+    }
+    let folder = folder();
+    let place = folder.path();
+    std::fs::create_dir(place.join("context")).unwrap();
+    std::fs::copy(program, place.join("context/iolab")).unwrap();
+    let buildah = |words: &[&str]| {
+        let mut command = Command::new(buildah);
+        command.current_dir(place).args(["--storage-driver", "vfs"]);
+        command.arg("--root").arg(place.join("storage"));
+        command.arg("--runroot").arg(place.join("run"));
+        succeeds(command.args(words))
+    };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../release/Containerfile");
+    let file = file.to_str().unwrap();
+    buildah(&[
+        "bud",
+        "--isolation",
+        "chroot",
+        "-t",
+        "iolab",
+        "-f",
+        file,
+        "context",
+    ]);
+    let container = buildah(&["from", "iolab"]);
+    let root = buildah(&["mount", container.trim()]);
+    // What a run of the image has: its root, and the storage to measure.
+    let data = place.join("data");
+    std::fs::create_dir(&data).unwrap();
+    succeeds(Command::new(runc).arg("spec").current_dir(place));
+    let path = place.join("config.json");
+    let mut config: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["process"]["terminal"] = false.into();
+    config["process"]["cwd"] = "/data".into();
+    config["process"]["args"] = serde_json::json!([
+        "/iolab",
+        "run",
+        "read-random",
+        "/data",
+        "--bs",
+        "4k",
+        "--size",
+        "16M",
+        "--budget",
+        "3s",
+        "-o",
+        "r.iolab"
+    ]);
+    config["root"]["path"] = root.trim().into();
+    config["mounts"]
+        .as_array_mut()
+        .unwrap()
+        .push(serde_json::json!({
+            "destination": "/data", "type": "bind", "source": data, "options": ["rbind", "rw"],
+        }));
+    std::fs::write(&path, config.to_string()).unwrap();
+    let name = format!("iolab-test-{}", std::process::id());
+    let mut started = Command::new(runc);
+    started.arg("--root").arg(place.join("runc"));
+    succeeds(started.args(["run", &name]).current_dir(place));
+    buildah(&["umount", container.trim()]);
+    let table = run(place, &["table", "--format", "json", "data/r.iolab"]);
+    let table: serde_json::Value = serde_json::from_str(&table.expect(0).stdout).unwrap();
+    assert_eq!(table["cells"].as_array().unwrap().len(), 1);
+}
+
+/// Runs a command, which must succeed; what it wrote to stdout.
+#[track_caller]
+fn succeeds(command: &mut Command) -> String {
+    let done = command
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{command:?}: {told}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
 }

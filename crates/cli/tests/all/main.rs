@@ -29,6 +29,7 @@ mod paths;
 mod peers;
 mod plot;
 mod programs;
+mod python;
 mod questions;
 mod refuse;
 mod report;

@@ -271,8 +271,11 @@ fn timing() -> Columns {
             |s: &Sample| Some(s.throughput_mb_s()),
             |_, _| (),
         )
-        .derived(),
-        Column::real("iops", |s: &Sample| Some(s.iops()), |_, _| ()).derived(),
+        .derived()
+        .doc("bytes transferred over `elapsed_ns`, MB/s (10^6 bytes)"),
+        Column::real("iops", |s: &Sample| Some(s.iops()), |_, _| ())
+            .derived()
+            .doc("requests completed over `elapsed_ns`, per second"),
         plain!(
             "elapsed_ns",
             elapsed_ns,
@@ -509,7 +512,8 @@ fn effective() -> Columns {
             |s: &Sample| Some(s.effective_text().into()),
             |_, _| true,
         )
-        .derived(),
+        .derived()
+        .doc("what was in force where that can differ from what was asked for, then the command line of another tool and the note"),
     ];
     columns.extend(stored);
     columns

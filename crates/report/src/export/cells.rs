@@ -4,14 +4,12 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
     CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
 };
-use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
-use iolab_record::{EndedBy, exported_settings};
+use iolab_record::EndedBy;
 use iolab_stats::Summary;
-use iolab_workload::settings::Setting;
 use serde_json::Value;
 
-use super::{RUN_COLUMNS, level_fields};
+use super::{answer_column, level_fields, run_columns, setting_columns};
 use crate::clients;
 use crate::data_column::{DataColumn, row_schema};
 use crate::document::LEVEL;
@@ -29,7 +27,7 @@ struct CellRow<'a> {
     group: Option<&'a str>,
 }
 
-type Columns<'a> = Vec<DataColumn<CellRow<'a>>>;
+type Columns<'a> = Vec<DataColumn<'a, CellRow<'a>>>;
 
 /// The rows of all cells of some runs.
 pub(crate) fn rows(runs: &[NamedRun]) -> Vec<Vec<Field>> {
@@ -74,21 +72,12 @@ pub(crate) fn schema() -> Value {
 
 /// The columns before the levels of the factors, and those behind them.
 fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
-    let of_run = RUN_COLUMNS.iter().map(|column| {
-        let made = DataColumn::text(column.name, column.doc, |row: &CellRow<'_>| {
-            (column.value)(row.name)
-        });
-        if column.is_known { made.known() } else { made }
-    });
-    let mut before: Columns<'a> = of_run.collect();
+    let mut before: Columns<'a> = run_columns(|row: &CellRow<'_>| row.name);
     before.extend([
-        DataColumn::text(
-            "answer",
-            "what the run answers to its question; of a search `yes` where it found the limit",
-            |row: &CellRow<'_>| row.run.answer().map(|answer| answer.answer().name()),
-        )
-        .one_of(Answer::NAMES)
-        .only_of(|row| row.run.answer().is_some()),
+        answer_column(
+            |row: &CellRow<'_>| row.run.answer(),
+            |row| row.run.answer().is_some(),
+        ),
         DataColumn::text(
             "experiment",
             "name of the experiment",
@@ -117,12 +106,7 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
 }
 
 fn settings<'a>() -> Columns<'a> {
-    let column = |setting: &'static Setting| {
-        DataColumn::setting(setting, |row: &CellRow<'_>| {
-            Some(row.cell.cell.value_in_force(setting).into())
-        })
-    };
-    exported_settings().into_iter().map(column).collect()
+    setting_columns(|row: &CellRow<'_>| Some(&row.cell.cell))
 }
 
 /// Trials, and the quantities that are summarised over them.
@@ -459,7 +443,7 @@ fn quantiles<'a>(
     name: &str,
     what: &str,
     of: fn(&CellRow<'_>) -> Option<Latency>,
-) -> [DataColumn<CellRow<'a>>; 4] {
+) -> [DataColumn<'a, CellRow<'a>>; 4] {
     let column = |part: &str, doc: &str, value: fn(Latency) -> f64| {
         DataColumn::number(
             &format!("{name}_{part}"),

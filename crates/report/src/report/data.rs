@@ -64,7 +64,7 @@ impl JsonSchema for SampleRow {
     }
 }
 
-fn columns() -> Vec<DataColumn<Sample>> {
+fn columns() -> Vec<DataColumn<'static, Sample>> {
     type S = Sample;
     let latency = |sample: &S| sample.main_operation().waited();
     vec![
@@ -153,7 +153,7 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
     escaped(&serde_json::json!(document).to_string())
 }
 
-fn run(record: &RunRecord, columns: &[DataColumn<Sample>]) -> RunData {
+fn run(record: &RunRecord, columns: &[DataColumn<'_, Sample>]) -> RunData {
     let experiment = &record.experiment;
     let clean = |text: &String| escape_control(text).into_owned();
     let all_clean = |texts: &[String]| texts.iter().map(clean).collect();
