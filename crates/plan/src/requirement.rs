@@ -275,6 +275,7 @@ impl WorkloadEntry {
             seek: None,
             hold: None,
             only: Vec::new(),
+            inquiry: None,
         };
         Definition {
             factors: Entries::default(),
