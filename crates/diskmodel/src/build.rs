@@ -1,10 +1,15 @@
 //! From a definition to its model.
 
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
 use crate::definition::{Definition, PartDefinition};
 
 use crate::disk::Drive;
 use crate::model::Model;
-use crate::parts::{Cache, Latency, Memory, Raid, RateLimit, Server};
+use crate::parts::{
+    Cache, Latency, Memory, Noise, Raid, RateLimit, Server, Split, Stall, WriteBack,
+};
 use crate::ssd::Ssd;
 
 /// The model of a definition. `seed` decides what the definition leaves to chance.
@@ -29,6 +34,24 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
             Box::new(Server::new(server.slots, part(&server.inner, seed)?)?)
         }
         PartDefinition::Cache(cache) => Box::new(Cache::new(cache, part(&cache.inner, seed)?)?),
+        PartDefinition::WriteBack(cache) => {
+            let block = cache.inner.block();
+            Box::new(WriteBack::new(cache, block, part(&cache.inner, seed)?)?)
+        }
+        PartDefinition::Region(region) => {
+            Box::new(Latency::of_region(region, part(&region.inner, seed)?))
+        }
+        PartDefinition::Noise(noise) => {
+            let (own, inner) = apart(seed);
+            Box::new(Noise::new(noise, own, part(&noise.inner, inner)?))
+        }
+        PartDefinition::Stall(stall) => {
+            let (own, inner) = apart(seed);
+            Box::new(Stall::new(stall, own, part(&stall.inner, inner)?))
+        }
+        PartDefinition::Split(split) => {
+            Box::new(Split::new(split.bytes, part(&split.inner, seed)?)?)
+        }
         PartDefinition::Raid(raid) => {
             // Members that are alike still differ in what is left to chance.
             let members = raid
@@ -39,4 +62,10 @@ fn part(definition: &PartDefinition, seed: u64) -> Result<Box<dyn Model>, String
             Box::new(Raid::new(raid, members.collect::<Result<_, _>>()?)?)
         }
     })
+}
+
+/// Two seeds of one, so that a part and what it holds do not vary alike.
+fn apart(seed: u64) -> (u64, u64) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    (random.next_u64(), random.next_u64())
 }

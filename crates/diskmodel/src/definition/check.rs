@@ -12,8 +12,9 @@ use crate::definition::disk::{
     SeekCurve, Zone,
 };
 use crate::definition::parts::{
-    CacheDefinition, LatencyDefinition, LimitDefinition, PartDefinition, RaidDefinition, Rate,
-    ServerDefinition,
+    CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition,
+    RaidDefinition, Rate, RegionDefinition, ServerDefinition, SplitDefinition, StallDefinition,
+    WriteBackDefinition,
 };
 use crate::definition::ssd::{Controller, Flash, Slc, SsdDefinition};
 
@@ -26,6 +27,12 @@ const STEP_MS: f64 = 10_000.0;
 const STEP_US: f64 = STEP_MS * 1e3;
 /// Most that a step may be shortened by, ms, where a time may be negative.
 const SHORTENED_MS: f64 = -1_000.0;
+/// Most that a time is multiplied by.
+const FACTOR_MAX: f64 = 1_000.0;
+/// Largest standard deviation of the logarithm of a time.
+const SIGMA_MAX: f64 = 2.0;
+/// Shortest and longest time between changes that a model makes by itself, ms: all those of a pause are gone through.
+const PERIOD_MS: [f64; 2] = [1.0, 1e9];
 /// Longest time of one block on a bus, ms.
 const BLOCK_MS: f64 = 10.0;
 /// Longest time of one page or block of flash, microseconds.
@@ -135,6 +142,58 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
             within("bytes", *bytes, [0, BUFFER_MAX])?;
             within("line", *line, BLOCK)?;
             within("hit_us", *hit_us, [0.0, STEP_US])?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::Region(region) => {
+            let RegionDefinition {
+                start: _,
+                bytes: _,
+                factor,
+                read_us,
+                write_us,
+                inner,
+            } = &**region;
+            within("factor", *factor, [1.0, FACTOR_MAX])?;
+            all("region", [read_us, write_us], [0.0, STEP_US])?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::WriteBack(cache) => {
+            let WriteBackDefinition {
+                bytes,
+                hit_us,
+                drain_mb_s,
+                inner,
+            } = &**cache;
+            within("bytes", *bytes, [1, BUFFER_MAX])?;
+            within("hit_us", *hit_us, [0.0, STEP_US])?;
+            all("drain_mb_s", drain_mb_s, RATE_MB_S)?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::Noise(noise) => {
+            let NoiseDefinition {
+                sigma,
+                drift_sigma,
+                drift_ms,
+                inner,
+            } = &**noise;
+            all("sigma", [sigma, drift_sigma], [0.0, SIGMA_MAX])?;
+            within("drift_ms", *drift_ms, PERIOD_MS)?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::Stall(stall) => {
+            let StallDefinition {
+                stall_ms,
+                every: _,
+                mean_ms,
+                inner,
+            } = &**stall;
+            within("stall_ms", *stall_ms, [0.0, STEP_MS])?;
+            all("mean_ms", mean_ms, PERIOD_MS)?;
+            part(inner, depth + 1, size)?;
+        }
+        PartDefinition::Split(split) => {
+            let SplitDefinition { bytes, inner } = &**split;
+            within("bytes", *bytes, BLOCK)?;
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Raid(raid) => {

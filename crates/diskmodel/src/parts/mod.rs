@@ -2,13 +2,23 @@
 
 mod cache;
 mod limit;
+mod noise;
 mod raid;
 mod simple;
+mod split;
+mod stall;
+mod write_back;
 
 pub use cache::Cache;
 pub use limit::RateLimit;
+pub use noise::Noise;
 pub use raid::Raid;
 pub use simple::{Latency, Memory, Server};
+pub use split::Split;
+pub use stall::Stall;
+pub use write_back::WriteBack;
+
+use rand_core::Rng;
 
 /// Values by number, where numbers of removed values are used again.
 #[derive(Clone, Debug)]
@@ -51,6 +61,11 @@ impl<T> Slab<T> {
         }
         value
     }
+}
+
+/// A number from (0, 1], of 53 random bits.
+fn unit(random: &mut impl Rng) -> f64 {
+    ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
 /// The earlier of two times that may not be there.

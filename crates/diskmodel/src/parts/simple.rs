@@ -1,8 +1,9 @@
-//! Storage that takes no time, a fixed time on top, and a bound on what is served at once.
+//! Storage that takes no time, time on top of another model or of a range of it, and a bound on what is served at once.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use crate::definition::parts::LatencyDefinition;
+use crate::definition::parts::{LatencyDefinition, RegionDefinition};
 
 use super::{Slab, earlier};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
@@ -48,11 +49,16 @@ impl Model for Memory {
     }
 }
 
-/// A fixed time on top of another model. Requests do not wait for each other.
+/// Time on top of another model, for all requests or those of a range. Requests do not wait for each other.
 pub struct Latency {
     inner: Box<dyn Model>,
+    /// Reads and writes are slowed down where they touch it; `None`: requests of all kinds, wherever they are.
+    range: Option<Range<u64>>,
+    /// What the time in the inner model is multiplied by, and what is then added to reads, and to the rest.
+    factor: f64,
     added: [Ns; 2],
-    flight: Slab<(u64, bool)>,
+    /// Tag, time of submission, and which of `added` applies.
+    flight: Slab<(u64, Ns, Option<usize>)>,
     done: Done,
     finished: Vec<Completion>,
 }
@@ -60,15 +66,42 @@ pub struct Latency {
 impl Latency {
     /// Puts the times of a definition on top of a model.
     pub fn new(definition: &LatencyDefinition, inner: Box<dyn Model>) -> Self {
-        let ns = |us: f64| (us * 1e3).round() as Ns;
-        let added = [ns(definition.read_us), ns(definition.write_us)];
+        let added = [definition.read_us, definition.write_us];
+        Self::with(None, 1.0, added, inner)
+    }
+
+    /// Slows down a range of a model.
+    pub fn of_region(definition: &RegionDefinition, inner: Box<dyn Model>) -> Self {
+        let end = definition.start.saturating_add(definition.bytes);
+        let added = [definition.read_us, definition.write_us];
+        Self::with(Some(definition.start..end), definition.factor, added, inner)
+    }
+
+    fn with(
+        range: Option<Range<u64>>,
+        factor: f64,
+        added_us: [f64; 2],
+        inner: Box<dyn Model>,
+    ) -> Self {
         Self {
             inner,
-            added,
+            range,
+            factor,
+            added: added_us.map(|us| (us * 1e3).round() as Ns),
             flight: Slab::default(),
             done: Done::default(),
             finished: Vec::new(),
         }
+    }
+
+    /// Which of the times is added to a request; `None` where it is not slowed down.
+    fn slowed(&self, request: &Request) -> Option<usize> {
+        let slowed = self.range.as_ref().is_none_or(|range| {
+            matches!(request.op, Op::Read | Op::Write)
+                && request.offset < range.end
+                && range.start < request.offset.saturating_add(request.len)
+        });
+        slowed.then_some(usize::from(request.op != Op::Read))
     }
 }
 
@@ -78,7 +111,7 @@ impl Model for Latency {
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        let own = self.flight.add((tag, request.op != Op::Read));
+        let own = self.flight.add((tag, now, self.slowed(request)));
         self.inner.submit(now, own, request);
     }
 
@@ -89,14 +122,19 @@ impl Model for Latency {
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.inner.advance(until, &mut self.finished);
         for completion in self.finished.drain(..) {
-            if let Some((tag, write)) = self.flight.take(completion.tag) {
-                let added = if completion.served == ServedFrom::Refused {
-                    0
-                } else {
-                    self.added[usize::from(write)]
+            if let Some((tag, submitted, slowed)) = self.flight.take(completion.tag) {
+                let added = match slowed {
+                    Some(kind) if completion.served != ServedFrom::Refused => {
+                        let taken = (completion.finished - submitted) as f64;
+                        self.added[kind] + (taken * (self.factor - 1.0)).round() as Ns
+                    }
+                    _ => 0,
                 };
-                self.done
-                    .add(tag, completion.finished + added, completion.served);
+                self.done.add(
+                    tag,
+                    completion.finished.saturating_add(added),
+                    completion.served,
+                );
             }
         }
         self.done.take(until, out);

@@ -6,12 +6,17 @@ use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
 /// Combined parts, to be held to the same properties as the catalogue.
-const COMBINED: [&str; 5] = [
+const COMBINED: [&str; 10] = [
     "title = 'server'\nsource = []\nmodel.server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
     "title = 'cache'\nsource = []\nmodel.cache = { bytes = 65536, line = 4096, hit_us = 5, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
     "title = 'raid 0'\nsource = []\nmodel.raid = { level = 'striped', chunk = 8192, members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }] }",
     "title = 'raid 1'\nsource = []\nmodel.raid = { level = 'mirrored', members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }] }",
     "title = 'raid 5'\nsource = []\nmodel.raid = { level = 'parity', chunk = 8192, members = [{ latency = { read_us = 50, write_us = 80, inner = { memory = 400_000 } } }, { latency = { read_us = 60, write_us = 90, inner = { memory = 500_000 } } }, { server = { slots = 1, inner = { latency = { read_us = 5, write_us = 9, inner = { memory = 500_000 } } } } }] }",
+    "title = 'region'\nsource = []\nmodel.region = { start = 300_000, bytes = 100_000, factor = 3, read_us = 7, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
+    "title = 'write-back'\nsource = []\nmodel.write-back = { bytes = 65536, hit_us = 5, drain_mb_s = 50, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } }",
+    "title = 'noise'\nsource = []\nmodel.noise = { sigma = 0.5, drift_sigma = 0.2, drift_ms = 2, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
+    "title = 'stall'\nsource = []\nmodel.stall = { stall_ms = 3, every = 4, mean_ms = 5, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
+    "title = 'split'\nsource = []\nmodel.split = { bytes = 8192, inner = { server = { slots = 2, inner = { latency = { read_us = 50, write_us = 80, inner = { memory = 1_000_000 } } } } } }",
 ];
 
 fn definitions() -> Vec<Definition> {
@@ -94,5 +99,13 @@ fn a_range_outside_is_refused_at_once() {
                 definition.title
             );
         }
+    }
+}
+
+#[test]
+fn combined_parts_survive_being_written() {
+    for definition in definitions() {
+        let again = Definition::parse(&definition.to_toml().unwrap());
+        assert_eq!(again.as_ref(), Ok(&definition));
     }
 }

@@ -216,10 +216,262 @@ fn parity_makes_small_writes_read_first() {
 }
 
 #[test]
+fn a_region_slows_down_what_touches_it() {
+    let mut region = build(&format!(
+        "region = {{ start = 4096, bytes = 4096, factor = 3, read_us = 7, inner = {} }}",
+        latency(1 << 20)
+    ));
+    let mut time =
+        |request: Request, at: u64| serve(&mut *region, at * US, &request).finished / US - at;
+    assert_eq!(time(Request::read(0, 4096), 0), 100);
+    assert_eq!(time(Request::read(0, 4097), 1_000), 307);
+    assert_eq!(time(Request::write(8191, 1), 2_000), 600);
+    assert_eq!(time(Request::read(8192, 1), 3_000), 100);
+    assert_eq!(time(Request::trim(4096, 4096), 4_000), 200);
+    assert_eq!(time(Request::flush(), 5_000), 200);
+}
+
+#[test]
+fn long_requests_are_split_and_complete_with_their_last_piece() {
+    let mut split = build(&format!(
+        "split = {{ bytes = 4096, inner = {} }}",
+        disk(1 << 20)
+    ));
+    let whole = Request::read(100, 4096);
+    assert_eq!(batch(&mut *split, 0, &[whole]), [(0, 100)]);
+    let longer = Request::read(100, 4097);
+    assert_eq!(
+        batch(&mut *split, 1_000_000, &[longer, whole]),
+        [(0, 200), (1, 300)]
+    );
+    let write = Request::write(0, 5 * 4096);
+    assert_eq!(batch(&mut *split, 2_000_000, &[write]), [(0, 1000)]);
+    let control = [Request::trim(0, 1 << 20), Request::flush()];
+    assert_eq!(
+        batch(&mut *split, 4_000_000, &control),
+        [(0, 200), (1, 400)]
+    );
+}
+
+/// Reads of 4 KiB, so many at a time: the completions of the first so many.
+fn closed_loop(model: &mut dyn Model, depth: u64, requests: usize) -> Vec<Completion> {
+    let mut all = Vec::new();
+    let mut out = Vec::new();
+    for tag in 0..depth {
+        model.submit(0, tag, &Request::read(0, 4096));
+    }
+    while all.len() < requests {
+        let at = model.next_event().expect("requests are under way");
+        model.advance(at, &mut out);
+        for completion in out.drain(..) {
+            all.push(completion);
+            model.submit(completion.finished, completion.tag, &Request::read(0, 4096));
+        }
+    }
+    all.truncate(requests);
+    all
+}
+
+/// Mean and standard deviation.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>();
+    (mean, (squares / (n - 1.0)).sqrt())
+}
+
+/// Logarithms of the times between completions, over 100 us.
+fn log_times(completions: &[Completion]) -> Vec<f64> {
+    let ends = completions.windows(2);
+    ends.map(|pair| ((pair[1].finished - pair[0].finished) as f64 / 100e3).ln())
+        .collect()
+}
+
+#[test]
+fn noise_is_log_normal_with_its_sigma_and_a_median_of_one() {
+    let text = format!("noise = {{ sigma = 0.3, inner = {} }}", latency(1 << 20));
+    let times = log_times(&closed_loop(&mut *build(&text), 1, 10_001));
+    // Four standard errors: 0.3 / sqrt(10000) of the mean, 0.3 / sqrt(20000) of the deviation.
+    let (mean, sigma) = moments(&times);
+    assert!(mean.abs() < 0.012, "{mean}");
+    assert!((sigma - 0.3).abs() < 0.0085, "{sigma}");
+    let (mut sorted, inside) = (times.clone(), times.iter().filter(|time| time.abs() < 0.3));
+    // 68.3 % of a normal distribution lie within one deviation.
+    let inside = inside.count() as f64 / 1e4;
+    assert!((inside - 0.683).abs() < 0.019, "{inside}");
+    sorted.sort_by(f64::total_cmp);
+    assert!(sorted[5_000].abs() < 0.016, "{}", sorted[5_000]);
+}
+
+#[test]
+fn drift_holds_for_its_period_behind_a_queue_too() {
+    let text = format!(
+        "noise = {{ drift_sigma = 0.1, drift_ms = 100, inner = {} }}",
+        disk(1 << 20)
+    );
+    let completions = closed_loop(&mut *build(&text), 8, 200_000);
+    let mut of_period = std::collections::BTreeMap::new();
+    for (pair, time) in completions.windows(2).zip(log_times(&completions)) {
+        let periods = [pair[0], pair[1]].map(|one| one.finished / (100_000 * US));
+        if periods[0] == periods[1] {
+            of_period
+                .entry(periods[0])
+                .or_insert_with(Vec::new)
+                .push(time);
+        }
+    }
+    assert!(of_period.len() > 150, "{}", of_period.len());
+    let mut levels = Vec::new();
+    for times in of_period.values() {
+        let (mean, spread) = moments(times);
+        assert!(spread < 1e-4, "{spread}");
+        levels.push(mean);
+    }
+    let (mean, sigma) = moments(&levels);
+    assert!(mean.abs() < 0.035, "{mean}");
+    assert!((sigma - 0.1).abs() < 0.025, "{sigma}");
+}
+
+#[test]
+fn seeds_decide_what_is_left_to_chance() {
+    let text = format!(
+        "noise = {{ sigma = 0.1, drift_sigma = 0.1, inner = {{ stall = {{ stall_ms = 1, mean_ms = 5, inner = {} }} }} }}",
+        latency(1 << 20)
+    );
+    let ends = |seed: u64| {
+        let mut model = iolab_diskmodel::build(&definition(&text), seed).unwrap();
+        closed_loop(&mut *model, 2, 500)
+    };
+    assert_eq!(ends(1), ends(1));
+    assert_ne!(ends(1), ends(2));
+}
+
+#[test]
+fn every_so_many_requests_a_model_stalls() {
+    let text = format!(
+        "stall = {{ stall_ms = 1, every = 3, inner = {} }}",
+        disk(1 << 20)
+    );
+    let mut stall = build(&text);
+    let ends: Vec<u64> = closed_loop(&mut *stall, 1, 6)
+        .iter()
+        .map(|one| one.finished / US)
+        .collect();
+    assert_eq!(ends, [100, 200, 1_300, 1_400, 1_500, 2_600]);
+    // What is under way when a stall begins waits as well.
+    let reads = [Request::read(0, 1); 3];
+    assert_eq!(
+        batch(&mut *build(&text), 0, &reads),
+        [(0, 1_100), (1, 1_200), (2, 1_300)]
+    );
+}
+
+#[test]
+fn stalls_by_chance_take_their_share_of_time_whatever_the_load() {
+    let text = format!(
+        "stall = {{ stall_ms = 10, mean_ms = 90, inner = {} }}",
+        latency(1 << 20)
+    );
+    // One of ten parts of the time: 100 s hold 1,000 stalls, give or take four times their square root.
+    let busy = |depth: u64| {
+        let reads = closed_loop(&mut *build(&text), depth, (depth * 900_000) as usize);
+        let stalls: Vec<u64> = reads
+            .windows(2)
+            .filter(|pair| pair[1].finished - pair[0].finished > 10_000 * US)
+            .map(|pair| pair[1].finished / (1_000 * US))
+            .collect();
+        (stalls, reads.last().unwrap().finished as f64 / 1e9)
+    };
+    let (stalls, seconds) = busy(1);
+    assert!((870..1130).contains(&stalls.len()), "{}", stalls.len());
+    assert!((98.7..101.3).contains(&seconds), "{seconds} s");
+    // Neither more requests nor a pause moves them.
+    assert_eq!(busy(4).0, stalls);
+    let mut model = build(&text);
+    serve(&mut *model, 0, &Request::read(0, 1));
+    let first = stalls[0] * 1_000 * US;
+    let hit = serve(&mut *model, first - 5_000 * US, &Request::read(0, 1));
+    assert!(hit.finished / (1_000 * US) == stalls[0], "{hit:?} {first}");
+}
+
+#[test]
+fn a_write_back_cache_hides_writes_until_it_is_full() {
+    let text = format!(
+        "write-back = {{ bytes = 8192, hit_us = 5, inner = {} }}",
+        disk(1 << 20)
+    );
+    let write = |n: u64| Request::write(n * 4096, 4096);
+    // Two fit. The third finds room when the first has been passed on, the fourth with the second.
+    assert_eq!(
+        batch(
+            &mut *build(&text),
+            0,
+            &[write(0), write(1), write(2), write(3)]
+        ),
+        [(0, 5), (1, 5), (2, 205), (3, 405)]
+    );
+    // A flush waits for what was written before it, here 200 us each, and for its own time.
+    let flushed = [write(0), write(1), Request::flush()];
+    assert_eq!(
+        batch(&mut *build(&text), 0, &flushed),
+        [(0, 5), (1, 5), (2, 600)]
+    );
+    // Nothing is left for it after a pause, although nothing waited for that.
+    let mut model = build(&text);
+    serve(&mut *model, 0, &write(0));
+    assert_eq!(model.next_event(), None);
+    assert_eq!(
+        batch(&mut *model, 1_000_000, &[Request::flush()]),
+        [(0, 200)]
+    );
+    // One that is longer than the cache waits for an empty one.
+    let long = [write(0), Request::write(0, 1 << 16), write(1)];
+    assert_eq!(
+        batch(&mut *build(&text), 0, &long),
+        [(0, 5), (1, 205), (2, 405)]
+    );
+}
+
+#[test]
+fn reads_of_cached_writes_are_hits_until_these_are_passed_on() {
+    let text = format!(
+        "write-back = {{ bytes = 8192, hit_us = 5, inner = {} }}",
+        latency(1 << 20)
+    );
+    let mut model = build(&text);
+    let mut time = |request: Request, at: u64| {
+        let completion = serve(&mut *model, at * US, &request);
+        (completion.finished / US - at, completion.served)
+    };
+    assert_eq!(time(Request::write(0, 8192), 0), (5, ServedFrom::Buffered));
+    assert_eq!(time(Request::read(4096, 4096), 20), (5, ServedFrom::Hit));
+    assert_eq!(time(Request::read(4096, 8192), 40).0, 100);
+    assert_eq!(time(Request::read(4096, 4096), 300).0, 100);
+}
+
+#[test]
+fn a_write_back_cache_drains_at_its_rate() {
+    // 4096 bytes at 10.24 MB/s: 400 us, twice what the disk takes.
+    let text = format!(
+        "write-back = {{ bytes = 8192, hit_us = 5, drain_mb_s = 10.24, inner = {} }}",
+        disk(1 << 20)
+    );
+    let writes: Vec<Request> = (0..5).map(|n| Request::write(n * 4096, 4096)).collect();
+    assert_eq!(
+        batch(&mut *build(&text), 0, &writes),
+        [(0, 5), (1, 5), (2, 205), (3, 605), (4, 1_005)]
+    );
+}
+
+#[test]
 fn parts_that_make_no_model_say_why() {
     let error = |model: &str| iolab_diskmodel::build(&definition(model), 0).err().unwrap();
     insta::assert_snapshot!(error("server = { slots = 0, inner = { memory = 1 } }"), @"a server needs at least one slot");
     insta::assert_snapshot!(error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }"), @"a cache of 1 bytes does not hold a line of 512");
+    insta::assert_snapshot!(error("write-back = { bytes = 1, hit_us = 0, inner = { server = { slots = 0, inner = { memory = 1 } } } }"), @"a server needs at least one slot");
     insta::assert_snapshot!(error("raid = { level = 'parity', members = [{ memory = 1 }] }"), @"an array needs chunks and at least 3 members; it has 1");
     insta::assert_snapshot!(error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }"), @"a rate of 2 per second with bursts of 1: no rate");
 }

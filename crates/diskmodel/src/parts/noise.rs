@@ -1,0 +1,151 @@
+//! Times that vary by chance.
+//!
+//! The clock of the inner model goes faster or slower than that of the host. So what takes a share of the time of a request takes
+//! that share of a varied one, also where requests wait for each other: noise that was added to completions would vanish
+//! behind a queue.
+
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::definition::parts::NoiseDefinition;
+
+use super::{earlier, unit};
+use crate::model::{Completion, Done, Model, Ns, Request, ServedFrom, from_ms};
+
+/// Parts of a factor: factors are whole numbers of them, so that times are, and do not depend on how a machine rounds.
+const ONE: u128 = 1 << 20;
+/// Least and greatest factor.
+const FACTORS: [f64; 2] = [1e-3, 1e3];
+
+/// Times that vary by chance in a model.
+pub struct Noise {
+    inner: Box<dyn Model>,
+    sigma: f64,
+    drift_sigma: f64,
+    period: Ns,
+    random: Xoshiro256PlusPlus,
+    /// Logarithms of both factors.
+    of_request: f64,
+    of_period: f64,
+    /// When the factor of the period ends; `None`: there is none.
+    period_end: Option<Ns>,
+    /// From here on, host and inner time, the present factor holds, in parts of `ONE`.
+    host: Ns,
+    inside: Ns,
+    factor: u128,
+    finished: Vec<Completion>,
+    done: Done,
+}
+
+impl Noise {
+    /// Lets the times of a model vary as a definition says.
+    pub fn new(definition: &NoiseDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
+        let period = from_ms(definition.drift_ms).max(1);
+        let mut noise = Self {
+            inner,
+            sigma: definition.sigma,
+            drift_sigma: definition.drift_sigma,
+            period,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            of_request: 0.0,
+            of_period: 0.0,
+            period_end: (definition.drift_sigma > 0.0).then_some(period),
+            host: 0,
+            inside: 0,
+            factor: ONE,
+            finished: Vec::new(),
+            done: Done::default(),
+        };
+        if noise.period_end.is_some() {
+            noise.of_period = noise.drift_sigma * normal(&mut noise.random);
+        }
+        noise
+    }
+
+    /// The inner time at a host time that is not before the present factor.
+    fn to_inside(&self, host: Ns) -> Ns {
+        let passed = u128::from(host - self.host) * ONE / self.factor;
+        saturated(u128::from(self.inside) + passed)
+    }
+
+    /// The first host time at which an inner time has come.
+    fn to_host(&self, inside: Ns) -> Ns {
+        let passed = u128::from(inside.saturating_sub(self.inside)) * self.factor;
+        saturated(u128::from(self.host) + passed.div_ceil(ONE))
+    }
+
+    /// Lets time pass at the present factor, and then puts the factor of the two logarithms in force.
+    fn pass(&mut self, until: Ns) {
+        self.inside = self.to_inside(until);
+        self.host = until;
+        let factor = (self.of_request + self.of_period)
+            .exp()
+            .clamp(FACTORS[0], FACTORS[1]);
+        self.factor = (factor * ONE as f64).round() as u128;
+    }
+
+    /// Everything up to a host time within the period.
+    fn run_within(&mut self, until: Ns) {
+        let from = self.finished.len();
+        self.inner
+            .advance(self.to_inside(until), &mut self.finished);
+        for n in from..self.finished.len() {
+            self.finished[n].finished = self.to_host(self.finished[n].finished);
+        }
+    }
+
+    fn run(&mut self, until: Ns) {
+        while let Some(end) = self.period_end.filter(|&end| end <= until) {
+            self.run_within(end);
+            self.of_period = self.drift_sigma * normal(&mut self.random);
+            self.pass(end);
+            self.period_end = Some(end.saturating_add(self.period));
+        }
+        self.run_within(until);
+    }
+}
+
+impl Model for Noise {
+    fn capacity(&self) -> u64 {
+        self.inner.capacity()
+    }
+
+    fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
+        if !request.fits(self.capacity()) {
+            return self.done.add(tag, now, ServedFrom::Refused);
+        }
+        self.run(now);
+        if self.sigma > 0.0 {
+            self.of_request = self.sigma * normal(&mut self.random);
+        }
+        self.pass(now);
+        self.inner.submit(self.inside, tag, request);
+    }
+
+    fn next_event(&self) -> Option<Ns> {
+        let known = self.finished.first().map(|completion| completion.finished);
+        // The factor changes at the end of a period: what comes after it is not known before.
+        let inner = self.inner.next_event().map(|at| self.to_host(at));
+        let inner = inner.map(|at| self.period_end.map_or(at, |end| at.min(end)));
+        earlier(earlier(known, inner), self.done.next())
+    }
+
+    fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
+        self.run(until);
+        for completion in self.finished.drain(..) {
+            self.done
+                .add(completion.tag, completion.finished, completion.served);
+        }
+        self.done.take(until, out);
+    }
+}
+
+fn saturated(time: u128) -> Ns {
+    Ns::try_from(time).unwrap_or(Ns::MAX)
+}
+
+/// A number of the standard normal distribution (Box and Muller, Annals of Mathematical Statistics 29(2), 1958).
+fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+    let (radius, angle) = (unit(random), unit(random));
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+}
