@@ -1,4 +1,4 @@
-//! Lists the built-in experiments, suites and requirements, so that a new one needs nothing but its file.
+//! Finds the built-in experiments, suites, requirements and suspects, so that adding one is adding its file.
 
 use std::path::Path;
 use std::{env, fs};
@@ -7,18 +7,7 @@ fn main() {
     let out = env::var("OUT_DIR").expect("cargo sets it");
     for folder in ["experiments", "suites", "requirements"] {
         println!("cargo::rerun-if-changed={folder}");
-        let files = fs::read_dir(folder).expect("a folder of this package");
-        let mut names: Vec<String> = files
-            .map(|file| {
-                file.expect("readable")
-                    .file_name()
-                    .into_string()
-                    .expect("UTF-8")
-            })
-            .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
-            .collect();
-        names.sort_unstable();
-        let rows: String = names
+        let rows: String = names(folder, ".toml")
             .iter()
             .map(|name| {
                 let path = fs::canonicalize(format!("{folder}/{name}.toml")).expect("it was found");
@@ -28,4 +17,35 @@ fn main() {
         let list = format!("&[\n{rows}]\n");
         fs::write(Path::new(&out).join(format!("{folder}.rs")), list).expect("a folder of cargo");
     }
+    suspects(Path::new(&out));
+}
+
+/// The names of the files in a folder with this ending, without it.
+fn names(folder: &str, ending: &str) -> Vec<String> {
+    let files = fs::read_dir(folder).expect("a folder of this package");
+    let name = |file: std::io::Result<fs::DirEntry>| {
+        let name = file.expect("readable").file_name();
+        name.into_string().expect("UTF-8")
+    };
+    let names = files.map(name);
+    let mut names: Vec<String> = names
+        .filter_map(|name| name.strip_suffix(ending).map(str::to_owned))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// A module for each suspect, and the list of them.
+fn suspects(out: &Path) {
+    let folder = "src/suspects";
+    println!("cargo::rerun-if-changed={folder}");
+    let (mut modules, mut list) = (String::new(), String::new());
+    for name in names(folder, ".rs") {
+        let path = fs::canonicalize(format!("{folder}/{name}.rs")).expect("it was found");
+        let module = name.replace('-', "_");
+        modules += &format!("#[path = {path:?}]\nmod {module};\n");
+        list += &format!("    {module}::SUSPECT,\n");
+    }
+    let text = format!("{modules}\nstatic SUSPECTS: &[Suspect] = &[\n{list}];\n");
+    fs::write(out.join("suspects.rs"), text).expect("a folder of cargo");
 }

@@ -34,7 +34,7 @@ use ceiling::Ceilings;
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
-use iolab_plan::experiment::Experiment;
+use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
@@ -220,6 +220,8 @@ pub struct Analysis {
     pub cells: Vec<CellAnalysis>,
     /// Changes of the level of throughput, over the run and within trials.
     pub timeline: Timeline,
+    /// What the run was made to find the cause of.
+    pub inquiry: Option<Inquiry>,
 }
 
 impl Analysis {
@@ -272,8 +274,8 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .collect();
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let has_added =
-        |experiment: Experiment| experiment.refined.is_some() || experiment.seek.is_some();
-    if definition.is_ok_and(has_added) {
+        |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
+    if definition.as_ref().is_ok_and(has_added) {
         order_by_size(&mut cells, &record.experiment.factors);
     }
     concurrency::judge(&mut cells, &record.experiment.factors);
@@ -321,6 +323,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
             .map(|count| count as f64),
         cells,
         timeline: Timeline::of(record),
+        inquiry: definition.ok().and_then(|definition| definition.inquiry),
     }
 }
 

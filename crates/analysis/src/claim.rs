@@ -6,11 +6,13 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests in
-//! flight, `answers.rs` claims of particular experiments, `agree.rs` contradictions, `order.rs` the order of claims.
+//! flight, `answers.rs` claims of particular experiments,
+//! `causes.rs` what interventions show, `agree.rs` contradictions, `order.rs` the order of claims.
 
 mod agree;
 mod answers;
 mod best;
+mod causes;
 mod change;
 mod choice;
 mod comparison;
@@ -25,6 +27,9 @@ pub use answers::{
 };
 use best::best_of_curves;
 pub use best::{Best, Candidate, Standing};
+pub use causes::{
+    Again, Deviations, Reproduction, Share, Suspected, Suspects, Verdict, judge as judge_suspects,
+};
 pub use change::{Change, Place};
 pub use choice::{Access, Choice, choices};
 use comparison::random_across_runs;
@@ -73,6 +78,10 @@ pub enum Claim {
     Together(Together),
     /// Trials that drift, depend on earlier ones, or form two groups.
     Course(Course),
+    /// Whether a phenomenon of another run is there again.
+    Reproduced(Reproduction),
+    /// What interventions show of suspects.
+    Suspects(Suspects),
 }
 
 impl Claim {
@@ -101,7 +110,9 @@ impl Claim {
             | Self::Load(_)
             | Self::Preparation(_)
             | Self::FixedCosts(_)
-            | Self::Bent(_) => Vec::new(),
+            | Self::Bent(_)
+            | Self::Reproduced(_)
+            | Self::Suspects(_) => Vec::new(),
         }
     }
 
@@ -112,7 +123,9 @@ impl Claim {
             | Self::Load(Load { run, .. })
             | Self::Preparation(Preparation { run, .. })
             | Self::FixedCosts(FixedCosts { run, .. })
-            | Self::Bent(Bent { run, .. }) => vec![*run],
+            | Self::Bent(Bent { run, .. })
+            | Self::Reproduced(Reproduction { run, .. })
+            | Self::Suspects(Suspects { run, .. }) => vec![*run],
             Self::Programs(programs) => vec![programs.run],
             _ => self.cells().iter().map(|cell| cell.run).collect(),
         };
@@ -178,6 +191,12 @@ pub fn claims(runs: &[&Analysis]) -> Vec<Claim> {
 
 fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     let mut all = Vec::new();
+    // Its cells are variants of two: what else tells them apart was chosen, and is not the question.
+    if let Some((again, suspects)) = causes::causes(run, place) {
+        all.push(Claim::Reproduced(again));
+        all.extend(suspects.into_iter().map(Claim::Suspects));
+        return all;
+    }
     all.extend(answers::verified(run, place).map(Claim::Verified));
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));

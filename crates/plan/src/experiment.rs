@@ -6,6 +6,7 @@ mod combinations;
 mod design;
 pub mod document;
 mod group_settings;
+mod inquiry;
 mod programs;
 mod question;
 mod rate_search;
@@ -30,6 +31,7 @@ pub use combinations::Combination;
 pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{ExperimentGroup, Scoped};
+pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use refined_sizes::{REFINE_MAX, Refined};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
@@ -91,6 +93,8 @@ pub struct Experiment {
     pub hold: Option<ServiceLevels>,
     /// The combinations of levels to measure; empty for all. Factors not listed are crossed with them.
     pub only: Vec<Combination>,
+    /// What the run finds the cause of, and by which of its cells.
+    pub inquiry: Option<Inquiry>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +116,7 @@ struct Document {
     refined: Option<Refined>,
     #[serde(default)]
     only: Vec<Entries>,
+    inquiry: Option<Inquiry>,
 }
 
 impl Experiment {
@@ -149,6 +154,7 @@ impl Experiment {
             seek: levels(document.seek)?,
             hold: levels(document.hold)?,
             only: Vec::new(),
+            inquiry: document.inquiry,
         };
         Definition {
             factors: document.factors,
@@ -270,6 +276,7 @@ impl Experiment {
         self.check_workload()?;
         self.check_seek()?;
         self.check_levels()?;
+        self.check_inquiry()?;
         self.design.check()
     }
 

@@ -1,7 +1,8 @@
 //! iolab-plan: Experiments, suites and the plan of their cells, without I/O
 //!
 //! Files to begin with: `experiment.rs`, `suite.rs`, `cells.rs` (a `Plan`, and the `FittedPlan` that follows from it),
-//! `blocks.rs` randomised blocks; `requirement.rs` what a purpose asks of storage; `experiments/*.toml`,
+//! `blocks.rs` randomised blocks; `requirement.rs` what a purpose asks of storage; `experiment/inquiry.rs` one that finds a cause,
+//! `suspect.rs` and `suspects/` what may be one; `experiments/*.toml`,
 //! `suites/*.toml` and `requirements/*.toml`, found by the build.
 
 pub mod blocks;
@@ -12,3 +13,4 @@ pub mod named_file;
 pub mod precondition;
 pub mod requirement;
 pub mod suite;
+pub mod suspect;

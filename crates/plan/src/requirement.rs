@@ -280,6 +280,7 @@ impl WorkloadEntry {
             seek: None,
             hold: None,
             only: Vec::new(),
+            inquiry: None,
         };
         Definition {
             factors: Entries::default(),

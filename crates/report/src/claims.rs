@@ -21,7 +21,7 @@ mod evidence;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, SteadyData, TogetherData, TooFewData, VerifiedData,
+    QueuedData, ReproductionData, SteadyData, SuspectsData, TogetherData, TooFewData, VerifiedData,
 };
 
 /// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
@@ -33,7 +33,8 @@ pub(crate) struct ClaimData {
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
-    /// `two-groups`.
+    /// `two-groups`; of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
+    /// `suspects-not-tried`.
     pub(crate) kind: String,
     /// What its sentence is for.
     pub(crate) purpose: Purpose,
@@ -120,6 +121,10 @@ pub(crate) enum Evidence {
     Together(TogetherData),
     /// Trials that drift, depend on each other or form two groups.
     Course(CourseData),
+    /// Whether a difference that another run showed is there again.
+    Phenomenon(ReproductionData),
+    /// What interventions show of suspects.
+    Suspects(SuspectsData),
 }
 
 /// What was measured.
@@ -429,6 +434,8 @@ impl Runs<'_> {
             },
             Claim::Together(together) => Evidence::Together(TogetherData::of(together, self)),
             Claim::Course(course) => Evidence::Course(CourseData::of(course, self)),
+            Claim::Reproduced(found) => Evidence::Phenomenon(ReproductionData::of(found)),
+            Claim::Suspects(found) => Evidence::Suspects(SuspectsData::of(found)),
         }
     }
 

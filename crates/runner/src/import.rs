@@ -155,6 +155,7 @@ impl Import {
             seek: None,
             hold: None,
             only: Vec::new(),
+            inquiry: None,
         };
         for setting in SETTINGS {
             let levels = self.levels(setting);

@@ -2,6 +2,7 @@
 
 use super::answers::Aspect;
 use super::best::Best;
+use super::causes::Verdict;
 use super::change::Place;
 use super::comparison::{Comparison, Contrast};
 use super::effect::{Difference, Effect, MARGIN};
@@ -64,6 +65,11 @@ impl Claim {
                 Role::Detail
             }
             Self::Course(_) => Role::Weakness,
+            Self::Reproduced(_) => Role::Answer,
+            Self::Suspects(suspects) => match suspects.verdict {
+                Verdict::Cause | Verdict::Joint | Verdict::Contributes => Role::Explanation,
+                Verdict::Cleared | Verdict::CannotTell | Verdict::NotTried => Role::Detail,
+            },
         }
     }
 
@@ -95,7 +101,9 @@ impl Claim {
             | Self::FixedCosts(_)
             | Self::Bent(_)
             | Self::Together(_)
-            | Self::Course(_) => 0.0,
+            | Self::Course(_)
+            | Self::Reproduced(_)
+            | Self::Suspects(_) => 0.0,
         }
     }
 }
@@ -218,6 +226,15 @@ impl Claim {
                 Shape::Drifting { .. } => ("drift", ""),
                 Shape::Dependent => ("dependence", ""),
                 Shape::TwoGroups(_) => ("two-groups", ""),
+            },
+            Self::Reproduced(_) => ("phenomenon", ""),
+            Self::Suspects(suspects) => match suspects.verdict {
+                Verdict::Cause => ("cause", suspects.first()),
+                Verdict::Joint => ("joint-cause", ""),
+                Verdict::Contributes => ("contributes", suspects.first()),
+                Verdict::Cleared => ("cleared", ""),
+                Verdict::CannotTell => ("suspects-open", ""),
+                Verdict::NotTried => ("suspects-not-tried", ""),
             },
         }
     }

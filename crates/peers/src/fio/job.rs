@@ -123,6 +123,7 @@ impl JobFile {
             seek: None,
             hold: None,
             only: Vec::new(),
+            inquiry: None,
         };
         let whole_file = || -> Result<()> {
             match several {

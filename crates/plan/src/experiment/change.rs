@@ -188,6 +188,8 @@ impl Experiment {
         match what {
             What::Setting(of, levels) => {
                 self.check_effect(of)?;
+                // Its variants are cells with the settings that it has chosen.
+                self.inquiry = None;
                 let region = self.region();
                 self.sweep(of.clone(), levels)?;
                 if of.is("region") && of.group.is_none() {

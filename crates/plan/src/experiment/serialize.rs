@@ -32,6 +32,9 @@ impl Serialize for Experiment {
         if let Some(refined) = &self.refined {
             map.serialize_entry("refined", refined)?;
         }
+        if let Some(inquiry) = &self.inquiry {
+            map.serialize_entry("inquiry", inquiry)?;
+        }
         if !self.only.is_empty() {
             let rows: Vec<CombinationRow<'_>> = self.only.iter().map(CombinationRow).collect();
             map.serialize_entry("only", &rows)?;

@@ -3,6 +3,7 @@
 
 mod answers;
 mod best;
+mod causes;
 mod change;
 mod comparison;
 mod concurrency;
@@ -35,6 +36,9 @@ const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
 const BENDS: &str = "straight pieces on log axes, their number by an information criterion; intervals from resampled trials";
 const TOGETHER: &str = "medians over the trials, and whether their exact 95 % intervals overlap";
+const REPRODUCED: &str =
+    "the ratio of both sides within each block, by signed ranks, on its logarithm";
+const SUSPECTS: &str = "the difference with each suspect taken away alone and with all others taken away, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
@@ -74,6 +78,8 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
         Claim::Together(together) => (answers::of_together(together, first), TOGETHER),
         Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
+        Claim::Reproduced(found) => (causes::of_reproduction(found), REPRODUCED),
+        Claim::Suspects(found) => (causes::of_suspects(found), SUSPECTS),
     }
 }
 

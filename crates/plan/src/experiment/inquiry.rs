@@ -1,0 +1,361 @@
+//! An experiment that finds the cause of a difference between two cells: both are measured with each suspect taken away alone, with all taken
+//! away, and with all but one. All of that is one experiment, so that every variant has a place in every block.
+
+use std::time::Duration;
+
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
+use iolab_workload::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::{Combination, Design, Experiment, Scoped, check_question};
+use crate::precondition::Precondition;
+use crate::suspect::{Intervention, Sides, Suspect};
+
+/// What a run is called that finds a cause.
+pub const INQUIRY: &str = "why";
+/// Most blocks: from there on more of them settle little.
+const BLOCKS_MAX: u32 = 30;
+/// Blocks that a suspect is worth leaving out for.
+const BLOCKS_WANTED: u32 = 20;
+/// What a trial takes that has no time bound of its own, about.
+const TRIAL_TIME: Duration = Duration::from_secs(1);
+
+/// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inquiry {
+    /// The difference, in words.
+    pub phenomenon: String,
+    /// How many times as great the response of the other side was in the run that showed it.
+    pub seen: f64,
+    /// How many times as great it would be without the phenomenon.
+    pub expected: f64,
+    /// The suspects that are taken away, in the order in which they stand in the variants.
+    pub tried: Vec<String>,
+    /// Suspects that are not.
+    #[serde(default)]
+    pub untried: Vec<Untried>,
+    /// The first has all suspects.
+    pub variants: Vec<Variant>,
+}
+
+/// A suspect that is not tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Untried {
+    /// Its name.
+    pub suspect: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// Both sides with some suspects taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// The suspects that are taken away.
+    pub without: Vec<String>,
+    /// The cell that is compared with, by the levels of its factors: `bs=4KiB, pattern=seq`.
+    pub base: String,
+    /// The cell that is compared with it.
+    pub other: String,
+}
+
+/// What is to be explained, and what that may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Phenomenon {
+    /// The difference, in words.
+    pub text: String,
+    /// How many times as great the response of the other side is.
+    pub seen: f64,
+    /// How many times as great it would be without the phenomenon.
+    pub expected: f64,
+    /// The settings of both sides.
+    pub sides: Sides,
+    /// The quantity.
+    pub response: Response,
+    /// What was written to the target before.
+    pub precondition: Precondition,
+    /// Time for all trials.
+    pub budget: Duration,
+}
+
+impl Experiment {
+    /// The experiment that finds the cause of a phenomenon.
+    ///
+    /// # Errors
+    /// Of kind usage: settings that no experiment can have.
+    pub fn inquiry(phenomenon: &Phenomenon) -> Result<Self> {
+        let sides = &phenomenon.sides;
+        let (mut tried, mut untried) = suspects(sides);
+        let trial = sides.trials().map(|trial| trial.time_foreseen());
+        let pair: Duration = trial.map(|time| time.unwrap_or(TRIAL_TIME)).iter().sum();
+        let blocks = |suspects: usize| {
+            let block = pair.as_secs_f64() * variants(suspects).len() as f64;
+            let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
+            // One is a warm-up.
+            (blocks as u32).saturating_sub(1)
+        };
+        while tried.len() > 1 && blocks(tried.len()) < BLOCKS_WANTED {
+            let left = tried.pop().into_iter();
+            untried.extend(left.map(|suspect| Untried {
+                suspect: suspect.name.to_owned(),
+                why: "no time within the budget".to_owned(),
+            }));
+        }
+        let trials = blocks(tried.len()).clamp(Design::default().trials_min, BLOCKS_MAX);
+        let without = variants(tried.len()).into_iter().map(|without| {
+            let names = without.iter().map(|place| tried[*place]);
+            let names: Vec<&Suspect> = names.collect();
+            let sides = without_all(sides, &names);
+            (names, sides)
+        });
+        let without: Vec<(Vec<&Suspect>, Sides)> = without.collect();
+        let cells = || {
+            let all = without.iter();
+            all.flat_map(|(_, sides)| [&sides.base, &sides.other])
+        };
+        let mut experiment = Self {
+            name: INQUIRY.to_owned(),
+            question: check_question(&format!("Why is the {}?", phenomenon.text))?,
+            response: phenomenon.response,
+            response_group: None,
+            factors: Vec::new(),
+            settings: fixed(cells())?,
+            groups: Vec::new(),
+            design: Design {
+                trials_min: trials,
+                trials_max: trials,
+                budget: phenomenon.budget,
+                precondition: phenomenon.precondition,
+                ..Design::default()
+            },
+            refined: None,
+            seek: None,
+            hold: None,
+            only: Vec::new(),
+            inquiry: None,
+        };
+        let rows: Vec<Combination> = cells().map(|cell| row(cell, cells())).collect();
+        experiment.list(&rows)?;
+        let label = |cell: &CellSpec| {
+            let (names, levels): (Vec<String>, Vec<String>) = experiment
+                .factors
+                .iter()
+                .map(|factor| (factor.of.to_string(), factor.of.setting.get(cell)))
+                .unzip();
+            cell_label(&names, &levels)
+        };
+        let variants = without.iter().map(|(names, sides)| Variant {
+            without: names.iter().map(|one| one.name.to_owned()).collect(),
+            base: label(&sides.base),
+            other: label(&sides.other),
+        });
+        experiment.inquiry = Some(Inquiry {
+            phenomenon: phenomenon.text.clone(),
+            seen: phenomenon.seen,
+            expected: phenomenon.expected,
+            tried: tried.iter().map(|one| one.name.to_owned()).collect(),
+            untried,
+            variants: variants.collect(),
+        });
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    /// What a run file says of its suspects is shown, and may be anybody's.
+    pub(super) fn check_inquiry(&self) -> Result<()> {
+        let Some(inquiry) = &self.inquiry else {
+            return Ok(());
+        };
+        let texts = inquiry
+            .untried
+            .iter()
+            .flat_map(|one| [&one.suspect, &one.why]);
+        let of_variants = inquiry
+            .variants
+            .iter()
+            .flat_map(|one| [&one.base, &one.other]);
+        let mut texts = texts.chain(of_variants).chain([&inquiry.phenomenon]);
+        texts.try_for_each(|text| check_question(text).map(drop))?;
+        let is_known = |name: &String| Suspect::find(name).is_some();
+        let named = inquiry.variants.iter().flat_map(|one| &one.without);
+        let known = named.clone().all(|name| inquiry.tried.contains(name))
+            && inquiry.tried.iter().all(is_known);
+        let ratios = [inquiry.seen, inquiry.expected];
+        let are_ratios = ratios.iter().all(|ratio| *ratio > 0.0 && ratio.is_finite());
+        match known && are_ratios && !inquiry.variants.is_empty() {
+            true => Ok(()),
+            false => Err(
+                Error::usage("the inquiry names suspects or ratios that cannot be")
+                    .hint("leave [inquiry] out, or make a new one with: iolab why FILE"),
+            ),
+        }
+    }
+}
+
+/// The suspects that have a part on these sides, and those that no setting takes away here.
+fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
+    let (mut tried, mut untried) = (Vec::new(), Vec::new());
+    for suspect in Suspect::all() {
+        let why = match (suspect.take_off)(sides) {
+            Intervention::Irrelevant => continue,
+            Intervention::Lacks(why) => why.to_owned(),
+            Intervention::Settings(without) => {
+                let cells = [&without.base, &without.other];
+                match cells.into_iter().try_for_each(|cell| cell.check()) {
+                    Ok(()) => {
+                        tried.push(suspect);
+                        continue;
+                    }
+                    Err(error) => error.message().to_owned(),
+                }
+            }
+        };
+        untried.push(Untried {
+            suspect: suspect.name.to_owned(),
+            why,
+        });
+    }
+    (tried, untried)
+}
+
+/// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
+/// stands for both.
+fn variants(suspects: usize) -> Vec<Vec<usize>> {
+    let all: Vec<usize> = (0..suspects).collect();
+    let but = |one: usize| all.iter().copied().filter(|place| *place != one).collect();
+    let alone = all.iter().map(|one| vec![*one]);
+    let mut variants: Vec<Vec<usize>> = vec![Vec::new()];
+    for variant in alone
+        .chain(all.iter().map(|one| but(*one)))
+        .chain([all.clone()])
+    {
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
+    }
+    variants
+}
+
+/// The sides with these taken away, one after the other; what an earlier one has left nothing of stays as it is.
+fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
+    let take_off = |sides: Sides, suspect: &&Suspect| match (suspect.take_off)(&sides) {
+        Intervention::Settings(without) => *without,
+        Intervention::Irrelevant | Intervention::Lacks(_) => sides,
+    };
+    suspects.iter().fold(sides.clone(), take_off)
+}
+
+/// Settings that a new run would choose by itself where they are not named.
+const CHOSEN: [&str; 2] = ["buffer_memory", "first_offset"];
+
+/// The settings that all cells share, without those that have their default.
+fn fixed<'a>(
+    cells: impl Iterator<Item = &'a CellSpec> + Clone,
+) -> Result<Vec<(&'static Setting, String)>> {
+    let first = cells.clone().next();
+    let first = first.ok_or_else(|| Error::usage("an inquiry without cells"))?;
+    let default = CellSpec::default();
+    let is_shared = |setting: &&'static Setting| !varies(setting, cells.clone());
+    let shared = SETTINGS
+        .iter()
+        .filter(|one| one.name != "workload")
+        .filter(is_shared);
+    let named = shared.filter(|setting| {
+        CHOSEN.contains(&setting.name) || setting.get(first) != setting.get(&default)
+    });
+    Ok(named.map(|setting| (setting, setting.get(first))).collect())
+}
+
+fn varies<'a>(setting: &Setting, mut cells: impl Iterator<Item = &'a CellSpec>) -> bool {
+    let first = cells.next().map(|cell| setting.get(cell));
+    cells.any(|cell| Some(setting.get(cell)) != first)
+}
+
+/// The settings of a cell in which any cells differ.
+fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -> Combination {
+    // A code of pattern and direction says nothing beyond these two.
+    let own = SETTINGS.iter().filter(|one| one.name != "workload");
+    let varying = own.filter(|setting| varies(setting, cells.clone()));
+    varying
+        .map(|setting| (Scoped::from(setting), setting.get(cell)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::{OneProcess, Plan};
+    use iolab_workload::trial::{CacheState, Pattern};
+
+    fn phenomenon(budget: u64) -> Phenomenon {
+        let mut base = CellSpec::default();
+        base.trial.cache = CacheState::Direct;
+        base.trial.limit.time = Some(Duration::from_millis(300));
+        let mut other = base.clone();
+        other.trial.pattern = Pattern::Rand;
+        Phenomenon {
+            text: "throughput of rand 0.1 times that of seq".to_owned(),
+            seen: 0.1,
+            expected: 1.0,
+            sides: Sides {
+                base,
+                other,
+                is_model: true,
+            },
+            response: Response::Throughput,
+            precondition: Precondition::None,
+            budget: Duration::from_secs(budget),
+        }
+    }
+
+    #[test]
+    fn all_variants_are_cells_of_one_plan() {
+        let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
+        let inquiry = experiment.inquiry.clone().expect("an inquiry");
+        assert_eq!(inquiry.tried, ["reach", "read-ahead", "waiting"]);
+        assert_eq!(inquiry.variants.len(), 8);
+        let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
+        let labels: Vec<String> = plan
+            .cells()
+            .iter()
+            .map(|cell| plan.describe(cell))
+            .collect();
+        for variant in &inquiry.variants {
+            assert!(labels.contains(&variant.base), "{variant:?} {labels:?}");
+            assert!(labels.contains(&variant.other), "{variant:?} {labels:?}");
+        }
+        let text = experiment.to_toml().expect("TOML");
+        assert_eq!(
+            Experiment::from_toml(&text, "again").expect("valid"),
+            experiment
+        );
+    }
+
+    #[test]
+    fn a_short_budget_tries_fewer_suspects_and_says_so() {
+        let experiment = Experiment::inquiry(&phenomenon(30)).expect("valid");
+        let inquiry = experiment.inquiry.expect("an inquiry");
+        assert_eq!(inquiry.tried.len(), 1);
+        assert_eq!(inquiry.untried.len(), 2);
+        assert_eq!(inquiry.untried[0].why, "no time within the budget");
+    }
+
+    #[test]
+    fn an_inquiry_from_elsewhere_is_checked() {
+        let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
+        let text = experiment.to_toml().expect("TOML");
+        let wrong = text.replace("tried = [\"reach\", ", "tried = [\"moon\", ");
+        assert_ne!(wrong, text);
+        let error = Experiment::from_toml(&wrong, "x").expect_err("no such suspect");
+        insta::assert_snapshot!(error.message(), @"x: the inquiry names suspects or ratios that cannot be");
+    }
+
+    #[test]
+    fn two_suspects_need_four_variants_and_five_twelve() {
+        let counts = [0, 1, 2, 3, 5].map(|suspects| variants(suspects).len());
+        assert_eq!(counts, [1, 2, 4, 8, 12]);
+    }
+}

@@ -1,0 +1,161 @@
+//! Suspects: mechanisms that may cause a difference between two cells, each with settings that take it away from both.
+//!
+//! A suspect is a file in `suspects/`, which the build finds: `pub(super) const SUSPECT`, a [`Suspect`].
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::TrialSpec;
+
+/// A mechanism, and how it is taken away.
+#[derive(Debug, Clone, Copy)]
+pub struct Suspect {
+    /// Its name in files and in JSON.
+    pub name: &'static str,
+    /// What it is, in the middle of a sentence.
+    pub what: &'static str,
+    /// What the intervention does, in the middle of a sentence.
+    pub change: &'static str,
+    /// The settings of both sides without it.
+    pub take_off: fn(&Sides) -> Intervention,
+}
+
+/// The settings of the two cells whose difference is to be explained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sides {
+    /// The cell that is compared with.
+    pub base: CellSpec,
+    /// The cell that is compared with it.
+    pub other: CellSpec,
+    /// Whether both are measured on a modelled disk.
+    pub is_model: bool,
+}
+
+/// What takes a suspect away.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Intervention {
+    /// These settings.
+    Settings(Box<Sides>),
+    /// Nothing: the mechanism has no part in these cells.
+    Irrelevant,
+    /// It could have a part, and no setting takes it away here; why.
+    Lacks(&'static str),
+}
+
+impl Sides {
+    /// The trials of both.
+    pub(crate) fn trials(&self) -> [&TrialSpec; 2] {
+        [&self.base.trial, &self.other.trial]
+    }
+
+    /// Whether a setting is the same on both sides.
+    pub(crate) fn share<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> bool {
+        of(&self.base.trial) == of(&self.other.trial)
+    }
+
+    /// Both sides changed; irrelevant where that changes neither, and where it leaves no difference between them: what is
+    /// compared is no suspect of itself.
+    pub(crate) fn changed(&self, change: impl Fn(&mut CellSpec)) -> Intervention {
+        let mut sides = self.clone();
+        change(&mut sides.base);
+        change(&mut sides.other);
+        match sides == *self || sides.base == sides.other {
+            true => Intervention::Irrelevant,
+            false => Intervention::Settings(Box::new(sides)),
+        }
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/suspects.rs"));
+
+impl Suspect {
+    /// All that there are, in the order of their names.
+    pub fn all() -> &'static [Self] {
+        SUSPECTS
+    }
+
+    /// The one of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SUSPECTS.iter().find(|suspect| suspect.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_workload::trial::{Backend, CacheState, Pattern, SyncPolicy};
+
+    fn sides(base: impl Fn(&mut TrialSpec), other: impl Fn(&mut TrialSpec)) -> Sides {
+        let of = |change: &dyn Fn(&mut TrialSpec)| {
+            let mut cell = CellSpec::default();
+            cell.trial.cache = CacheState::Direct;
+            change(&mut cell.trial);
+            cell
+        };
+        Sides {
+            base: of(&base),
+            other: of(&other),
+            is_model: true,
+        }
+    }
+
+    fn relevant(sides: &Sides) -> Vec<&'static str> {
+        let takes =
+            |suspect: &&Suspect| matches!((suspect.take_off)(sides), Intervention::Settings(_));
+        let all = Suspect::all().iter().filter(takes);
+        all.map(|suspect| suspect.name).collect()
+    }
+
+    #[test]
+    fn suspects_are_found_where_they_can_have_a_part() {
+        let random = sides(|_| {}, |trial| trial.pattern = Pattern::Rand);
+        assert_eq!(relevant(&random), ["reach", "read-ahead", "waiting"]);
+        let durable = sides(
+            |_| {},
+            |trial| {
+                trial.read_percent = 0;
+                trial.sync = SyncPolicy::Each;
+            },
+        );
+        assert_eq!(relevant(&durable), ["durability", "read-ahead"]);
+        let cached = sides(|_| {}, |trial| trial.read_percent = 0);
+        assert_eq!(relevant(&cached), ["read-ahead", "waiting", "write-cache"]);
+        let threads = sides(
+            |trial| trial.bs = 128 << 10,
+            |trial| {
+                trial.bs = 128 << 10;
+                trial.threads = 8;
+            },
+        );
+        assert_eq!(relevant(&threads), ["bandwidth", "read-ahead"]);
+    }
+
+    #[test]
+    fn what_is_compared_is_no_suspect() {
+        let direction = sides(
+            |trial| {
+                trial.read_percent = 0;
+            },
+            |trial| {
+                trial.read_percent = 0;
+                trial.sync = SyncPolicy::Each;
+            },
+        );
+        assert!(!relevant(&direction).contains(&"durability"));
+    }
+
+    #[test]
+    fn an_intervention_is_a_valid_cell() {
+        let sizes = sides(|_| {}, |trial| trial.bs = 4 << 20);
+        for suspect in Suspect::all() {
+            if let Intervention::Settings(without) = (suspect.take_off)(&sizes) {
+                for side in [&without.base, &without.other] {
+                    side.check().expect(suspect.name);
+                }
+            }
+        }
+        let asynchronous = (Suspect::find("waiting").expect("there").take_off)(&sizes);
+        let Intervention::Settings(without) = asynchronous else {
+            panic!("{asynchronous:?}");
+        };
+        assert_eq!(without.base.trial.backend, Backend::Libaio);
+    }
+}

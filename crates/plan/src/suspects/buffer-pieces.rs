@@ -1,0 +1,24 @@
+//! Buffers in many pieces of physical memory, for which the kernel splits requests.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{BufferMemory, CacheState};
+
+use super::{Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "buffer-pieces",
+    what: "requests split because buffers lie in many pieces of physical memory",
+    change: "contiguous buffers (buffer_memory=contiguous)",
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    if sides.is_model {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        if cell.trial.cache == CacheState::Direct {
+            cell.trial.buffer_memory = BufferMemory::Contiguous;
+        }
+    })
+}

@@ -1,0 +1,24 @@
+//! A lock of the file, which writes of several threads wait for.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{Descriptors, FileLayout};
+
+use super::{Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "file-lock",
+    what: "a lock of the file that threads share",
+    change: "a file per thread (layout=private)",
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    let mut trials = sides.trials().into_iter();
+    if sides.is_model || !trials.any(|trial| trial.threads > 1 && trial.writes()) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        cell.trial.layout = FileLayout::Private;
+        cell.trial.descriptors = Descriptors::Private;
+    })
+}

@@ -1,0 +1,21 @@
+//! Page faults of buffers that were never touched.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::BufferInit;
+
+use super::{Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "page-faults",
+    what: "page faults of buffers that were never touched",
+    change: "populated buffers (buffer_init=populated)",
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    sides.changed(|cell: &mut CellSpec| {
+        if cell.trial.buffer_init == BufferInit::Untouched {
+            cell.trial.buffer_init = BufferInit::Populated;
+        }
+    })
+}

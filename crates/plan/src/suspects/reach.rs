@@ -1,0 +1,35 @@
+//! Requests so far apart that heads travel, or that caches and mapping tables do not cover them.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Pattern;
+
+use super::{Intervention, Sides, Suspect};
+
+/// The part of the region that is left.
+const SHARE: u64 = 64;
+/// Fewest requests of a thread that the rest of the region holds.
+const REQUESTS_MIN: u64 = 64;
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "reach",
+    what: "the distance between requests, or the reach of a cache or mapping table",
+    change: "a 64th of the region",
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    let is_scattered = |pattern: Pattern| !matches!(pattern, Pattern::Seq | Pattern::Reverse);
+    let scattered = sides
+        .trials()
+        .iter()
+        .any(|trial| is_scattered(trial.pattern));
+    if !scattered || !sides.share(|trial| trial.region) {
+        return Intervention::Irrelevant;
+    }
+    // The same bytes on both sides: else one of them had a reach of its own again.
+    let stride =
+        |cell: &CellSpec| (cell.trial.bs + cell.trial.skip) * u64::from(cell.trial.threads);
+    let unit = stride(&sides.base).max(stride(&sides.other));
+    let region = (sides.base.trial.region / SHARE).max(unit * REQUESTS_MIN);
+    sides.changed(|cell: &mut CellSpec| cell.trial.region = cell.trial.region.min(region))
+}

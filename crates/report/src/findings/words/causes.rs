@@ -1,0 +1,130 @@
+//! What interventions show, in words.
+
+use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict};
+use iolab_plan::suspect::Suspect;
+use iolab_workload::quantity::significant;
+
+use crate::findings::capitalised;
+
+/// Below this share nothing is left to be explained.
+const REST: f64 = 0.1;
+
+/// Whether a phenomenon is there again, and what of it no suspect explains.
+pub(super) fn of_reproduction(found: &Reproduction) -> String {
+    let here = match (found.ratio, found.interval) {
+        (Some(ratio), Some((low, high))) => format!(
+            "{} times ({} to {}) in {} blocks",
+            significant(ratio),
+            significant(low),
+            significant(high),
+            found.blocks
+        ),
+        (Some(ratio), None) => format!("{} times in {} blocks", significant(ratio), found.blocks),
+        (None, _) => "no block with both sides".to_owned(),
+    };
+    let phenomenon = &found.phenomenon;
+    match found.again {
+        Again::Reproduced => {
+            format!(
+                "Reproduced: {phenomenon}; here {here}.{}",
+                rest(found.unexplained.as_ref())
+            )
+        }
+        Again::NotReproduced => {
+            format!("Not reproduced: {phenomenon}; here {here}. There is nothing to explain.")
+        }
+        Again::CannotTell => format!(
+            "Cannot tell whether it is there again: {phenomenon}; here {here}. Increase --budget."
+        ),
+    }
+}
+
+/// What is left without all suspects.
+fn rest(unexplained: Option<&Share>) -> String {
+    match unexplained {
+        None => " No suspect was tried.".to_owned(),
+        Some(share) if share.share < REST => String::new(),
+        Some(share) => format!(
+            " Not explained: without all suspects {} of it remains.",
+            of_share(share)
+        ),
+    }
+}
+
+/// What interventions show of suspects.
+pub(super) fn of_suspects(found: &Suspects) -> String {
+    let names = || {
+        let names = found.suspects.iter().map(|one| what(&one.suspect));
+        names.collect::<Vec<_>>()
+    };
+    let of_one = |verb: &str| match found.suspects.first() {
+        Some(one) => accused(verb, one),
+        None => String::new(),
+    };
+    match found.verdict {
+        Verdict::Cause => of_one("Cause"),
+        Verdict::Contributes => of_one("Contributes"),
+        Verdict::Joint => {
+            let share = found.suspects.iter().find_map(|one| one.share);
+            let share = share.map_or_else(String::new, |share| {
+                format!(" without all of them {} is gone", of_share(&share))
+            });
+            format!(
+                "Joint cause: {}. Without one of them the difference remains,{share}.",
+                names().join("; ")
+            )
+        }
+        Verdict::Cleared => format!("Cleared: {}.", names().join("; ")),
+        Verdict::CannotTell => {
+            let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
+            let needed = needed.max().map_or_else(String::new, |blocks| {
+                let more = blocks.max(found.blocks + 1);
+                format!(
+                    " (about {more} blocks, here {}: increase --budget)",
+                    found.blocks
+                )
+            });
+            format!("Cannot tell{needed}: {}.", names().join("; "))
+        }
+        Verdict::NotTried => {
+            let reasons = found.suspects.iter().map(|one| {
+                let why = one.why.as_deref().unwrap_or_default();
+                format!("{} ({why})", what(&one.suspect))
+            });
+            format!("Not tried: {}.", reasons.collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+/// `Cause: read-ahead of sequential reads. With sequential reads run backwards ...`.
+fn accused(verb: &str, one: &Suspected) -> String {
+    let share = one.share.as_ref().map_or_else(String::new, |share| {
+        let turned = match share.share > 1.0 {
+            true => " and the difference turns round",
+            false => "",
+        };
+        format!(": {} of the difference is gone{turned}", of_share(share))
+    });
+    let without = one.ratio_without.map_or_else(String::new, |ratio| {
+        format!(" ({} times)", significant(ratio))
+    });
+    let change = Suspect::find(&one.suspect).map_or("", |suspect| suspect.change);
+    format!(
+        "{verb}: {}. {}{without}{share}.",
+        what(&one.suspect),
+        capitalised(&format!("with {change}"))
+    )
+}
+
+fn what(name: &str) -> String {
+    Suspect::find(name).map_or_else(|| name.to_owned(), |suspect| suspect.what.to_owned())
+}
+
+/// `83 % (75 to 90 %)`; a share above 1 is all of it.
+fn of_share(share: &Share) -> String {
+    let percent = |share: f64| format!("{:.0}", (100.0 * share).clamp(0.0, 100.0));
+    let interval = share.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({} to {} %)", percent(low), percent(high))
+    });
+    format!("{} %{interval}", percent(share.share))
+}
