@@ -30,7 +30,7 @@ pub use best::{Best, Candidate, Standing};
 pub use causes::{
     Again, Deviations, Reproduction, Share, Suspected, Suspects, Verdict, judge as judge_suspects,
 };
-pub use change::{Change, Place};
+pub use change::{Change, ChangePlace};
 pub use choice::{Access, Choice, choices};
 use comparison::random_across_runs;
 pub use comparison::{Comparison, Contrast, comparisons};
@@ -212,7 +212,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
     all.extend(concurrency::queued(run, place).map(Claim::Queued));
     all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
-    let together = answers::together(run, place).into_iter();
+    let together = answers::shared_limits(run, place).into_iter();
     all.extend(together.map(Claim::Together));
     all.extend(series::courses(run, place).into_iter().map(Claim::Course));
     all

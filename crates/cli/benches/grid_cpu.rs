@@ -40,7 +40,7 @@ const GRID: [&str; 16] = [
 const IOLAB: &str = env!("CARGO_BIN_EXE_iolab");
 
 /// Workload, number of threads, tool.
-type Place = (String, u64, String);
+type GridCell = (String, u64, String);
 
 /// CPU time of the measured trials of a cell: the kernel counts it in ticks, too coarse for one trial.
 #[derive(Default)]
@@ -88,8 +88,8 @@ fn iolab(command: &mut Command) -> Vec<u8> {
     ran.stdout
 }
 
-fn used(samples: &[Value]) -> BTreeMap<Place, Used> {
-    let mut cells: BTreeMap<Place, Used> = BTreeMap::new();
+fn used(samples: &[Value]) -> BTreeMap<GridCell, Used> {
+    let mut cells: BTreeMap<GridCell, Used> = BTreeMap::new();
     for sample in samples
         .iter()
         .filter(|s| s["ok"] == true && s["warmup"] == false)
@@ -106,7 +106,7 @@ fn used(samples: &[Value]) -> BTreeMap<Place, Used> {
 }
 
 /// Prints a line for each cell of each tool, and counts those in which iolab needs more than a peer.
-fn compare(cells: &BTreeMap<Place, Used>) -> usize {
+fn compare(cells: &BTreeMap<GridCell, Used>) -> usize {
     let mut missed = 0;
     for peer in ["fio", "iozone"] {
         if !cells.keys().any(|(.., tool)| tool == peer) {

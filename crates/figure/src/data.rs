@@ -1,4 +1,4 @@
-//! The cells of one or several runs as rows, and which factor plays which part in a figure.
+//! The cells of one or several runs as rows, and the role of each factor in a figure.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,13 +13,13 @@ use super::{FigureRun, RUN};
 
 /// Most panels of one figure.
 const PANELS_MAX: usize = 30;
-/// Most series of one figure: colour, dash and marker tell no more apart.
+/// Most series of one figure: colour, dash and marker cannot distinguish more.
 const SERIES_MAX: usize = 28;
 
 /// One cell with the values of its measured trials.
 #[derive(Debug, Clone)]
 pub(super) struct CellValues<'a> {
-    /// Place of its run.
+    /// Index of its run.
     pub(super) run: usize,
     pub(super) cell: &'a CellAnalysis,
     /// Its level of each of [`Data::factors`]; empty where its run has no such factor.
@@ -29,7 +29,7 @@ pub(super) struct CellValues<'a> {
     pub(super) summary: Summary,
 }
 
-/// All cells that have a value.
+/// All cells with a value.
 #[derive(Debug, Clone)]
 pub(super) struct Data<'a> {
     pub(super) quantity: Response,
@@ -38,17 +38,18 @@ pub(super) struct Data<'a> {
     pub(super) rows: Vec<CellValues<'a>>,
 }
 
-/// The trials of a run that count: those that succeeded and are no warm-up, as for the analysis.
+/// The measured trials of a run: successful ones other than warm-ups, as in the analysis.
 pub(super) fn measured<'a>(run: &FigureRun<'a>) -> impl Iterator<Item = &'a Sample> {
     let samples = run.record().asked_samples();
     samples.filter(|sample| sample.is_measured())
 }
 
-/// The values of a quantity in the measured trials of each cell, in the order of time; where the run shows a level, of that.
+/// The values of a quantity in the measured trials of each cell, in the order of time; of a service level where the run shows
+/// one.
 pub(super) struct Values(BTreeMap<i64, Vec<f64>>);
 
 impl Values {
-    /// Of a run.
+    /// The values of a run.
     pub(super) fn of(run: &FigureRun<'_>, quantity: Response) -> Self {
         if let Some(level) = run.level {
             return Self(level.by_cell.clone());
@@ -62,7 +63,7 @@ impl Values {
         Self(all)
     }
 
-    /// Of a cell; none where it has none.
+    /// The values of a cell; empty for none.
     pub(super) fn of_cell(&self, cell: i64) -> &[f64] {
         self.0.get(&cell).map_or(&[], Vec::as_slice)
     }
@@ -100,8 +101,8 @@ impl<'a> Data<'a> {
         Ok(data)
     }
 
-    /// The same cells with their values of another quantity, those without any left out. Its factors are the same, so that
-    /// places in them stay right.
+    /// The same cells with the values of another quantity, without cells that have none. The factors and their indices stay the
+    /// same.
     pub(super) fn of_quantity(&self, runs: &[FigureRun<'_>], quantity: Response) -> Self {
         let all: Vec<Values> = runs.iter().map(|run| Values::of(run, quantity)).collect();
         let with = |row: &CellValues<'a>| {
@@ -119,7 +120,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Leaves out the factors that no two rows differ in.
+    /// Removes the factors that have a single level.
     fn drop_constant(&mut self) {
         let varies: Vec<bool> = (0..self.factors.len())
             .map(|i| self.levels(i).len() > 1)
@@ -132,14 +133,14 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// The levels of a factor in their order.
+    /// The levels of a factor, in order.
     pub(super) fn levels(&self, factor: usize) -> Vec<&'a str> {
         let mut seen = HashSet::new();
         let levels = self.rows.iter().map(|row| row.levels[factor]);
         levels.filter(|level| seen.insert(*level)).collect()
     }
 
-    /// The number that every level of a factor stands for; `None` when one stands for none.
+    /// The number for each level of a factor; `None` where a level has none.
     pub(super) fn positions(&self, factor: usize) -> Option<Vec<f64>> {
         let name = self.factors[factor];
         self.levels(factor)
@@ -206,10 +207,10 @@ fn no_values(runs: &[FigureRun<'_>], quantity: Response) -> Error {
     }
 }
 
-/// Which factor plays which part. Each is a place in [`Data::factors`].
+/// The role of each factor, as an index in [`Data::factors`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Along the x axis; `None` when nothing varies.
+    /// The x axis; `None` when nothing varies.
     pub(super) x: Option<usize>,
     /// A line for each level.
     pub(super) series: Option<usize>,
@@ -218,20 +219,22 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Shares out the factors: as asked, else along x the numbers with the most levels, then the factor with the most
-    /// levels as series, and panels for what remains. Tools are series whatever else varies, and workloads panels where
-    /// there is another factor for the series.
+    /// Assigns the factors: as requested, otherwise x is the numeric factor with the most levels, the series are the remaining
+    /// factor with the most levels, and the rest are panels. Tools are always series; workloads are panels where another factor
+    /// can be the series.
     ///
     /// # Errors
-    /// Of kind usage when a factor that was asked for is not there, or has too many levels.
+    ///
+    /// Of kind usage when a requested factor does not exist, or has too many levels.
     pub(super) fn of(data: &Data<'_>, options: &Options) -> Result<Self> {
         Self::share_out(data, options, true)
     }
 
-    /// The same where no factor lies along x.
+    /// The same without a factor along x.
     ///
     /// # Errors
-    /// As [`Parts::of`].
+    ///
+    /// Those of [`Parts::of`].
     pub(super) fn without_x(data: &Data<'_>, options: &Options) -> Result<Self> {
         Self::share_out(data, options, false)
     }
@@ -261,7 +264,7 @@ impl Parts {
         let series = series.or_else(|| {
             let fits = |i: &usize| !no_series && data.levels(*i).len() <= SERIES_MAX;
             let candidates = left.iter().copied().filter(fits);
-            // Of equals the first: max_by_key alone would give the last.
+            // The first of equals, where max_by_key alone gives the last.
             let best = candidates.rev().max_by_key(|i| series_worth(data, *i))?;
             left.retain(|i| *i != best);
             Some(best)
@@ -306,8 +309,8 @@ impl Parts {
     }
 }
 
-/// How well a factor serves as series: tools are there to be seen side by side, workloads to be seen one by one; else
-/// more levels come before fewer.
+/// Suitability of a factor as series: tools should be side by side, workloads apart; otherwise factors with more levels are
+/// preferred.
 fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
     let name = data.factors[factor];
     (
@@ -317,20 +320,20 @@ fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
     )
 }
 
-/// How well a factor serves as x axis: numbers before names, more levels before fewer, the first of equals.
+/// Suitability of a factor as x axis: numbers before names, more levels before fewer, the first of equals.
 fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<usize>) {
     let levels = data.levels(factor).len();
     let numeric =
         labels::measure(data.factors[factor]) != Measure::Name && data.positions(factor).is_some();
     (
-        // Two numbers make no curve: they come before names only where these are as few.
+        // Two numbers make no curve; they are preferred to names only where these are as few.
         numeric && levels > 2,
         levels,
         std::cmp::Reverse(factor),
     )
 }
 
-/// Who served the bytes of a cell, in the words of run files.
+/// What served the bytes of a cell, in the words of run files.
 pub(super) fn verdict(cell: &CellAnalysis) -> String {
     match &cell.served {
         Some(served) => match served.unanimous() {

@@ -1,6 +1,6 @@
-//! The kinds of figures: their names, what they show, and what they are drawn from.
+//! The kinds of figures: names, descriptions, and required data.
 
-/// What a figure is drawn from besides the cells of its runs.
+/// The data of a figure besides the cells of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     /// Nothing.
@@ -14,14 +14,14 @@ enum Needs {
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $needs:expr, $words:literal;)+) => {
         iolab_workload::named! {
-            /// What a figure shows. In the order in which the kinds are explained.
+            /// The kind of a figure. The variants are in the order of the help.
             pub enum FigureKind: "kind of figure" {
                 $($(#[$doc])* $kind = $name,)+
             }
         }
 
         impl FigureKind {
-            /// What it shows, in a line of help.
+            /// A description for the help, one line.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Self::$kind => $words,)+
@@ -41,7 +41,7 @@ kinds! {
     /// The response against a factor.
     Response = "response", Needs::Cells,
         "the response against a factor: lines over numbers, bars over names";
-    /// Latency against the percentile that it belongs to.
+    /// Latency against percentiles.
     Percentiles = "percentiles", Needs::Latencies,
         "latency against its percentile, the tail stretched";
     /// A cumulative distribution.
@@ -50,7 +50,7 @@ kinds! {
     /// Latency against throughput.
     Load = "load", Needs::Cells,
         "latency against throughput as the load grows";
-    /// Throughput over that of the least parallelism.
+    /// Throughput relative to that of the lowest parallelism.
     Scaling = "scaling", Needs::Cells,
         "throughput over that of the fewest threads (or the least depth), and growth in proportion";
     /// Both sides above, their ratio below.
@@ -59,13 +59,13 @@ kinds! {
     /// p values of a comparison for several numbers of trials.
     PValues = "p-values", Needs::Cells,
         "p of their difference, with the first 10, the first 20 and all trials";
-    /// Trials one after the other.
+    /// Trials in order.
     Order = "order", Needs::Cells,
         "every trial in the order of time";
-    /// Throughput over the time of trials.
+    /// Throughput within trials.
     Course = "course", Needs::Series,
         "throughput inside the trials, over their time";
-    /// Rows and columns of coloured fields.
+    /// A heat map.
     Heat = "heat", Needs::Cells,
         "two factors as rows and columns of colours";
     /// Throughput of hosts or ranks by block.
@@ -74,12 +74,12 @@ kinds! {
 }
 
 impl FigureKind {
-    /// Whether it is drawn from the latency histograms ([`super::FigureRun::latencies`]).
+    /// Whether it needs the latency histograms ([`super::FigureRun::latencies`]).
     pub fn needs_latencies(self) -> bool {
         self.needs() == Needs::Latencies
     }
 
-    /// Whether it is drawn from the trials over time ([`super::FigureRun::series`]).
+    /// Whether it needs the time series of trials ([`super::FigureRun::series`]).
     pub fn needs_series(self) -> bool {
         self.needs() == Needs::Series
     }

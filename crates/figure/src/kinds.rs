@@ -1,4 +1,4 @@
-//! One file per kind of figure: from the data to the panels.
+//! One file per kind of figure: makes panels from data.
 
 mod annotate;
 mod axis;
@@ -31,7 +31,8 @@ use iolab_workload::escape_control::escape_control;
 /// The model of a figure.
 ///
 /// # Errors
-/// Of kind usage: data that such a figure cannot be made of.
+///
+/// Of kind usage: data that does not suit such a figure.
 pub(super) fn model(
     kind: FigureKind,
     runs: &[FigureRun<'_>],
@@ -52,7 +53,7 @@ pub(super) fn model(
     }
 }
 
-/// The two sides that the runs hold: two runs, or two levels of a factor of one.
+/// The two sides to compare: two runs, or two levels of a factor of one run.
 fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     let terms = Criteria {
         margin: options.margin,
@@ -102,7 +103,7 @@ pub(super) fn programs<'a>(runs: &'a [FigureRun<'a>]) -> Option<&'a str> {
     (run.analysis().response == Response::Elapsed && levels.len() == 2).then_some(factor)
 }
 
-/// What is shown: as asked, else the response of the first run.
+/// The quantity shown: the requested one, otherwise the response of the first run.
 fn quantity(runs: &[FigureRun<'_>], options: &Options) -> Response {
     let response = || runs.first().map(|run| run.analysis().response);
     options.y.or_else(response).unwrap_or(Response::Throughput)
@@ -118,7 +119,7 @@ fn panel_title(data: &Data<'_>, facets: &[usize], key: &[&str]) -> String {
     named.join(", ")
 }
 
-/// What heads a legend: the factor, where its levels do not say it themselves.
+/// The heading of a legend: the factor, unless its levels are self-explanatory.
 fn legend(data: &Data<'_>, series: Option<usize>) -> String {
     match series.map(|factor| data.factors[factor]) {
         Some(factor @ ("bs" | "region" | "buffer_init" | "cache" | "content" | "pattern")) => {
@@ -128,7 +129,7 @@ fn legend(data: &Data<'_>, series: Option<usize>) -> String {
     }
 }
 
-/// What a hollow mark means; empty where all cells were served by the device.
+/// The meaning of a hollow mark; empty where all cells were served by the device.
 fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     let mut verdicts: Vec<String> = Vec::new();
     for cell in cells.filter(|cell| !cell.is_target()) {
@@ -144,7 +145,7 @@ fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
-/// The same for a field of a heat map, to follow what its colour means.
+/// The meaning of a marked field in a heat map, to follow that of its colour.
 fn corner<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     match hollow(cells) {
         nothing if nothing.is_empty() => nothing,
@@ -152,7 +153,7 @@ fn corner<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
-/// A cell in words: `64 KiB, 4 threads`.
+/// The name of a cell: `64 KiB, 4 threads`.
 fn cell_name(row: &CellValues<'_>) -> String {
     let levels: Vec<&str> = row
         .levels
@@ -167,7 +168,7 @@ fn cell_name(row: &CellValues<'_>) -> String {
     }
 }
 
-/// What a figure is about: `read-size: throughput`.
+/// The subject of a figure: `read-size: throughput`.
 fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
@@ -187,7 +188,7 @@ fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
     format!("{}: {quantity}{group}", names.join(", "))
 }
 
-/// Which models have computed the runs; `None` where only devices were measured.
+/// The models that computed the runs; `None` where only devices were measured.
 pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
     let mut models: Vec<&str> = Vec::new();
     for analysis in runs.iter().map(FigureRun::analysis) {
@@ -199,7 +200,7 @@ pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
     (!models.is_empty()).then(|| format!("Computed by {names}"))
 }
 
-/// A line across a panel.
+/// A horizontal reference line.
 fn line_across(at: f64, label: &str) -> ReferenceLine {
     ReferenceLine {
         along: Along::X,

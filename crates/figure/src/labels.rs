@@ -1,4 +1,4 @@
-//! Labels of a figure: how factors, levels, responses and ticks are written.
+//! Labels of figures: the form of factors, levels, responses and ticks.
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::group::split_group;
@@ -11,7 +11,7 @@ use iolab_workload::units::{parse_duration, parse_size};
 use super::RUN;
 use iolab_workload::escape_control::escape_control;
 
-/// What a factor's values are on an axis.
+/// The kind of a factor's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     /// Bytes.
@@ -26,7 +26,7 @@ pub(super) enum Measure {
     Name,
 }
 
-/// What a factor's values are.
+/// The kind of a factor's values.
 pub(super) fn measure(factor: &str) -> Measure {
     match Setting::find(split_group(factor).1).map(|setting| setting.kind) {
         Some(ValueKind::Size) => Measure::Size,
@@ -37,7 +37,7 @@ pub(super) fn measure(factor: &str) -> Measure {
     }
 }
 
-/// The number that a level stands for; `None` for names.
+/// The number for a level; `None` for names.
 pub(super) fn position(factor: &str, level: &str) -> Option<f64> {
     match measure(factor) {
         Measure::Size => parse_size(level).ok().map(|bytes| bytes as f64),
@@ -50,7 +50,7 @@ pub(super) fn position(factor: &str, level: &str) -> Option<f64> {
     }
 }
 
-/// What a factor is, as an axis or a legend says it.
+/// The name of a factor on an axis or in a legend.
 pub(super) fn noun(factor: &str) -> String {
     if let (Some(group), setting) = split_group(factor) {
         return format!("{} of {group}", noun(setting));
@@ -68,7 +68,7 @@ pub(super) fn noun(factor: &str) -> String {
     .to_owned()
 }
 
-/// The label of an axis along a factor.
+/// The label of an axis for a factor.
 pub(super) fn axis(factor: &str) -> String {
     let unit = match (factor, measure(factor)) {
         ("depth", _) => " (outstanding requests per thread)",
@@ -81,7 +81,7 @@ pub(super) fn axis(factor: &str) -> String {
     capital(&format!("{}{unit}", noun(factor)))
 }
 
-/// A response as the label of an axis says it, without a unit.
+/// The label of an axis for a response, without its unit.
 pub(super) fn of_response(response: Response) -> String {
     match response {
         Response::Iops => "requests per second".to_owned(),
@@ -89,8 +89,8 @@ pub(super) fn of_response(response: Response) -> String {
     }
 }
 
-/// What a level bounds, as the label of an axis says it, without a unit. A search makes requests at a rate: their times are
-/// response times.
+/// The label of an axis for the quantity of a service level, without its unit. A search has a rate, so that times are response
+/// times.
 pub(super) fn of_level(level: &ServiceLevel) -> String {
     let times = match level.of {
         Requests::All => "response time".to_owned(),
@@ -109,7 +109,7 @@ pub(super) fn of_level(level: &ServiceLevel) -> String {
     }
 }
 
-/// A response where there is little room: `p50`, `p99`.
+/// A short name of a response: `p50`, `p99`.
 pub(super) fn short(response: Response) -> &'static str {
     match response {
         Response::Latency => "p50",
@@ -117,7 +117,7 @@ pub(super) fn short(response: Response) -> &'static str {
     }
 }
 
-/// The text with a capital at its start.
+/// The text with its first letter capitalised.
 pub(super) fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| {
@@ -125,7 +125,7 @@ pub(super) fn capital(text: &str) -> String {
     })
 }
 
-/// A level as a legend says it, which stands without its factor where it explains itself.
+/// A level in a legend, without its factor where it is self-explanatory.
 pub(super) fn level(factor: &str, level: &str) -> String {
     let level = &*escape_control(level);
     match split_group(factor).1 {
@@ -177,13 +177,13 @@ pub(super) fn size(bytes: f64) -> String {
     }
 }
 
-/// A time at a tick, with its unit: `500 ns`, `10 µs`.
+/// A time at a tick with its unit: `500 ns`, `10 µs`.
 pub(super) fn time(ns: f64) -> String {
     let (factor, unit) = time_unit(ns);
     format!("{} {unit}", number(ns / factor))
 }
 
-/// The unit that a time is best told in: ns in it, and its name.
+/// The unit for a time: ns per unit, and its name.
 pub(super) fn time_unit(ns: f64) -> (f64, &'static str) {
     match ns.abs() {
         x if x < 999.5 => (1.0, "ns"),
@@ -193,7 +193,7 @@ pub(super) fn time_unit(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// A number at a tick: as short as it can be, thousands apart.
+/// A number at a tick: as short as possible, with digits grouped by thousands.
 pub(super) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -222,13 +222,13 @@ pub(super) fn number(value: f64) -> String {
 
 /// A quantile at a tick, given as 1 / (1 - p): `50 %`, `99.9 %`.
 pub(super) fn quantile(odds: f64) -> String {
-    // The digits of 1 - 1/odds are nines as far as it is a power of ten; more than that no histogram tells.
+    // A histogram does not resolve more nines than the power of ten of the odds.
     let percent = 100.0 * (1.0 - 1.0 / odds);
     let text = format!("{percent:.7}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A share as a legend says it: `5 %`.
+/// A share in a legend: `5 %`.
 pub(super) fn share(share: f64) -> String {
     if (share * 100.0).fract().abs() < 1e-9 {
         format!("{:.0} %", share * 100.0)

@@ -1,4 +1,4 @@
-//! Gives everything in a figure its place, so that no text meets another and none leaves the paper.
+//! Assigns positions to everything in a figure, so that texts do not overlap and stay on the paper.
 
 mod axes;
 mod grid;
@@ -15,7 +15,7 @@ use super::options::Options;
 use super::scene::{Anchor, Item, Paint, Scene, Text};
 use super::text;
 
-/// Free paper at every edge, points.
+/// Empty margin at every edge, points.
 const MARGIN: f64 = 3.0;
 /// Least height of a panel, points.
 const PANEL_HEIGHT_MIN: f64 = 24.0;
@@ -41,7 +41,7 @@ impl Sizes {
     }
 }
 
-/// What is drawn so far.
+/// The items drawn so far.
 #[derive(Debug)]
 struct Canvas {
     width: f64,
@@ -105,10 +105,11 @@ impl Canvas {
     }
 }
 
-/// Lays a figure out.
+/// Lays out a figure.
 ///
 /// # Errors
-/// Of kind usage when the size asked for has no room for it.
+///
+/// Of kind usage when the requested size is too small for it.
 pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut canvas = Canvas {
         width: options.width_pt,

@@ -1,16 +1,16 @@
-//! iolab-figure: from analyses to a picture on paper or in a page.
+//! iolab-figure: draws figures of analyses, for paper and for pages.
 //!
-//! A figure goes one way: the data of runs becomes a model (panels, axes, series: values, no places), layout gives
-//! everything its place by the metrics of the font (a scene), and writers draw that as SVG, PNG and PDF. The same data and options give the same bytes.
+//! The data of runs becomes a model (panels, axes, series: values without positions), layout assigns positions using the metrics
+//! of the font (a scene), and writers draw that as SVG, PNG and PDF. Output is deterministic.
 //!
-//! In the SVG each series is a `<g class="series cN" data-series="NAME">` whose `color` is that of all its marks, and
-//! each mark a `<g class="mark">` with `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and
-//! `data-verdict` (each where it is known) and its words as `<title>`. The unit of values is `data-unit` of the
-//! `<svg>`. [`style`] gives the colours as custom properties.
+//! In the SVG each series is a `<g class="series cN" data-series="NAME">` whose `color` is that of all its marks, and each mark a
+//! `<g class="mark">` with `data-cell`, `data-x`, `data-value`, `data-lo`, `data-hi`, `data-n` and `data-verdict` (each where it
+//! is known) and its description as `<title>`. The unit of values is `data-unit` of the `<svg>`. [`style`] gives the colours as
+//! custom properties.
 //!
-//! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to
-//! a scene, `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for previews of links,
-//! `sparkline.rs` a run without axes.
+//! Files to begin with: `kind.rs` the kinds and their help, `kinds/` from rows to a model, `layout/` from the model to a scene,
+//! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews, `sparkline.rs` a run
+//! without axes.
 
 mod data;
 mod kind;
@@ -53,28 +53,28 @@ use scene::Scene;
 
 use iolab_workload::escape_control::escape_control;
 
-/// Name of the factor that the runs of several files are the levels of.
+/// Name of the factor whose levels are the runs of several files.
 pub const RUN: &str = "run";
 
-/// One run, as figures need it.
+/// One run with the data for figures.
 #[derive(Debug, Clone, Copy)]
 pub struct FigureRun<'a> {
-    /// Its name where several runs are distinguished: that of its file.
+    /// Its name among several runs: that of its file.
     pub name: &'a str,
-    /// What its file holds, analysed.
+    /// The analysed content of its file.
     pub run: &'a AnalysedRun,
-    /// The latencies of its cells; empty unless [`FigureKind::needs_latencies`].
+    /// The latencies of its cells; empty unless [`FigureKind::needs_latencies`] holds.
     pub latencies: &'a CellLatencies,
-    /// Where its curves bend, where that is known already: a figure that shows bends finds them otherwise.
+    /// Bends of its curves, if already computed; otherwise a figure that shows bends computes them.
     pub bends: Option<&'a Bends>,
-    /// The level that it searched the rate of, where the figure shows what that bounds instead of a quantity of the analysis.
+    /// The level of its rate search, where the figure shows its quantity instead of one of the analysis.
     pub level: Option<&'a LevelValues>,
-    /// Its trials over time; empty unless [`FigureKind::needs_series`].
+    /// Time series of its trials; empty unless [`FigureKind::needs_series`] holds.
     pub series: &'a [SampleSeries],
 }
 
 impl<'a> FigureRun<'a> {
-    /// A run without its bends, its latencies and its trials over time.
+    /// A run without bends, latencies and time series.
     pub fn new(name: &'a str, run: &'a AnalysedRun) -> Self {
         Self {
             name,
@@ -95,7 +95,7 @@ impl<'a> FigureRun<'a> {
     }
 }
 
-/// A figure, ready to be written.
+/// A figure that can be written in several formats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     model: FigureModel,
@@ -103,10 +103,11 @@ pub struct Figure {
     id: String,
 }
 
-/// Draws runs: the kind that the options ask for, else [`default_kind`].
+/// Draws runs: the requested kind, otherwise [`default_kind`].
 ///
 /// # Errors
-/// Of kind usage: data that such a figure cannot be made of, with another figure as the remedy.
+///
+/// Of kind usage: data that does not suit such a figure, with another kind as the remedy.
 pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
     let mut model = kinds::model(kind, runs, options)?;
@@ -118,9 +119,10 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     Figure::new(model, options)
 }
 
-/// Draws a comparison: [`FigureKind::PValues`] when the options ask for it, else [`FigureKind::Ratio`].
+/// Draws a comparison: [`FigureKind::PValues`] on request, otherwise [`FigureKind::Ratio`].
 ///
 /// # Errors
+///
 /// Of kind usage when no cell has a ratio or a p value.
 pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> {
     let model = match options.kind {
@@ -138,8 +140,8 @@ pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figu
     Figure::new(kinds::history::model(line, options)?, options)
 }
 
-/// The kind of figure that suits the data: a ratio for two programs and for two runs of one experiment, the load where
-/// rates vary, the order of the trials where nothing does, else the response.
+/// The kind of figure for the data: a ratio for two programs and for two runs of one experiment, the load where rates vary, the
+/// order of the trials where nothing varies, otherwise the response.
 pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
     match runs {
         [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
@@ -168,7 +170,7 @@ impl Figure {
         })
     }
 
-    /// Its title; what it shows where it has none.
+    /// Its title; its description where it has none.
     fn title(&self) -> &str {
         match self.model.title.as_str() {
             "" => &self.model.description,
@@ -176,7 +178,7 @@ impl Figure {
         }
     }
 
-    /// The figure as SVG, in its true size.
+    /// The figure as SVG in its physical size.
     pub fn svg(&self) -> String {
         let words = svg::Words {
             id: &self.id,
@@ -187,28 +189,30 @@ impl Figure {
         svg::write(&self.scene, &words)
     }
 
-    /// The figure as PNG with so many pixels per inch, which the file states.
+    /// The figure as PNG with this resolution, pixels per inch, which is stored in the file.
     ///
     /// # Errors
-    /// Of kind usage when it would have more pixels than fit into memory.
+    ///
+    /// Of kind usage when it would have too many pixels for memory.
     pub fn png(&self, dpi: f64) -> Result<Vec<u8>> {
         png::png(&self.scene, dpi)
     }
 
-    /// The figure as PDF: one page of its true size, lines as lines, text as text, the font embedded.
+    /// The figure as PDF: one page of its physical size with lines as lines, text as text, and the font embedded.
     ///
     /// # Errors
+    ///
     /// Of kind failed when it cannot be made.
     pub fn pdf(&self) -> Result<Vec<u8>> {
         pdf::pdf(&self.scene, self.title())
     }
 
-    /// Whether the other one looks the same, whatever the ids of the two.
+    /// Whether both look the same, apart from ids.
     pub fn same_picture(&self, other: &Figure) -> bool {
         self.scene == other.scene
     }
 
-    /// What it shows, in words.
+    /// A description of its content.
     pub fn description(&self) -> &str {
         &self.model.description
     }

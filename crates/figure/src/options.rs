@@ -1,4 +1,4 @@
-//! What can be asked of a figure.
+//! Options of figures.
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::service_level::{
@@ -8,19 +8,19 @@ use iolab_workload::{Error, Result};
 
 use super::kind::FigureKind;
 
-/// Least and greatest width and height, points.
+/// Lowest and highest width and height, points.
 const LENGTH_RANGE: (f64, f64) = (100.0, 5000.0);
 
 impl Options {
-    /// Shows the levels whose greatest rate a run searched for. Unless another quantity is asked for, that is what the first level
-    /// bounds, against the rate; the level is returned. The bound of each level of the same is a line across.
+    /// Shows the service levels of a rate search. Unless another quantity is requested, shows that of the first level against the
+    /// rate, and returns the level. The bound of each level with the same quantity is a reference line.
     pub fn show_levels(&mut self, levels: &ServiceLevels) -> Option<ServiceLevel> {
         let first = levels.all().first().copied();
         let shown = first.filter(|_| self.y.is_none() && self.kind.is_none());
         if let Some(level) = &shown {
             self.y = Some(response_of(level).unwrap_or(Response::Latency));
             self.kind = Some(FigureKind::Response);
-            // Beyond the limit times grow to the length of a trial: on a linear axis the level would lie close to zero.
+            // Beyond the limit, times grow to the length of a trial: on a linear axis the level would be close to zero.
             self.log_y = self.log_y.or(Some(level.is_of_time()));
         }
         let same = |level: &&ServiceLevel| match &shown {
@@ -36,7 +36,7 @@ impl Options {
     }
 }
 
-/// The response that a level bounds; `None` where it is none, as for syncs and most quantiles.
+/// The response of a level; `None` where there is none, as for syncs and most quantiles.
 fn response_of(level: &ServiceLevel) -> Option<Response> {
     let of_time = match level.quantity {
         LevelQuantity::Quantile(q) => of_quantile(q),
@@ -48,7 +48,7 @@ fn response_of(level: &ServiceLevel) -> Option<Response> {
     of_time.filter(|_| level.of != Requests::Syncs)
 }
 
-/// The response that is this quantile of the times; `None` where no trial keeps it.
+/// The response for this quantile of the times; `None` where trials do not store it.
 fn of_quantile(q: f64) -> Option<Response> {
     let kept = [
         (0.5, Response::Latency),
@@ -60,7 +60,7 @@ fn of_quantile(q: f64) -> Option<Response> {
     found.map(|(_, response)| response)
 }
 
-/// What stands for the trials of a cell.
+/// The location measure of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Center {
     /// Their median.
@@ -70,63 +70,63 @@ pub enum Center {
     Mean,
 }
 
-/// What the bars around it show.
+/// The meaning of the error bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Spread {
-    /// The 95 % interval of the median or mean, and the interquartile range as a band where there is room for one.
+    /// The 95 % interval of the median or mean; also the interquartile range as a band where space permits.
     #[default]
     Interval,
     /// From the first to the third quartile.
     Quartiles,
-    /// One standard deviation to either side of the mean.
+    /// One standard deviation on either side of the mean.
     Deviation,
-    /// Nothing.
+    /// No bars.
     None,
 }
 
-/// A horizontal line at a value that data is held against.
+/// A horizontal reference line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// Where, in the unit of the quantity (MB/s, requests per second, ns).
+    /// Position in the unit of the quantity (MB/s, requests per second, ns).
     pub value: f64,
-    /// What it is: `stated peak`.
+    /// Its label: `stated peak`.
     pub label: String,
 }
 
-/// What is asked of a figure. The default asks for nothing in particular: a column of a journal, 241 pt wide.
+/// Options of a figure. The default is for a column of a journal, 241 pt wide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// What it shows; chosen from the data where it is `None`.
+    /// The kind; `None`: chosen from the data.
     pub kind: Option<FigureKind>,
     /// Factor along the x axis (`run` for the runs of several files).
     pub x: Option<String>,
-    /// What is shown; the response of the experiment where it is `None`.
+    /// The quantity; `None`: the response of the experiment.
     pub y: Option<Response>,
     /// Factor with a line for each level; `none` for no such factor.
     pub series: Option<String>,
     /// Factor with a panel for each level.
     pub facet: Option<String>,
-    /// Logarithmic or linear x axis; chosen from the data where it is `None`.
+    /// Logarithmic or linear x axis; `None`: chosen from the data.
     pub log_x: Option<bool>,
-    /// Logarithmic or linear y axis; chosen from the data where it is `None`.
+    /// Logarithmic or linear y axis; `None`: chosen from the data.
     pub log_y: Option<bool>,
-    /// What stands for the trials of a cell.
+    /// The location measure of a cell.
     pub center: Center,
-    /// What the bars around it show.
+    /// The meaning of the error bars.
     pub spread: Spread,
-    /// Whether to draw every trial as a dot too.
+    /// Whether to draw every trial as a dot as well.
     pub points: bool,
     /// Two levels of a factor to compare, as `iolab compare --by` takes them: `linkage` or `linkage=static,dynamic`.
     pub by: Option<String>,
-    /// The smallest change that matters, a share: shaded in the figure of a ratio.
+    /// The smallest change that matters, a share; shaded in the figure of a ratio.
     pub margin: f64,
-    /// Lines that data is held against.
+    /// Reference lines.
     pub references: Vec<Reference>,
-    /// Written above the figure.
+    /// The title above the figure.
     pub title: Option<String>,
     /// Width, points.
     pub width_pt: f64,
-    /// Height, points; chosen from the width where it is `None`.
+    /// Height, points; `None`: chosen from the width.
     pub height_pt: Option<f64>,
     /// Size of the labels at ticks, points; all other text follows from it.
     pub text_pt: f64,
@@ -159,10 +159,11 @@ impl Default for Options {
     }
 }
 
-/// Reads a length on paper: `241pt`, `85mm`, `8.5cm`, `3.35in`; a bare number is points. In points.
+/// Reads a length on paper: `241pt`, `85mm`, `8.5cm`, `3.35in`; a bare number is points. Returns points.
 ///
 /// # Errors
-/// Of kind usage: no length, or one that no figure has.
+///
+/// Of kind usage: not a length, or outside the valid range.
 pub fn parse_length(text: &str) -> Result<f64> {
     let trimmed = text.trim();
     let split = trimmed

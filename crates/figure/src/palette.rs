@@ -1,29 +1,29 @@
 //! Colours, dashes and markers. Every series is distinguished twice: by colour, and by marker and dash.
 //!
-//! The hues are those of Okabe and Ito, Color Universal Design (2008), which people with any colour vision can tell
-//! apart; the light ones are darkened until they have a contrast of 3 to 1 against white paper.
+//! The hues are those of Okabe and Ito, Color Universal Design (2008), distinguishable with any colour vision; the light ones are
+//! darkened to a contrast of 3 to 1 against white paper.
 
-/// Colours of the series, in their order; after the last comes the first again, with another dash.
+/// Colours of the series in order; they repeat with other dashes.
 pub(super) const SERIES: [&str; 7] = [
     "#0072b2", "#d55e00", "#007a5e", "#a8508b", "#9a6a00", "#3a86b8", "#4d4d4d",
 ];
-/// The same on dark paper.
+/// The colours for dark paper.
 pub(super) const SERIES_DARK: [&str; 7] = [
     "#56b4e9", "#f0803c", "#2fbf96", "#d88fbf", "#e6b03c", "#8cc8ee", "#b8b8b8",
 ];
 /// Text and axes.
 pub(super) const INK: &str = "#222222";
-/// Text and marks of second rank.
+/// Secondary text and marks.
 pub(super) const MUTED: &str = "#5f5f5f";
 /// Lines of the grid.
 pub(super) const GRID: &str = "#e4e4e4";
 /// The paper.
 pub(super) const PAPER: &str = "#ffffff";
 
-/// Dashes of the lines, in points. With the markers they tell the first twelve series apart even in grey.
+/// Dashes of the lines, in points. Together with the markers they distinguish the first twelve series even in grey.
 const DASHES: [&str; 4] = ["", "4 1.6", "1.2 1.6", "6 1.6 1.2 1.6"];
 
-/// Shape of a point. Each is an area, so that it can be hollow.
+/// Shape of a point. Each encloses an area, so that it can be hollow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
     Circle,
@@ -45,24 +45,23 @@ const MARKERS: [Marker; 7] = [
     Marker::Plus,
 ];
 
-/// Number of the colour of the series at this place.
+/// Index of the colour of a series.
 pub(super) fn colour(place: usize) -> usize {
     place % SERIES.len()
 }
 
-/// Dash of the line of the series at this place; empty for a solid one. Neighbours differ, so that their lines can be
-/// distinguished without a colour.
+/// Dash of the line of a series; empty for a solid one. Consecutive series differ, so that their lines are distinguishable
+/// without colour.
 pub(super) fn dash(place: usize) -> &'static str {
     DASHES[place % DASHES.len()]
 }
 
-/// Marker of the series at this place: one further in each round through the colours, so that points without a line
-/// do not look alike.
+/// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
 pub(super) fn marker(place: usize) -> Marker {
     MARKERS[(place + place / SERIES.len()) % MARKERS.len()]
 }
 
-/// Colour of a share of a scale from light to dark, for heat maps: lightness falls evenly, so that it reads in grey.
+/// Colour for a share, for heat maps: lightness decreases evenly, so that it is readable in grey.
 pub(super) fn shade(share: f64) -> String {
     // Three colours of ColorBrewer's YlGnBu (Brewer, 2003), interpolated.
     const STOPS: [[f64; 3]; 3] = [

@@ -1,4 +1,4 @@
-//! A scene as PDF: one page of its true size, lines as lines, text as text. Section numbers are those of ISO 32000-1.
+//! Writes a scene as PDF: one page of its physical size, lines as lines, text as text. Section numbers are those of ISO 32000-1.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use super::scene::{Scene, Text};
 use super::shapes::{Colour, Drawn, Segment, Stroke, drawn};
 use super::text;
 
-/// Numbers of the objects, in the order in which they are written.
+/// Numbers of the objects, in the order of the file.
 const CATALOG: usize = 1;
 const PAGES: usize = 2;
 const PAGE: usize = 3;
@@ -88,15 +88,15 @@ pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
     Ok(file.finish())
 }
 
-/// What is drawn, and what it needs.
+/// The content of a page, and the resources that it uses.
 struct Page {
-    /// Places count from the lower edge in PDF.
+    /// Height of the page; PDF coordinates start at the lower edge.
     height: f64,
     content: String,
     glyphs: GlyphRemapper,
-    /// Width, in ems, and character of each glyph of the page, by its number there.
+    /// Width in ems and character of each glyph used, by its number in this font.
     shown: Vec<(f64, Option<char>)>,
-    /// The opacities that are in use, in percent.
+    /// The opacities used, in percent.
     percents: Vec<u32>,
 }
 
@@ -104,7 +104,7 @@ impl Page {
     fn new(height: f64) -> Self {
         Self {
             height,
-            // Lines join round.
+            // Round joins.
             content: "1 j\n".to_owned(),
             glyphs: GlyphRemapper::new(),
             shown: vec![(text::MISSING_WIDTH, None)],
@@ -180,7 +180,7 @@ impl Page {
         self.percents.iter().map(state).collect()
     }
 
-    /// A name for this subset of the font: six letters before it, so that no reader takes two subsets for one (9.6.4).
+    /// A name for this subset of the font: six letters precede it, so that readers do not confuse two subsets (9.6.4).
     fn font_name(&self) -> String {
         let glyphs = self.glyphs.remapped_gids().flat_map(u16::to_be_bytes);
         let letter = |hex: char| char::from(b'A' + hex.to_digit(16).unwrap_or(0) as u8);
@@ -193,7 +193,7 @@ impl Page {
         widths.collect::<Vec<_>>().join(" ")
     }
 
-    /// Which character each glyph is, so that text can be searched and copied (9.10.3).
+    /// The character of each glyph, so that text can be searched and copied (9.10.3).
     fn to_unicode(&self) -> String {
         let mut map = String::from(
             "/CIDInit/ProcSet findresource begin\n12 dict begin\nbegincmap\n\
@@ -205,7 +205,7 @@ impl Page {
             character.map(|character| (code, character))
         };
         let pairs: Vec<(usize, char)> = self.shown.iter().enumerate().filter_map(known).collect();
-        // A list has a hundred entries at most.
+        // A list has at most a hundred entries.
         for list in pairs.chunks(100) {
             let _ = writeln!(map, "{} beginbfchar", list.len());
             for (code, character) in list {
@@ -227,7 +227,7 @@ struct File {
 
 impl File {
     fn new() -> Self {
-        // The bytes of the second line tell programs that transfer files that this is no text (7.5.2).
+        // The bytes of the second line mark the file as binary for transfer programs (7.5.2).
         Self {
             bytes: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n".to_vec(),
             starts: Vec::new(),
@@ -293,7 +293,7 @@ fn channels(colour: Colour) -> String {
     shares.join(" ")
 }
 
-/// A number with four decimals at most: PDF knows no exponents.
+/// A number with at most four decimals: PDF has no exponents.
 fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

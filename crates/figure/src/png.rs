@@ -1,4 +1,4 @@
-//! A scene as PNG.
+//! Writes a scene as PNG.
 
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
@@ -17,9 +17,10 @@ const PIXELS_MAX: f64 = 1e8;
 /// Points of an inch.
 const POINTS_PER_INCH: f64 = 72.0;
 
-/// Draws a scene with so many pixels per inch.
+/// Draws a scene with this resolution, pixels per inch.
 ///
 /// # Errors
+///
 /// Of kind usage when it would have too many pixels, of kind failed when it cannot be written.
 pub(super) fn png(scene: &Scene, dpi: f64) -> Result<Vec<u8>> {
     let scale = dpi / POINTS_PER_INCH;
@@ -35,7 +36,7 @@ pub(super) fn png(scene: &Scene, dpi: f64) -> Result<Vec<u8>> {
         return Err(too_large());
     }
     let mut pixels = Pixmap::new(width as u32, height as u32).ok_or_else(too_large)?;
-    // Where the last pixel is more than the figure, it is paper.
+    // Pixels beyond the figure's edge are paper.
     pixels.fill(Color::WHITE);
     let scale = Transform::from_scale(scale as f32, scale as f32);
     for item in drawn(scene) {
@@ -58,7 +59,7 @@ pub(super) fn png(scene: &Scene, dpi: f64) -> Result<Vec<u8>> {
         .map_err(|error| Error::failed(format!("the figure cannot be written: {error}")))
 }
 
-/// Fills an outline and draws a line along it; what has no outline is nothing to see.
+/// Fills an outline and draws a line along it; does nothing for an empty one.
 fn paint(
     pixels: &mut Pixmap,
     path: Option<&Path>,
@@ -108,7 +109,7 @@ fn path(outline: &[Segment]) -> Option<Path> {
     path.finish()
 }
 
-/// The outlines of the letters of a text, at their places.
+/// The outlines of the letters of a text, in position.
 fn letters(text: &Text) -> Option<Path> {
     let mut letters = Letters {
         path: PathBuilder::new(),
@@ -124,7 +125,7 @@ fn letters(text: &Text) -> Option<Path> {
     letters.path.finish()
 }
 
-/// Takes outlines in units of the font, upwards from the baseline.
+/// Receives outlines in units of the font, upwards from the baseline.
 struct Letters {
     path: PathBuilder,
     start: (f64, f64),
@@ -175,7 +176,7 @@ impl OutlineBuilder for Letters {
     }
 }
 
-/// The paper is opaque, so three channels say all.
+/// Three channels, since the paper is opaque.
 fn encode(pixels: &Pixmap, dpi: f64) -> std::result::Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixels.width(), pixels.height());

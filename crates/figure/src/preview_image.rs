@@ -1,4 +1,4 @@
-//! The glance as a picture to post: 1200 by 630 pixels, the size that previews of links have.
+//! The overview as a picture of 1200 by 630 pixels, the size of link previews.
 
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell};
 use iolab_workload::Result;
@@ -11,27 +11,27 @@ use super::text::{fitted, width};
 
 /// Width and height, pixels.
 const SIZE: (f64, f64) = (1200.0, 630.0);
-/// Pixels per inch that make a point of the scene a pixel of the picture.
+/// Resolution at which a point of the scene is a pixel.
 const DPI: f64 = 72.0;
-/// Distance of everything from the edges, pixels.
+/// Margin at all edges, pixels.
 const MARGIN: f64 = 48.0;
-/// Where the rows begin and end, pixels from the top.
+/// Start and end of the rows, pixels from the top.
 const ROWS: (f64, f64) = (168.0, 548.0);
 /// Width of the names of the rows, pixels.
 const NAMES: f64 = 216.0;
-/// Most rows that can be read.
+/// Most readable rows.
 const ROWS_MAX: usize = 4;
 
-/// What stands above and below the numbers.
+/// The texts above and below the numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct PreviewText<'a> {
-    /// The largest words: what was measured.
+    /// What was measured; the largest text.
     pub title: &'a str,
-    /// Where, below the title.
+    /// The target, below the title.
     pub subject: &'a str,
-    /// How far to trust the numbers, below them.
+    /// How reliable the numbers are, below them.
     pub trust: &'a str,
-    /// What made the picture, and when.
+    /// The program that made the picture, and when.
     pub source: &'a str,
 }
 

@@ -1,13 +1,13 @@
-//! From values to places on an axis, and which values the axis names.
+//! Maps values to positions on an axis, and selects the values of ticks.
 
 use iolab_analysis::analysis::Response;
 
-/// Values further apart than this are drawn on a log scale.
+/// Values with a higher ratio of their extremes are drawn on a log scale.
 const LINEAR_MAX_RATIO: f64 = 100.0;
-/// Times of whole trials, most of which are small where sizes double, sooner.
+/// The same for times of whole trials, most of which are small where sizes double.
 const LINEAR_MAX_RATIO_ELAPSED: f64 = 10.0;
 
-/// Whether values are so far apart that they are drawn on a log scale.
+/// Whether values are drawn on a log scale because of their range.
 pub fn spans_decades(values: &[f64], response: Response) -> bool {
     let limit = match response {
         Response::Elapsed => LINEAR_MAX_RATIO_ELAPSED,
@@ -17,24 +17,24 @@ pub fn spans_decades(values: &[f64], response: Response) -> bool {
     most > limit * least
 }
 
-/// The least positive value, and the greatest.
+/// The lowest positive value, and the highest.
 pub fn least_and_most(values: &[f64]) -> (f64, f64) {
     let positive = values.iter().copied().filter(|v| *v > 0.0);
     let most = values.iter().copied().fold(0.0, f64::max);
     (positive.fold(f64::INFINITY, f64::min), most)
 }
 
-/// How values are spread along an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// In proportion.
+    /// Linear.
     Linear {
         /// Low end.
         low: f64,
         /// High end.
         high: f64,
     },
-    /// By their logarithm.
+    /// Logarithmic.
     Log {
         /// Low end, above 0.
         low: f64,
@@ -44,7 +44,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Place of a value: 0 at the low end, 1 at the high end; `None` where it has none (zero on a log axis).
+    /// Position of a value: 0 at the low end, 1 at the high end; `None` where it has none (zero on a log axis).
     pub fn share(self, value: f64) -> Option<f64> {
         let share = match self {
             Scale::Linear { low, high } => (value - low) / (high - low),
@@ -60,18 +60,18 @@ impl Scale {
         }
     }
 
-    /// Whether it goes by logarithms.
+    /// Whether it is logarithmic.
     pub(super) fn is_log(self) -> bool {
         matches!(self, Scale::Log { .. })
     }
 
-    /// Whether it holds a value.
+    /// Whether a value is within its range.
     pub(super) fn holds(self, value: f64) -> bool {
         self.share(value)
             .is_some_and(|share| (-1e-9..=1.0 + 1e-9).contains(&share))
     }
 
-    /// The scale for values on a linear axis, with a little room above, from zero unless told otherwise.
+    /// A linear scale for values, with some space above, from zero unless requested otherwise.
     pub(super) fn linear(values: impl Iterator<Item = f64>, from_zero: bool) -> Self {
         let (mut low, mut high) = ends(values, |v| v.is_finite()).unwrap_or((0.0, 1.0));
         if from_zero {
@@ -93,7 +93,7 @@ impl Scale {
         }
     }
 
-    /// The scale for the positive ones of the values on a log axis, with a little room on both sides.
+    /// A log scale for the positive values, with some space on both sides.
     pub(super) fn log(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = ends(values, |v| v.is_finite() && v > 0.0).unwrap_or((1.0, 10.0));
         let room = (high / low).powf(0.05).max(1.15);
@@ -113,7 +113,7 @@ fn ends(values: impl Iterator<Item = f64>, fits: impl Fn(f64) -> bool) -> Option
         })
 }
 
-/// Values that divide a linear axis into at most `most` parts: 1, 2 or 5 times a power of ten apart.
+/// Values that divide a linear axis into at most `most` parts, in steps of 1, 2 or 5 times a power of ten.
 pub(super) fn round_steps(low: f64, high: f64, most: usize) -> Vec<f64> {
     let least = (high - low) / most.max(1) as f64;
     if !(least.is_finite() && least > 0.0) {
@@ -130,7 +130,7 @@ pub(super) fn round_steps(low: f64, high: f64, most: usize) -> Vec<f64> {
     (first..=last).map(|i| clean(i as f64 * step)).collect()
 }
 
-/// Removes what adding up decimal steps in binary leaves behind.
+/// Removes binary rounding from sums of decimal steps.
 fn clean(value: f64) -> f64 {
     format!("{value:.12e}").parse().unwrap_or(value)
 }

@@ -1,15 +1,14 @@
-//! A figure as things to draw, each at its place: what layout makes and the writers draw. Places are in points
-//! from the upper left corner.
+//! A figure as positioned items, made by layout and drawn by the writers. Coordinates are in points from the upper left corner.
 
 use super::palette::Marker;
 use super::text;
 
-/// What something is painted with.
+/// A colour role.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Paint {
     /// Text, axes.
     Ink,
-    /// What stands back.
+    /// Secondary items.
     Muted,
     /// The grid.
     Grid,
@@ -21,7 +20,7 @@ pub(super) enum Paint {
     Fixed(String),
 }
 
-/// Where a text stands relative to its place.
+/// Horizontal alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -29,14 +28,14 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A line of text. The place is that of its baseline.
+/// A line of text. The position is on its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Text {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) size: f64,
     pub(super) anchor: Anchor,
-    /// Turned to read upwards.
+    /// Rotated to read upwards.
     pub(super) upwards: bool,
     pub(super) paint: Paint,
     pub(super) text: String,
@@ -60,7 +59,7 @@ impl Frame {
         self.bottom - self.top
     }
 
-    /// Whether two share more than their edges.
+    /// Whether two frames overlap by more than their edges.
     pub(super) fn overlaps(&self, other: &Frame) -> bool {
         const TOUCH: f64 = 0.01;
         self.left < other.right - TOUCH
@@ -71,12 +70,12 @@ impl Frame {
 }
 
 impl Text {
-    /// How long it is in points, by the metrics of the font.
+    /// Its length in points, by the metrics of the font.
     pub(super) fn length(&self) -> f64 {
         text::width(&self.text, self.size)
     }
 
-    /// How much of its length lies before its place, points.
+    /// The part of its length before its position, points.
     fn before(&self, length: f64) -> f64 {
         match self.anchor {
             Anchor::Start => 0.0,
@@ -85,7 +84,7 @@ impl Text {
         }
     }
 
-    /// Where its baseline begins.
+    /// Start of its baseline.
     pub(super) fn start(&self) -> (f64, f64) {
         let before = self.before(self.length());
         match self.upwards {
@@ -94,7 +93,7 @@ impl Text {
         }
     }
 
-    /// The rectangle that it covers, by the metrics of the font.
+    /// The rectangle that it occupies, by the metrics of the font.
     pub(super) fn frame(&self) -> Frame {
         let length = self.length();
         let before = self.before(length);
@@ -117,10 +116,10 @@ impl Text {
     }
 }
 
-/// Something to draw.
+/// An item to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item {
-    /// Begins a group: its class, the place of the series whose colour it has, attributes, and words for a mark.
+    /// Begins a group: its class, the index of the series whose colour it has, attributes, and the description of a mark.
     Open {
         class: &'static str,
         series: Option<usize>,
@@ -151,7 +150,7 @@ pub(super) enum Item {
         fill: Paint,
         outlined: bool,
     },
-    /// Small dots, all alike.
+    /// Small equal dots.
     Dots {
         points: Vec<(f64, f64)>,
         diameter: f64,
@@ -167,7 +166,7 @@ pub(super) enum Item {
     Text(Text),
 }
 
-/// All that is drawn.
+/// All items of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scene {
     /// Width of the figure, points.

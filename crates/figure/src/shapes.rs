@@ -1,4 +1,4 @@
-//! A scene as outlines and lines of text in their colours: what the writers of PNG and PDF draw.
+//! A scene as coloured outlines and lines of text, for the writers of PNG and PDF.
 
 use super::marker::corners;
 use super::palette;
@@ -9,14 +9,14 @@ use super::svg::{DOTS_OPACITY, OUTLINE, painted};
 /// circle.
 const QUARTER: f64 = 0.552_284_75;
 
-/// A colour and how much of it covers what is below, 0 to 1.
+/// A colour with its opacity, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Colour {
     pub(super) rgb: [u8; 3],
     pub(super) opacity: f64,
 }
 
-/// Part of an outline; places are in points from the upper left corner.
+/// Part of an outline; coordinates are in points from the upper left corner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Segment {
     Move((f64, f64)),
@@ -29,7 +29,7 @@ pub(super) enum Segment {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stroke {
     pub(super) width: f64,
-    /// Lengths of dashes and gaps in turn, points; none for a solid line.
+    /// Lengths of dashes and gaps alternately, points; empty for a solid line.
     pub(super) dashes: Vec<f64>,
     pub(super) colour: Colour,
 }
@@ -45,7 +45,7 @@ pub(super) enum Drawn<'a> {
     Text(&'a Text, Colour),
 }
 
-/// All that a scene shows, in the order in which it is drawn: the paper first.
+/// All shapes of a scene in drawing order, beginning with the paper.
 pub(super) fn drawn(scene: &Scene) -> Vec<Drawn<'_>> {
     let paper = Frame {
         left: 0.0,
@@ -60,7 +60,7 @@ pub(super) fn drawn(scene: &Scene) -> Vec<Drawn<'_>> {
     }];
     let mut series: Vec<Option<usize>> = Vec::new();
     for item in &scene.items {
-        // What stands outside of every series is drawn in ink.
+        // Items outside of series are drawn in ink.
         let around = series.iter().rev().find_map(|series| *series);
         let current = around.map_or(palette::INK, |place| {
             palette::SERIES[palette::colour(place)]

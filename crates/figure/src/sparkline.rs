@@ -1,4 +1,4 @@
-//! The outline of a run as a small picture without axes: its shape, to stand beside words.
+//! A run as a small picture without axes, to be placed next to text.
 
 use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
 
@@ -9,9 +9,9 @@ use super::svg;
 
 /// Width and height, points.
 const SIZE: (f64, f64) = (200.0, 84.0);
-/// Room around the curves, points.
+/// Margin around the curves, points.
 const EDGE: f64 = 6.0;
-/// Most curves that stay apart.
+/// Most curves drawn separately.
 const CURVES_MAX: usize = 6;
 
 /// The picture as SVG. `id` begins its ids, which must differ between the figures of one page.
@@ -78,7 +78,7 @@ fn line(points: Vec<(f64, f64)>, width: f64, paint: Paint) -> Item {
     }
 }
 
-/// From levels and values to places.
+/// Maps levels and values to positions.
 struct SparklineScale {
     levels: usize,
     values: Scale,
@@ -148,7 +148,7 @@ mod tests {
             _ => None,
         });
         let marks: Vec<(f64, f64, bool)> = marks.collect();
-        // On a log axis zero has no place: it lies at the bottom, where the least value is.
+        // Zero, undefined on a log axis, is drawn at the bottom.
         let expected = [(6.0, 78.0, false), (100.0, 78.0, true), (194.0, 6.0, false)];
         assert_eq!(marks, expected);
         for item in &scene.items {

@@ -1,5 +1,5 @@
-//! A scene as SVG. Every colour stands in an attribute, which every program reads; the classes let a page set them
-//! anew by the custom properties of [`STYLE`].
+//! Writes a scene as SVG. Every colour is also in an attribute, which all programs read; classes let a page override them with
+//! the custom properties of [`STYLE`].
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use iolab_workload::escape_control::escape_control;
 
 /// Width of the outline of a marker, points.
 pub(super) const OUTLINE: f64 = 0.8;
-/// How much a dot covers what is below it, 0 to 1.
+/// Opacity of a dot, 0 to 1.
 pub(super) const DOTS_OPACITY: f64 = 0.45;
 
-/// What a page that holds figures puts into its style sheet once: the colours of all figures as custom properties, for
-/// light and for dark. A page may set the properties itself, behind this.
+/// Style sheet for pages with figures: the colours of all figures as custom properties, for light and dark. A page may override
+/// the properties afterwards.
 pub fn style() -> String {
     let mut light =
         format!("--fig-ink:{INK};--fig-muted:{MUTED};--fig-grid:{GRID};--fig-paper:{PAPER}");
@@ -42,7 +42,7 @@ pub fn style() -> String {
     )
 }
 
-/// What an SVG says of itself.
+/// Metadata of an SVG.
 pub(super) struct Words<'a> {
     /// Prefix of its ids, which must differ between the figures of one page.
     pub(super) id: &'a str,
@@ -51,7 +51,7 @@ pub(super) struct Words<'a> {
     pub(super) unit: &'a str,
 }
 
-/// Writes a scene. The same scene gives the same bytes.
+/// Writes a scene. Deterministic.
 pub(super) fn write(scene: &Scene, words: &Words<'_>) -> String {
     let id = identifier(words.id);
     let (width, height) = (number(scene.width), number(scene.height));
@@ -73,7 +73,7 @@ pub(super) fn write(scene: &Scene, words: &Words<'_>) -> String {
     out
 }
 
-/// What may stand in an id: letters, digits and dashes.
+/// Replaces characters other than letters, digits and dashes, for ids.
 fn identifier(text: &str) -> String {
     let kept: String = text
         .chars()
@@ -239,7 +239,7 @@ fn text_to(out: &mut String, text: &Text) {
     } else {
         String::new()
     };
-    // A viewer without the first family may have a wider one: the length holds the text in the room it was given.
+    // The length keeps the text in its space where a viewer uses a wider font.
     let _ = writeln!(
         out,
         "<text{} x=\"{x}\" y=\"{y}\" font-size=\"{}\" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"{anchor}{turn} \
@@ -290,7 +290,7 @@ fn outline(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// A number with two decimals at most, which is a fortieth of a millimetre.
+/// A number with at most two decimals, a fortieth of a millimetre.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -301,7 +301,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Text from anywhere, as XML takes it.
+/// Escapes any text for XML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in escape_control(text).chars() {
@@ -311,7 +311,7 @@ pub fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // These two are no characters to XML.
+            // Not valid in XML.
             '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             other => out.push(other),
         }

@@ -1,32 +1,31 @@
-//! How wide text is: the metrics of the one font that every figure is set in.
+//! The width of text: metrics of the font that every figure uses.
 
 use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// The font that comes with iolab, Noto Sans: what layout measures with, and what PNG and PDF embed.
+/// The bundled font, Noto Sans: layout measures with it, and PNG and PDF embed it.
 pub(super) const FONT: &[u8] = ttf_noto_sans::REGULAR;
-/// The families that an SVG asks for, in this order. Where the first is missing, each text keeps the length that it
-/// has in it.
+/// Font families of an SVG, in order. Where the first is missing, each text keeps its length in that.
 pub(super) const FAMILIES: &str = "Noto Sans, Open Sans, Arial, Helvetica, sans-serif";
 
 static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(FONT, 0).expect("the font is part of the build"));
 
-/// Height of a capital letter, as a share of the size of the text.
+/// Height of a capital letter, relative to the font size.
 pub(super) const CAP_HEIGHT: f64 = 0.714;
-/// How far letters reach below the baseline, as a share of the size.
+/// Depth of letters below the baseline, relative to the font size.
 pub(super) const DESCENT: f64 = 0.2;
-/// Height of a line of text, as a share of its size: what labels need to stay apart.
+/// Height of a line, relative to the font size: the distance that labels need.
 pub(super) const LINE_HEIGHT: f64 = 1.2;
 
-/// Width of a character that the font lacks, in ems: a viewer of SVG takes another font, PNG and PDF show a box.
+/// Width of a character missing in the font, in ems: SVG viewers use another font, PNG and PDF show a box.
 pub(super) const MISSING_WIDTH: f64 = 0.67;
 
-/// A character as the font draws it.
+/// A glyph of the font.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glyph {
-    /// Its number in the font; 0 is the box for characters that the font lacks.
+    /// Its number in the font; 0 is the box for missing characters.
     pub(super) id: u16,
     /// Distance to the next one, in ems.
     pub(super) advance: f64,
@@ -60,7 +59,7 @@ pub(super) fn units_per_em() -> f64 {
     f64::from(FACE.units_per_em())
 }
 
-/// The rectangle that every glyph lies in, in ems: left, bottom, right, top.
+/// The bounding box of all glyphs, in ems: left, bottom, right, top.
 pub(super) fn bounds() -> [f64; 4] {
     let all = FACE.global_bounding_box();
     [all.x_min, all.y_min, all.x_max, all.y_max].map(|units| f64::from(units) / units_per_em())
@@ -71,7 +70,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     glyphs(text).map(|glyph| glyph.advance).sum::<f64>() * size
 }
 
-/// The text, cut and ended by an ellipsis where it is wider than `room` points.
+/// The text, truncated with an ellipsis where it is wider than `room` points.
 pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
@@ -86,7 +85,7 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
-/// The text in lines no wider than `room` points, broken at spaces; a single word that is wider is cut.
+/// The text in lines of at most `room` points, broken at spaces; a single longer word is truncated.
 pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

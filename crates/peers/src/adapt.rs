@@ -204,10 +204,9 @@ mod tests {
         );
         let text = told(&["tool=iolab,fio", "time=none", "bs=4k", "bytes=64M"]).expect("told");
         // Two blocks of twice 64 MiB within 90 s, less twice 0.4 s.
-        assert!(
-            text.starts_with("On storage slower than 3.01 MB/s"),
-            "{text}"
-        );
+        insta::assert_snapshot!(text, @r"
+        On storage slower than 3.01 MB/s the run exceeds its budget of 90s: trials with fio have no time limit, and each of the 2 cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it
+        ");
     }
 
     #[test]
@@ -220,18 +219,12 @@ mod tests {
         assert_eq!(told(&["tool=iolab,fio", "bs=4k"]), (None, None));
         let three = ["tool=iolab,fio,iozone", "bs=4k,64k,1M", "budget=3min"];
         let (waits, lacks) = told(&three);
-        let waits = waits.expect("IOzone sleeps");
-        assert!(
-            waits.contains("iozone sleeps about 6 s") && waits.contains("19 s in each block"),
-            "{waits}"
-        );
+        insta::assert_snapshot!(waits.expect("IOzone sleeps"), @"iozone sleeps about 6 s in each of its runs, whatever it measures: 19 s in each block of trials");
         assert_eq!(lacks, None);
         let (_, lacks) = told(&["tool=iolab,fio,iozone"]);
-        let lacks = lacks.expect("the built-in budget is for one tool");
-        assert!(
-            lacks.contains("48 cells in 90s give n = 1") && lacks.contains("--budget 13min"),
-            "{lacks}"
-        );
+        insta::assert_snapshot!(lacks.expect("the built-in budget is for one tool"), @r"
+        48 cells in 90s give n = 1, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...) or --budget 13min for this experiment
+        ");
     }
 
     #[test]

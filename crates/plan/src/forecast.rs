@@ -298,7 +298,8 @@ mod tests {
                 let mut experiment = Experiment::find(experiment).expect("built in");
                 let error = experiment.apply_set(&format!("{group}{name}=0"));
                 let error = error.expect_err(name);
-                assert!(error.message().contains("out of range"), "{error}");
+                assert_eq!(error.kind(), iolab_workload::Kind::Usage, "{error}");
+                assert!(error.message().contains(name), "{error}");
             }
             let suite = format!(
                 "name = 'x'\nabout = ''\nbudget = '1min'\n[settings]\n{name} = 0\n[[experiments]]\nuse = 'read-random'\n"

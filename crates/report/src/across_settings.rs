@@ -1,4 +1,4 @@
-//! A comparison in many settings, as a table.
+//! A comparison in many settings as a table.
 
 use crate::findings::across::{Across, Setting, Shown};
 use iolab_workload::quantity::significant;
@@ -10,7 +10,7 @@ pub fn text(across: &Across, width: u16) -> String {
     wrapped(&caption(across), width) + &layout::text(columns(across), width)
 }
 
-/// What the table shows.
+/// Explains the table.
 pub(crate) fn caption(across: &Across) -> String {
     let unit = match across.response.is_time() {
         true => String::new(),
@@ -24,7 +24,7 @@ pub(crate) fn caption(across: &Across) -> String {
     )
 }
 
-/// One row per setting.
+/// The columns, with one row per setting.
 pub(crate) fn columns(across: &Across) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Setting) -> String| {
         Column::new(heading, dispensable, across.rows.iter().map(value))

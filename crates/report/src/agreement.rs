@@ -1,4 +1,4 @@
-//! Whether other tools measure what iolab does: one small table, a row per cell and tool.
+//! Agreement of other tools with iolab: a small table with a row per cell and tool.
 
 use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, SideName};
 use iolab_stats::Summary;
@@ -8,7 +8,7 @@ use iolab_workload::quantity::format_percent;
 use crate::compare::value;
 use crate::layout::{self, Column, none, wrapped};
 
-/// Fewest trials of either tool that anything is said of.
+/// Fewest trials of either tool for a statement.
 const TRIALS_MIN: usize = 6;
 
 /// The table for a terminal of `width` columns; empty where no other tool was measured.
@@ -18,7 +18,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
     };
     let rows = by_cell(peers);
     let response = first.response;
-    // Times have their units with them.
+    // Times are written with their units.
     let unit = response.filter(|response| response.heading() == response.unit());
     let unit = unit.map_or(String::new(), |response| format!(" in {}", response.unit()));
     let caption = format!(
@@ -63,7 +63,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
     wrapped(&caption, width) + &layout::text(columns, width)
 }
 
-/// The comparisons of a cell beside each other.
+/// The comparisons of each cell.
 fn by_cell(peers: &[Comparison]) -> Vec<(&SideName, &CellComparison)> {
     let mut cells: Vec<&Vec<String>> = Vec::new();
     for cell in peers.iter().flat_map(|peer| &peer.cells) {
@@ -82,7 +82,7 @@ fn by_cell(peers: &[Comparison]) -> Vec<(&SideName, &CellComparison)> {
         .collect()
 }
 
-/// Whether both tools have trials enough for an interval.
+/// Whether both tools have enough trials for an interval.
 fn is_enough(cell: &CellComparison) -> bool {
     let sides = [&cell.base, &cell.new].map(|side| side.summary.as_ref());
     sides

@@ -1,4 +1,4 @@
-//! What runs answer to their questions, for each format: computed of the run files that are given, and of nothing else.
+//! The answers of runs to their questions, for each format, computed from the given run files only.
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
@@ -20,7 +20,7 @@ use crate::{latex, markdown};
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
 const RATES: &str = "The rates nearest to the limit.";
 
-/// The answers of runs. The workloads of one requirement have one together.
+/// The answers of runs. The workloads of one requirement have one answer together.
 #[derive(Debug)]
 pub struct Answers<'a> {
     all: Vec<Given<'a>>,
@@ -29,9 +29,9 @@ pub struct Answers<'a> {
 /// One answer.
 #[derive(Debug)]
 enum Given<'a> {
-    /// Whether storage is good enough for a purpose.
+    /// To a requirement, from the runs of its workloads.
     Fit(Fitness),
-    /// Of one run.
+    /// Of a single run.
     Run(OfRun<'a>),
 }
 
@@ -42,12 +42,12 @@ struct OfRun<'a> {
     answer: &'a RunAnswer,
 }
 
-/// An answer as documents show it.
+/// An answer for documents.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The answer.
+    /// The answer in sentences.
     pub(crate) sentences: Vec<String>,
-    /// What it rests on, and how to read that.
+    /// Its basis as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
     /// Why it is open, and what it does not cover.
@@ -55,7 +55,7 @@ pub(crate) struct Shown {
 }
 
 impl<'a> Answers<'a> {
-    /// Of runs, each with the name of its file; those that were asked nothing have none.
+    /// The answers of runs, given with the names of their files; runs without a question have none.
     pub fn of(runs: impl IntoIterator<Item = (String, &'a AnalysedRun)>) -> Self {
         let mut all = Vec::new();
         let mut fits: Vec<FitRun<'_>> = Vec::new();
@@ -95,19 +95,19 @@ impl<'a> Answers<'a> {
         Self { all }
     }
 
-    /// All of them together; `None` where nothing was asked.
+    /// All answers together; `None` without a question.
     pub fn answer(&self) -> Option<Answer> {
         let answers = self.all.iter().map(Given::answer);
         (!self.all.is_empty()).then(|| merge_answers(answers))
     }
 
-    /// For a terminal of `width` columns, an empty line between two; empty where nothing was asked.
+    /// Text for a terminal of `width` columns, with an empty line between answers; empty without a question.
     pub fn text(&self, width: u16) -> String {
         let all: Vec<String> = self.all.iter().map(|given| given.text(width)).collect();
         all.join("\n")
     }
 
-    /// Those about requirements, for programs; docs/schema/fit.json describes it.
+    /// The answers to requirements, for programs; docs/schema/fit.json describes them.
     pub fn of_requirements(&self) -> impl Iterator<Item = Value> {
         self.all.iter().filter_map(|given| match given {
             Given::Fit(fitness) => Some(fitness.json()),
@@ -115,12 +115,12 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// The answers themselves as paragraphs of Markdown; empty where nothing was asked.
+    /// The answers as paragraphs of Markdown; empty without a question.
     pub fn markdown(&self) -> String {
         self.paragraphs(markdown::line)
     }
 
-    /// The answers themselves as paragraphs of LaTeX; empty where nothing was asked.
+    /// The answers as paragraphs of LaTeX; empty without a question.
     pub fn latex(&self) -> String {
         self.paragraphs(latex::escaped)
     }
@@ -133,7 +133,7 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// As documents show them.
+    /// The answers for documents.
     pub(crate) fn shown(&self) -> Vec<Shown> {
         self.all.iter().map(Given::shown).collect()
     }
@@ -179,7 +179,7 @@ impl Given<'_> {
 }
 
 impl OfRun<'_> {
-    /// That the run is not complete, so that what follows is no answer.
+    /// A note that the run is incomplete, and what follows is not the answer; `None` where it is complete.
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(
@@ -229,13 +229,13 @@ struct FitRun<'a> {
 }
 
 impl FitRun<'_> {
-    /// What the runs of one answer share.
+    /// The key shared by the runs of one answer.
     fn key(&self) -> (&str, &str, &[String]) {
         (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
     }
 }
 
-/// What the run of a workload, which has one cell, does.
+/// A description of what the run of a workload, which has one cell, does.
 fn ran(record: &RunRecord) -> String {
     let cell = record.cells.first();
     cell.map_or_else(String::new, |cell| requests_in_words(cell.trial()))
@@ -249,7 +249,7 @@ fn written_bytes(record: &RunRecord) -> u64 {
     written.fold(0, u64::saturating_add)
 }
 
-/// The answer of the runs of one requirement, of which there is one at least.
+/// The answer from the runs of one requirement, at least one.
 fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
     let (mut workloads, mut found) = (Vec::new(), Vec::new());
     let names: Vec<String> = runs[0].fit.workloads.clone();
@@ -306,7 +306,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
     }
 }
 
-/// A row per level, or of a search one.
+/// A row per level; for a search, a single row.
 pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
     let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {
         return Vec::new();

@@ -14,6 +14,7 @@ use iolab_workload::escape_control::escape_control;
 /// Writes both sides of a comparison.
 ///
 /// # Errors
+///
 /// When the output cannot be written.
 pub fn comparison(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     let (unit, scale) = unit(comparison.response);
@@ -24,7 +25,7 @@ pub fn comparison(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()>
     };
     writeln!(to, "Unit {unit} assume=nothing{better}")?;
     for side in ["base", "new"] {
-        // A key for the file would make benchstat put the sides into tables of their own.
+        // With a key for the file, benchstat would put the sides into separate tables.
         writeln!(to, "\nrun: {side}")?;
         for pair in &comparison.pairs {
             let name = benchmark("Trial", &comparison.factors, &pair.levels);
@@ -41,11 +42,11 @@ pub fn comparison(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()>
     Ok(())
 }
 
-/// Writes the measured trials of all runs, each with its response. The name of the experiment is the benchmark's, so
-/// that two files of the same experiments are compared by `benchstat BASE NEW`; where the bytes were not the device's it
-/// says so.
+/// Writes the measured trials of all runs with their responses. The benchmark has the name of the experiment, so that `benchstat
+/// BASE NEW` compares two files of the same experiments; it also says where bytes were not the device's.
 ///
 /// # Errors
+///
 /// When the output cannot be written.
 pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
     for record in records {
@@ -78,7 +79,7 @@ pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The unit as benchstat knows it, and what a value is multiplied by to be in it.
+/// The unit in benchstat, and the factor to convert values to it.
 fn unit(response: Option<Response>) -> (&'static str, f64) {
     match response {
         Some(Response::Throughput) => ("B/s", 1e6),
@@ -94,8 +95,8 @@ fn unit(response: Option<Response>) -> (&'static str, f64) {
     }
 }
 
-/// `BenchmarkRead-size/bs=4KiB/threads=1`: what follows `Benchmark` must not begin with a small letter, and spaces would
-/// end the name. A `-8` at its end would be taken for the number of processors, so that one is always added.
+/// `BenchmarkRead-size/bs=4KiB/threads=1`: the part after `Benchmark` must not begin with a lowercase letter, and a space would
+/// end the name. A `-8` at the end would be read as the number of processors, so one is always added.
 fn benchmark(name: &str, factors: &[String], levels: &[String]) -> String {
     let name = escape_control(name);
     let mut letters = name.chars();

@@ -1,4 +1,4 @@
-//! A chart of bars in text: one line per level, one group per combination of the other factors.
+//! A bar chart in text: one line per level, one group per combination of the other factors.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::sparkline::axis;
@@ -7,12 +7,12 @@ use iolab_figure::{least_and_most, spans_decades};
 use crate::table::range;
 use iolab_workload::escape_control::escape_control;
 
-/// How a chart is drawn.
+/// Options of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Columns there are.
+    /// Available columns.
     pub width: u16,
-    /// Whether to keep to ASCII.
+    /// Whether to use ASCII only.
     pub ascii: bool,
 }
 
@@ -20,13 +20,13 @@ pub struct Style {
 const BAR_MIN: usize = 8;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// Maps a value to a share of the longest bar.
+/// The scale of the bars.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Scale {
     Linear {
         most: f64,
     },
-    /// From `least`, a power of ten, where bars begin.
+    /// Bars begin at `least`, a power of ten.
     Log {
         least: f64,
         most: f64,
@@ -37,7 +37,7 @@ impl Scale {
     fn of(values: &[f64], response: Response) -> Self {
         let (least, most) = least_and_most(values);
         if spans_decades(values, response) {
-            // Half a decade below the least value, so that its bar can be seen.
+            // Half a decade below the lowest value, so that its bar is visible.
             let least = 10f64.powf((least.log10() - 0.5).floor());
             Scale::Log { least, most }
         } else {
@@ -67,8 +67,8 @@ struct BarLine {
     measured: bool,
 }
 
-/// Draws the response of every cell. Bars whose bytes did not all come from the device are
-/// drawn light, and a legend says so.
+/// Draws the response of every cell. Bars of cells whose bytes did not all come from the device are light, which a legend
+/// explains.
 pub fn chart(analysis: &Analysis, style: &Style) -> String {
     let axis = axis(analysis);
     let groups = groups(analysis, axis);
@@ -165,7 +165,7 @@ fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> BarLine
     }
 }
 
-/// The widths of a line's parts.
+/// The widths of the parts of a line.
 struct Layout {
     label: usize,
     bar: usize,
@@ -187,7 +187,7 @@ impl Layout {
         let label = longest(|l| &l.label).min(width / 3);
         let text = longest(|l| &l.text);
         let interval = longest(|l| &l.interval);
-        // Label, bar, value and interval stand two, one and one columns apart.
+        // Gaps: two columns after the label, one before and one after the value.
         let fixed = label + text + 3;
         let (interval, room) = match width.checked_sub(fixed + interval + 1) {
             Some(room) if room >= BAR_MIN => (interval, room),

@@ -39,7 +39,7 @@ pub(crate) struct ClaimData {
     /// What its sentence is for.
     pub(crate) purpose: Purpose,
     /// What it is to the reader.
-    pub(crate) role: RoleName,
+    pub(crate) role: Role,
     /// Whether it is among the five claims at most of its run, or of several runs together, that matter most.
     pub(crate) headline: bool,
     /// Runs that it rests on, as `run` of the cells names them.
@@ -149,35 +149,6 @@ pub(crate) enum Purpose {
     Doubt,
     /// It says what the numbers do not tell.
     Limit,
-}
-
-/// What a claim is to the reader, in the order in which claims are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "Role")]
-pub(crate) enum RoleName {
-    /// It answers the question of an experiment.
-    Answer,
-    /// It explains a number.
-    Explanation,
-    /// A difference, or the best size of an access: it decides what to choose.
-    Effect,
-    /// The best size in each of several settings, in which the question was another one.
-    BestInSettings,
-    /// A change over time: a median mixes two levels.
-    Change,
-    /// No steady state.
-    Unsteady,
-    /// A limit that changes a decision.
-    Limit,
-    /// Levels that are equivalent.
-    Equivalence,
-    /// It says more of what others say.
-    Detail,
-    /// It weakens the numbers, and changes no decision.
-    Weakness,
-    /// Nothing was found, or nothing can be told.
-    Nothing,
 }
 
 /// A cell, with its settings.
@@ -394,7 +365,7 @@ impl Runs<'_> {
         ClaimData {
             kind: claim.kind().0.to_owned(),
             purpose: purpose(written.finding.rule.kind),
-            role: role(claim.role()),
+            role: claim.role(),
             headline,
             runs: ids.into_iter().map(|run| self.run(run)).collect(),
             sentence: clean(&written.finding.text),
@@ -534,22 +505,6 @@ impl Runs<'_> {
             best_bs_bytes: best.candidates.get(best.best).map(|top| top.bs),
             sizes: best.candidates.iter().map(size).collect(),
         }
-    }
-}
-
-fn role(role: Role) -> RoleName {
-    match role {
-        Role::Answer => RoleName::Answer,
-        Role::Explanation => RoleName::Explanation,
-        Role::Change => RoleName::Change,
-        Role::Unsteady => RoleName::Unsteady,
-        Role::Detail => RoleName::Detail,
-        Role::Weakness => RoleName::Weakness,
-        Role::Effect => RoleName::Effect,
-        Role::BestInSettings => RoleName::BestInSettings,
-        Role::Limit => RoleName::Limit,
-        Role::Equivalence => RoleName::Equivalence,
-        Role::Nothing => RoleName::Nothing,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the clients of a run across hosts did and saw, each by itself.
+//! The results of each client of a run across hosts.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use crate::data_column::{DataColumn, row_schema};
 use crate::layout::{Column, none};
 
-/// How to read the columns.
+/// Explains the columns.
 pub(crate) fn caption() -> String {
     "Clients of each cell: the ranks of a host together, or a rank with a target of its own. Medians over the measured trials; \
      latencies of all ranks of a client merged. Cached before: share of what its ranks go over that its page cache held before the trial. \
@@ -18,7 +18,7 @@ pub(crate) fn caption() -> String {
         .to_owned()
 }
 
-/// One row per cell and client; none where one process measured.
+/// The columns, with one row per cell and client; empty for a single process.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let cells = analysis.cells.iter();
     let rows: Vec<(&CellAnalysis, &ClientAnalysis)> = cells

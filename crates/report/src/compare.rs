@@ -1,4 +1,4 @@
-//! A comparison of two sides: as text, as rows, as one JSON object.
+//! A comparison of two sides: as text, as rows, as a JSON object.
 
 mod conclusion;
 pub(crate) mod data;
@@ -30,8 +30,8 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
     wrapped(&head, width) + "\n" + &layout::text(columns(comparison), width)
 }
 
-/// The comparison in one line that can be pasted: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to
-/// 0.77) at bs=4KiB; cannot tell in 2: disturbed`.
+/// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
+/// cannot tell in 2: disturbed`.
 pub fn conclusion(comparison: &Comparison) -> String {
     let cells = comparison.cells.iter().map(|cell| SaidOfCell {
         verdict: cell.verdict,
@@ -66,7 +66,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         .collect()
 }
 
-/// What is compared, and what differs besides.
+/// What is compared, and other differences.
 fn heading(comparison: &Comparison) -> String {
     let mut lines = vec![
         format!("base: {}", escape_control(&comparison.base.whole())),
@@ -103,7 +103,7 @@ pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item
     })
 }
 
-/// What the table shows.
+/// Explains the table.
 pub(crate) fn caption(comparison: &Comparison) -> String {
     let within = if comparison.shares_blocks() {
         " within blocks"
@@ -154,7 +154,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
             })
         }),
     ]);
-    // Who asked for several tests wants to see them.
+    // Keeps the columns of several tests longer, since they were requested.
     let dear = if comparison.terms.tests.len() > 1 {
         2
     } else {
@@ -195,7 +195,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     columns
 }
 
-/// The heading of the ratios: what they are ratios of.
+/// The heading of the ratios: their estimator.
 fn estimator(comparison: &Comparison) -> &'static str {
     match comparison.shares_blocks() {
         true => "ratio in blocks",
@@ -210,7 +210,7 @@ fn verdict(cell: &CellComparison) -> String {
     }
 }
 
-/// A ratio to three decimals: what matters is its distance from 1.
+/// A ratio with three decimals: its distance from 1 matters.
 pub(crate) fn factor(ratio: f64) -> String {
     if (0.01..100.0).contains(&ratio) {
         format!("{ratio:.3}")
@@ -219,12 +219,12 @@ pub(crate) fn factor(ratio: f64) -> String {
     }
 }
 
-/// A value as the table of one run writes it.
+/// A value as in the table of one run.
 pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
 }
 
-/// What follows from the table, in sentences.
+/// Conclusions from the table, in sentences.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![tally(comparison)];
     remarks.extend(rests_on(comparison.unit).map(str::to_owned));
@@ -248,7 +248,7 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// What the verdicts rest on, where a reader may take them for more.
+/// A sentence about the unit of replication, where readers may overestimate the verdicts.
 fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
     match unit {
         ReplicationUnit::Numbers | ReplicationUnit::Blocks => None,
@@ -265,7 +265,7 @@ fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
     }
 }
 
-/// What could turn the verdicts of cells round, each kind of reason once, with what to do.
+/// Reasons that could reverse verdicts, each kind once, with remedies.
 pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> Vec<String> {
     let mut found: Vec<(&SideDoubt, usize)> = Vec::new();
     for doubt in cells.flatten() {
@@ -301,7 +301,7 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
     found.into_iter().map(line).collect()
 }
 
-/// Where there are too few trials for an interval.
+/// A sentence about cells with too few trials for an interval.
 fn too_few(comparison: &Comparison) -> Option<String> {
     let has_none = |cell: &&CellComparison| {
         cell.estimate.is_some_and(|one| one.interval.is_none()) && cell.verdict.is_open()
@@ -323,7 +323,7 @@ fn too_few(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// How many trials would settle what is unknown.
+/// A sentence about the number of trials for open verdicts.
 fn advice(comparison: &Comparison) -> Option<String> {
     let further = || comparison.cells.iter().filter_map(|c| c.further);
     let trials = || {
@@ -365,7 +365,7 @@ pub(crate) fn cells(n: usize) -> String {
 /// When the output cannot be written.
 pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     let rows = comparison.cells.iter();
-    let rows = rows.map(|cell| fields_of(&data::Row::of(comparison, cell)));
+    let rows = rows.map(|cell| fields_of(&data::ComparisonRow::of(comparison, cell)));
     let rows: Vec<Vec<Field>> = rows.collect::<Result<_, _>>()?;
     let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
     for row in &rows {

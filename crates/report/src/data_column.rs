@@ -1,5 +1,5 @@
-//! Columns of rows for other programs: each with its name, its type, what it means, and how its value follows from what the row is
-//! of. The rows and their schema follow from the same columns, so that no value lacks a meaning.
+//! Columns of rows for other programs: name, type, meaning, and the function that gives the value. Rows and their schema are
+//! generated from the same columns, so that every value is documented.
 
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_workload::escape_control::escape_control;
@@ -10,16 +10,16 @@ use serde_json::{Map, Value, json};
 use crate::export::column_value;
 use crate::rows::Field;
 
-/// One column of rows that are each of an `R`.
+/// One column of rows about an `R`.
 pub(crate) struct DataColumn<'c, R> {
     name: String,
     doc: String,
-    /// What JSON Schema says of its values.
+    /// The JSON Schema of its values.
     schema: Map<String, Value>,
-    /// Whether every row has a value that is not `null`.
+    /// Whether no value is `null`.
     is_known: bool,
     value: Box<dyn Fn(&R) -> Value + 'c>,
-    /// Of which rows it is a column; of all where there is none.
+    /// The rows that have the column; `None` for all.
     is_of: Option<fn(&R) -> bool>,
 }
 
@@ -118,25 +118,25 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         column
     }
 
-    /// Its values are of these words.
+    /// Limits its values to these words.
     pub(crate) fn one_of(mut self, words: &[&str]) -> Self {
         self.schema.insert("enum".to_owned(), json!(words));
         self
     }
 
-    /// Every row has a value.
+    /// States that every row has a value.
     pub(crate) fn known(mut self) -> Self {
         self.is_known = true;
         self
     }
 
-    /// It is a column of these rows only.
+    /// Limits it to these rows.
     pub(crate) fn only_of(mut self, rows: fn(&R) -> bool) -> Self {
         self.is_of = Some(rows);
         self
     }
 
-    /// Its value in a row; `None` where the row has no such column.
+    /// Its field in a row; `None` where the row lacks the column.
     pub(crate) fn field(&self, row: &R) -> Option<Field> {
         let is_of = self.is_of.is_none_or(|is_of| is_of(row));
         is_of.then(|| (self.name.clone(), self.value(row)))
@@ -147,12 +147,12 @@ impl<'c, R: 'c> DataColumn<'c, R> {
         &self.name
     }
 
-    /// Its value in a row that has it.
+    /// Its value in a row that has the column.
     pub(crate) fn value(&self, row: &R) -> Value {
         (self.value)(row)
     }
 
-    /// What JSON Schema says of its values.
+    /// The JSON Schema of its values, with their meaning.
     fn described(&self) -> Value {
         let mut schema = self.schema.clone();
         if !self.is_known {
@@ -167,8 +167,8 @@ impl<'c, R: 'c> DataColumn<'c, R> {
     }
 }
 
-/// The schema of an object that has these columns, and those whose names begin with one of `prefixes`, each with what it means.
-/// Rows of several runs have the same columns: what is of some rows only is `null` in the others, or in none.
+/// The schema of an object with these columns, and with those whose names begin with one of `prefixes`, each with its meaning.
+/// Rows of several runs have the same columns: a value that only some rows have is `null` in the others.
 pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &str)]) -> Value {
     let properties = columns.iter().map(|c| (c.name.clone(), c.described()));
     let required = columns.iter().filter(|column| column.is_of.is_none());
@@ -185,7 +185,7 @@ pub(crate) fn row_schema<R>(columns: &[DataColumn<'_, R>], prefixes: &[(&str, &s
     })
 }
 
-/// The schema of a list of the values of these columns, in their order.
+/// The schema of a list of the values of these columns, in order.
 pub(crate) fn list_schema<R>(columns: &[DataColumn<'_, R>]) -> Schema {
     let items = columns.iter().map(|column| {
         let mut schema = column.described();

@@ -1,4 +1,4 @@
-//! What the doctor found, as text for people and as JSON for programs.
+//! The findings of the doctor, as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 use crate::layout::{WIDTH_MIN, wrap};
 use iolab_workload::escape_control::escape_control;
 
-/// Version of the JSON object; fields may be added without a new one.
+/// Version of the JSON object; new fields do not change it.
 const SCHEMA: u32 = 1;
-/// Columns before the text: the indent, the longest severity, a gap.
+/// Columns before the text: indent, longest severity, gap.
 const INDENT: usize = 2;
 const LABEL: usize = "worth knowing".len() + 2;
 /// Columns left for the text on the narrowest terminal.
 const TEXT_MIN: usize = WIDTH_MIN as usize - INDENT - LABEL;
 
-/// The findings by topic, for a terminal of `width` columns. Commands stay in one line each, so that they can be copied.
+/// The findings by topic, for a terminal of `width` columns. Commands stay on one line, to be copied.
 pub fn text(diagnosis: &Diagnosis, width: u16, colour: bool) -> String {
     let mut text = format!(
         "{} ({})\n",
@@ -63,9 +63,10 @@ fn push(text: &mut String, finding: &Finding, width: usize, colour: bool) {
     }
 }
 
-/// Writes one object: the findings, how many there are of each severity, and the environment.
+/// Writes a JSON object with the findings, their number by severity, and the environment.
 ///
 /// # Errors
+///
 /// Those of `to`.
 pub fn json(diagnosis: &Diagnosis, to: &mut dyn Write) -> io::Result<()> {
     let count = |severity| diagnosis.count(severity);

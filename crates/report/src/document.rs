@@ -48,7 +48,7 @@ impl Serialize for CellRows {
         let columns = columns_of(&self.0);
         let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
         for row in &self.0 {
-            rows.serialize_element(&Row(&columns, row))?;
+            rows.serialize_element(&CellFields(&columns, row))?;
         }
         rows.end()
     }
@@ -82,9 +82,9 @@ impl JsonSchema for SamplesDocument {
 }
 
 /// A row in some columns.
-struct Row<'a>(&'a [String], &'a [Field]);
+struct CellFields<'a>(&'a [String], &'a [Field]);
 
-impl Serialize for Row<'_> {
+impl Serialize for CellFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(columns, row) = self;
         let mut object = serializer.serialize_map(Some(columns.len()))?;

@@ -1,4 +1,4 @@
-//! What speaks against an answer, in words.
+//! Doubts about an answer, in words.
 
 use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
 use iolab_analysis::imbalance::Disturber;
@@ -57,7 +57,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
     }
 }
 
-/// What speaks against one side of a comparison, in a clause.
+/// A reason against one side of a comparison, as a clause.
 pub fn of_side(reason: &Reason) -> String {
     match reason {
         Reason::NotSynced(sync) => format!("nothing makes the writes durable (sync={sync})"),
@@ -90,7 +90,7 @@ pub fn of_side(reason: &Reason) -> String {
     }
 }
 
-/// The doubt as sentences: what it is, what follows, and what to do about it.
+/// The doubt as sentences: what it is, its consequence, and a remedy.
 pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
     let reason = &doubt.reason;
     let turns = |direction| reason.turns(direction);
@@ -103,7 +103,7 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
     format!("{}{follows}.{remedy}", words(doubt, all))
 }
 
-/// What to do about it, as a sentence without its full stop; `None` where nothing is known to help.
+/// The remedy as a sentence without its full stop; `None` where nothing is known to help.
 pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     let text = match reason {
         Reason::Disturbed { by, .. } => by.remedy(),
@@ -128,10 +128,10 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     Some(first.chain(letters).collect())
 }
 
-/// What to do about a limit.
+/// The remedy for a limit of control groups.
 pub const RAISE_LIMIT: &str = "raise the limit: another disk does not help";
 
-/// The limit as a clause, with what follows.
+/// The limit as a clause with its consequence.
 pub fn limit(limit: &ReachedLimit) -> String {
     format!(
         "this container is limited to {} (I/O limit of its control group), and the load reached that; {RAISE_LIMIT}",

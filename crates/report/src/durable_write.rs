@@ -1,4 +1,4 @@
-//! The answer to "how long does a durable write take": at most 20 lines, also of the grid of a built-in experiment.
+//! The answer to "how long does a durable write take", in at most 20 lines, also for the grid of a built-in experiment.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::doubt::{Direction, Doubts};
@@ -12,12 +12,12 @@ use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, none, paragraph, w
 use crate::overview::Overview;
 use crate::table;
 
-/// Cells that have a row each at most. More of them are shown as a grid.
+/// Most cells with a row each; more cells are shown as a grid.
 const ROWS_MAX: usize = 6;
-/// Lines of the caveats at most.
+/// Most lines of caveats.
 const CAVEAT_LINES: usize = 3;
 
-/// Whether a run asks for nothing but the latency of writes each of which is durable.
+/// Whether a run measures only the latency of durable writes.
 pub fn asks(input: &Input) -> bool {
     let analysis = input.run.analysis();
     let is_durable = |cell: &CellAnalysis| {
@@ -53,7 +53,7 @@ pub fn text(input: &Input, style: &Style) -> String {
         ),
     };
     let caveats = layout::cut(&caveats, CAVEAT_LINES, width);
-    // An empty line before the findings, and one that says how many there is no room for.
+    // Leaves an empty line before the findings, and one for the number of omitted ones.
     let taken = text.lines().count() + caveats.lines().count() + 2;
     let mut room = LINES_MAX.saturating_sub(taken);
     let (mut findings, mut hidden) = (String::new(), 0_usize);
@@ -77,7 +77,7 @@ pub fn text(input: &Input, style: &Style) -> String {
     text
 }
 
-/// Why the times may not be those of the storage; empty where they are.
+/// Why the times may not be the storage's; empty where there is no doubt.
 fn doubt(input: &Input, width: u16) -> String {
     let all = Doubts::of_run(input.run.record(), |_| true);
     let doubts = all.against(Direction::AtLeast).into_iter();
@@ -92,7 +92,7 @@ fn doubt(input: &Input, width: u16) -> String {
     layout::cut(&paragraph(&text, "", width), DOUBT_LINES_MAX, width)
 }
 
-/// The cells as a grid: a factor across, all others down; `None` for few cells, and where none fits.
+/// The cells as a grid with one factor across; `None` for few cells, and where none fits.
 fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
     if analysis.cells.len() <= ROWS_MAX {
         return None;
@@ -114,7 +114,7 @@ fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
     Some(wrapped(&caption, style.width) + &layout::text(columns, style.width))
 }
 
-/// The columns of a grid: the levels of the factors down, and one for each level of the factor across.
+/// The columns of a grid: the levels of the factors down, then one for each level of the factor across.
 fn columns(analysis: &Analysis, across: usize, style: &Style) -> Vec<Column> {
     let level = |cell: &CellAnalysis, factor: usize| {
         let level = cell.cell.levels.get(factor).map_or("", String::as_str);
@@ -150,7 +150,7 @@ fn columns(analysis: &Analysis, across: usize, style: &Style) -> Vec<Column> {
     heads.chain(cells).collect()
 }
 
-/// The median of a cell with half of its interval: `236 us ±9 %`.
+/// The median of a cell with half the width of its interval: `236 us ±9 %`.
 fn median(analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let Some(summary) = cell.response else {
         return none();

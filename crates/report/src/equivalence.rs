@@ -1,4 +1,4 @@
-//! Two programs side by side, one row per size.
+//! Two programs compared, one row per size.
 
 use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name};
 use iolab_workload::quantity::significant;
@@ -64,7 +64,7 @@ pub(crate) fn columns(pair: &ProgramPair) -> Vec<Column> {
     columns
 }
 
-/// Three decimals are enough beside 0.05, and leave room for four tests a row.
+/// Three decimals suffice to compare with 0.05, and leave space for four tests in a row.
 fn p_value(p: f64) -> String {
     if p < 0.001 {
         "<0.001".to_owned()

@@ -1,4 +1,4 @@
-//! Everything measured, as rows for other programs: cells, samples, their intervals, latency buckets.
+//! All measurements as rows for other programs: cells, samples, their intervals, latency buckets.
 
 pub(crate) mod cells;
 pub(crate) mod samples;
@@ -37,19 +37,19 @@ pub fn cells(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
     writer.finish()
 }
 
-/// A run with what it answers to its question.
+/// A run with its answer.
 pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
 
-/// A column that says which run a row is of.
+/// A column that identifies the run of a row.
 pub(crate) struct RunColumn {
     name: &'static str,
     doc: &'static str,
-    /// Whether it is known of every run.
+    /// Whether every run has a value.
     is_known: bool,
     value: fn(&RunName) -> Option<&str>,
 }
 
-/// Which run a row is of.
+/// The columns that identify the run of a row.
 pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
     RunColumn {
         name: "run",
@@ -148,9 +148,10 @@ pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io:
     writer.finish()
 }
 
-/// Refuses to write answers where no run was asked anything.
+/// Checks that a run has a question.
 ///
 /// # Errors
+///
 /// Of kind usage: no run has a question.
 pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records
@@ -163,9 +164,10 @@ pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     }
 }
 
-/// Refuses to write rows of ranks where no run has any.
+/// Checks that a run has ranks.
 ///
 /// # Errors
+///
 /// Of kind usage: no run was carried out by several processes.
 pub fn check_ranks(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records.iter().all(|record| record.ranks.is_empty()) {
@@ -190,7 +192,7 @@ pub fn ranks(runs: &[(RunName, &RunRecord)], format: Format, to: &mut dyn Write)
 fn rank_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
     let parts = record.parts.iter().filter(|_| !record.ranks.is_empty());
     let row = |part: &Part| {
-        // In the order of their numbers, all three.
+        // Parts are sorted by sample, group and target.
         let sample = record.samples.binary_search_by_key(&part.sample, |s| s.id);
         let sample = &record.samples[sample.ok()?];
         let cell = record.cells.iter().find(|c| c.id == sample.cell)?;
@@ -228,7 +230,7 @@ fn rank_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
     parts.filter_map(row).collect()
 }
 
-/// What the client of a rank did and saw in the same trial: the rank itself, or the one that stands for its host.
+/// The client of a rank in the same trial: the rank itself, or the one that represents its host.
 fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
     let all = &record.client_samples;
     let first = all.partition_point(|own| own.id < part.sample);
@@ -239,7 +241,7 @@ fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
     itself.or_else(|| of_trial().find(|own| host(own.client) == host(part.id.rank)))
 }
 
-/// The latencies of one direction of one sample.
+/// The latencies of one operation in one sample.
 #[derive(Debug, Clone)]
 pub struct LatencyRow {
     /// The run.
@@ -251,7 +253,7 @@ pub struct LatencyRow {
     /// `read` or `write`, or one of the two with `-response` or `-lateness`; of a group with its name in front, as in
     /// `reader.read-response`.
     pub direction: String,
-    /// Its service times, response times or lateness, ns.
+    /// Service times, response times or lateness, ns.
     pub histogram: Histogram<u64>,
 }
 
@@ -298,7 +300,7 @@ pub fn buckets<E: From<io::Error>>(
     Ok(writer.finish()?)
 }
 
-/// One trial over time.
+/// The time series of one trial.
 #[derive(Debug, Clone)]
 pub struct SeriesRow {
     /// The run.

@@ -1,8 +1,7 @@
-//! What was found, in plain sentences: claims in words, and what limits the numbers.
+//! Findings in plain sentences: claims in words, and limits of the numbers.
 //!
-//! Files to begin with: `words.rs` claims as sentences, `rule.rs` what else is said and on what it rests, one file a topic,
-//! `digest.rs` what several runs mean for a decision (`trust.rs` how far to trust them, `digest/`
-//! findings by weight, merged).
+//! Files to begin with: `words.rs` claims as sentences, `rule.rs` other findings and their basis, one file per topic, `digest.rs`
+//! what several runs mean for a decision (`trust.rs` how reliable they are, `digest/` findings by weight, merged).
 
 mod agreement;
 mod ceiling;
@@ -45,16 +44,16 @@ use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, Estimate};
 use iolab_record::ServedBy;
 
-/// One sentence or two, and the rule that wrote them.
+/// One or two sentences, and the rule that made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,
-    /// What was found.
+    /// The sentences.
     pub text: String,
 }
 
-/// What limits the numbers of one run, topic by topic: how far it got, where its bytes came from, what disturbed it.
+/// The limits of one run's numbers, topic by topic: completeness, origin of the bytes, disturbances.
 const TOPICS: &[&[Says]] = &[
     run::STATUS,
     peers::SAYS,
@@ -68,25 +67,25 @@ const TOPICS: &[&[Says]] = &[
     run::FAILURES,
 ];
 
-/// A run, and where its curves bend.
+/// A run with the bends of its curves.
 pub type Bending<'a> = (&'a Analysis, &'a Bends);
 
-/// All that can be said of one run: what it shows, in the order of [`claim::Role`]; what limits it; and last what it does not show.
+/// All findings about one run: results in the order of [`claim::Role`], then limits, then what it does not show.
 pub fn findings(analysis: &Analysis, bends: &Bends) -> Vec<Finding> {
     let OfRuns { mut each, .. } = of_runs(&[(analysis, bends)]);
     each.pop().unwrap_or_default()
 }
 
-/// What can be said of runs that are shown together.
+/// The findings about runs that are shown together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfRuns {
-    /// Of each by itself, in their order: what none of the others contradicts.
+    /// For each run, in order: findings that no other run contradicts.
     pub each: Vec<Vec<Finding>>,
-    /// What random costs against sequential, where each was measured by a run of its own.
+    /// Comparisons of accesses that were measured by separate runs.
     pub across: Vec<Finding>,
 }
 
-/// All that can be said of runs that are shown together.
+/// All findings about runs that are shown together.
 pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
     let analyses: Vec<&Analysis> = runs.iter().map(|(analysis, _)| *analysis).collect();
     let claims = claim::of_runs(&analyses);
@@ -107,13 +106,13 @@ pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
     }
 }
 
-/// What limits the numbers of one run.
+/// The limits of one run's numbers.
 pub(crate) fn of_rules(analysis: &Analysis) -> Vec<Finding> {
     let rules = TOPICS.iter().copied().flatten();
     rules.flat_map(|says| says(analysis)).collect()
 }
 
-/// What several runs show together: comparisons across them, and which settings to choose.
+/// Findings about several runs together: comparisons across them, and which settings to choose.
 pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
     let across = claim::of_runs(&analyses).across;
@@ -133,7 +132,7 @@ pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
         .collect()
 }
 
-/// Says in brackets where the bytes came from, unless it was the device.
+/// The origin of the bytes in brackets, unless it was the device.
 fn origin(cell: &CellAnalysis) -> String {
     let Some(served) = cell.served.as_ref().filter(|s| !s.is_target()) else {
         return String::new();
@@ -157,7 +156,7 @@ fn cells_of(n: usize, analysis: &Analysis) -> String {
     }
 }
 
-/// `3 of 16 cells`, in the middle of a sentence.
+/// `3 of 16 cells`, for use within a sentence.
 fn within(n: usize, analysis: &Analysis) -> String {
     let text = cells_of(n, analysis);
     match text.strip_prefix("The only") {
@@ -170,7 +169,7 @@ fn has(n: usize) -> &'static str {
     if n == 1 { "has" } else { "have" }
 }
 
-/// The text with its first letter made a capital.
+/// The text with its first letter capitalised.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -178,7 +177,7 @@ pub fn capitalised(text: &str) -> String {
     })
 }
 
-/// Writes a ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`.
+/// A ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`.
 fn format_estimate(estimate: &Estimate) -> String {
     let interval = match estimate.interval {
         Some((low, high)) => format!(

@@ -1,4 +1,4 @@
-//! Run files as the JSON of fio, for the tools that read it: one job for each cell, its measured trials put together.
+//! Run files as fio's JSON, for tools that read it: one job per cell, with its measured trials combined.
 //!
 //! Numbers have fio's names and units: `bw` in KiB/s, `runtime` in ms, latencies in ns. Source: fio's HOWTO, "JSON output".
 
@@ -13,7 +13,7 @@ use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord,
 use iolab_workload::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
-/// The percentiles that fio tells by default.
+/// The default percentiles of fio.
 const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
@@ -53,7 +53,7 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
     }
     let sum = |of: fn(&Sample) -> u64| samples.iter().map(|s| of(s)).fold(0, u64::saturating_add);
     let elapsed_ns = sum(|s| s.elapsed_ns);
-    // fio counts the time of every worker.
+    // fio adds up the times of all workers.
     let worked_ns = elapsed_ns
         .saturating_mul(u64::from(cell.trial().threads))
         .max(1);
@@ -94,7 +94,7 @@ fn name(record: &RunRecord, cell: &Cell) -> String {
     })
 }
 
-/// The cell in fio's words, from which it can be read again.
+/// The cell as fio's options, from which it can be read again.
 fn options(cell: &Cell) -> Map<String, Value> {
     let mut options = Map::new();
     let mut put = |name: &str, value: String| {
@@ -152,7 +152,7 @@ fn options(cell: &Cell) -> Map<String, Value> {
         SyncPolicy::End => put("end_fsync", "1".to_owned()),
         SyncPolicy::Osync => put("sync", "sync".to_owned()),
         SyncPolicy::Odsync => put("sync", "dsync".to_owned()),
-        // fio has no flag of its own for single writes.
+        // fio has no flag for single writes.
         SyncPolicy::None | SyncPolicy::RwfDsync => {}
     }
     match trial.content {
@@ -183,7 +183,7 @@ fn direction(
         ns => count as f64 * 1e9 / ns as f64,
     };
     let latency = latency_of(times);
-    // A direction that nothing was asked of has no rates, as in fio.
+    // As in fio, a direction without requests has no rates.
     let rated = if requests > 0 { samples } else { &[] };
     let rates = |what: fn(&OperationSummary) -> f64| -> Vec<f64> {
         let rate = |s: &&Sample| what(&s.operations[operation]) * 1e9 / s.elapsed_ns.max(1) as f64;
@@ -221,7 +221,7 @@ fn direction(
     })
 }
 
-/// How a rate is spread over the trials, which stand for fio's samples of each half second.
+/// The distribution of a rate over the trials, which take the place of fio's half-second samples.
 #[derive(Default)]
 struct Spread {
     min: f64,
@@ -244,12 +244,12 @@ impl Spread {
     }
 }
 
-/// Upper ends of fio's classes of latency.
+/// Upper ends of fio's latency classes.
 const BELOW_1000: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const BELOW_2000: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000];
 
-/// Percent of all requests whose time lies in each class of one unit, and in that named `rest` behind the last; what is
-/// shorter belongs to the unit below.
+/// Percentage of all requests in each latency class of one unit, with those above in the class `rest`; shorter times belong to
+/// the smaller unit.
 fn classes(
     times: &[&Histogram<u64>],
     unit_ns: u64,
@@ -276,7 +276,7 @@ fn classes(
     classes
 }
 
-/// Times as JSON+ has them. iolab's service time is both of fio's: from just before the submission to the completion.
+/// Times as in JSON+. iolab's service time is the sum of both of fio's: from just before the submission to the completion.
 fn latency_of(times: Option<&Histogram<u64>>) -> Value {
     let Some(times) = times.filter(|times| !times.is_empty()) else {
         return json!({"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0});

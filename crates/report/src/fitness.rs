@@ -1,4 +1,4 @@
-//! The answer to "is this storage good enough for ...": at most 20 lines, or JSON.
+//! The answer to "is this storage good enough for ...", in at most 20 lines, or as JSON.
 
 pub(crate) mod data;
 
@@ -14,10 +14,10 @@ use crate::fitness::data::FitDocument;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
 use iolab_workload::escape_control::escape_control;
 
-/// A load that uses up most burst credits and write caches.
+/// A load of this length uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
-/// What a purpose asks of storage, as run files keep it.
+/// A requirement as run files store it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// Name of the requirement.
@@ -28,7 +28,7 @@ pub struct Asked {
     pub not: String,
     /// How long each workload loads the storage.
     pub hold: Duration,
-    /// The workloads.
+    /// Its workloads.
     pub workloads: Vec<AskedWorkload>,
 }
 
@@ -37,53 +37,53 @@ pub struct Asked {
 pub struct AskedWorkload {
     /// Its name.
     pub name: String,
-    /// Its levels; none where its run file is not there.
+    /// Its levels; empty where its run file is missing.
     pub levels: Vec<Need>,
 }
 
-/// How much of a workload is measured.
+/// How much of a workload was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measured {
     /// All of it.
     Whole,
-    /// Its run has not come to its end.
+    /// Its run was not finished.
     Part,
-    /// Its run file is not among those that are looked at.
+    /// Its run file was not given.
     Nothing,
 }
 
-/// What was found of one workload.
+/// The result of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadResult {
     /// Its name.
     pub workload: String,
-    /// How much of it is measured.
+    /// How much of it was measured.
     pub measured: Measured,
-    /// What was run, in words.
+    /// A description of what was run.
     pub ran: String,
     /// Bytes that its trials wrote.
     pub written_bytes: u64,
-    /// Each level, in the order of the requirement, and what speaks against it.
+    /// Each level, in the order of the requirement, with doubts.
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
 }
 
-/// The answer as a whole.
+/// The whole answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitness {
-    /// What was asked.
+    /// The requirement.
     pub requirement: Asked,
     /// The target.
     pub target: String,
-    /// What was found, one for each workload of the requirement, in their order.
+    /// The result of each workload, in the order of the requirement.
     pub found: Vec<WorkloadResult>,
-    /// What else the answer does not cover.
+    /// Further limits of the answer.
     pub limits: Vec<String>,
 }
 
 impl WorkloadResult {
-    /// The answer to one level: none where not all is measured.
+    /// The answer to one level; [`Answer::CannotTell`] for an incomplete run.
     fn answer(&self, level: &LevelAnswer) -> Answer {
         match self.measured {
             Measured::Whole => level.answer,
@@ -91,7 +91,7 @@ impl WorkloadResult {
         }
     }
 
-    /// All of its levels together.
+    /// The answer for all of its levels together.
     fn whole(&self) -> Answer {
         match self.measured {
             Measured::Whole => self.found.answer(),
@@ -99,7 +99,8 @@ impl WorkloadResult {
         }
     }
 
-    /// What was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MiB written`; `None` where nothing was.
+    /// A description of what was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MiB written`; `None` for
+    /// nothing.
     pub(crate) fn summary(&self) -> Option<String> {
         if self.measured == Measured::Nothing {
             return None;
@@ -107,7 +108,7 @@ impl WorkloadResult {
         let load = Duration::from_nanos(self.found.load_ns);
         let load = match load.as_secs() {
             0 => format_ns(load.as_nanos() as f64),
-            // To the second: trials last a little longer than they are to.
+            // In whole seconds, since trials last a little longer than requested.
             _ => rough_duration(Duration::from_secs_f64(load.as_secs_f64().round())),
         };
         let written = match self.written_bytes {
@@ -118,7 +119,7 @@ impl WorkloadResult {
         Some(format!("{name}: {ran}, for {load}{written}."))
     }
 
-    /// What is missing of its measurement.
+    /// What is missing of the measurement; `None` where it is complete.
     fn lack(&self) -> Option<String> {
         let (name, file) = (&self.workload, &self.file);
         match self.measured {
@@ -134,7 +135,7 @@ impl WorkloadResult {
 }
 
 impl Fitness {
-    /// All levels together.
+    /// The answer for all levels together.
     pub fn answer(&self) -> Answer {
         merge_answers(self.found.iter().map(WorkloadResult::whole))
     }
@@ -149,7 +150,7 @@ impl Fitness {
         )
     }
 
-    /// What was run, a sentence for each workload.
+    /// Descriptions of what was run, a sentence per workload.
     pub(crate) fn ran(&self) -> Vec<String> {
         self.found
             .iter()
@@ -224,7 +225,7 @@ impl Fitness {
         ]
     }
 
-    /// Why an answer is no or unknown, and what would change it.
+    /// Why the answer is no or unknown, and what would change it.
     fn reasons(&self) -> Vec<String> {
         let mut texts = Vec::new();
         for of in &self.found {
@@ -273,7 +274,7 @@ impl Fitness {
                     (Answer::CannotTell, _) => {
                         texts.push(format!("{workload} {level}: {}.", judged.why));
                     }
-                    // What turns it stands above.
+                    // The doubts above explain it.
                     (Answer::Yes | Answer::No, _) => {}
                 }
             }
@@ -281,7 +282,7 @@ impl Fitness {
         texts
     }
 
-    /// What would make a no a yes.
+    /// How to satisfy a level that fails.
     fn remedy(&self, of: &str, level: &ServiceLevel) -> String {
         let workloads = self.requirement.workloads.iter();
         let needs = workloads
@@ -317,7 +318,7 @@ impl Fitness {
     }
 }
 
-/// An answer, with what was measured where a doubt turns it.
+/// An answer; where a doubt changed it, with the result as measured.
 pub(crate) fn answer(level: &LevelAnswer) -> String {
     match level.turned_by.is_empty() {
         true => level.answer.to_string(),
@@ -325,7 +326,7 @@ pub(crate) fn answer(level: &LevelAnswer) -> String {
     }
 }
 
-/// What a level bounds, as measured.
+/// The limited quantity as measured.
 pub(crate) fn measured(judged: &Judged) -> String {
     let level = &judged.level;
     judged
@@ -333,7 +334,7 @@ pub(crate) fn measured(judged: &Judged) -> String {
         .map_or_else(none, |value| amount(level, value))
 }
 
-/// By how much a level is missed.
+/// The distance of the result from the bound.
 fn gap(judged: &Judged) -> String {
     let limit = judged.level.limit();
     let estimate = judged.estimate.unwrap_or(f64::NAN);
@@ -343,7 +344,7 @@ fn gap(judged: &Judged) -> String {
     }
 }
 
-/// Four times as long halves an interval.
+/// Four times the length halves an interval.
 fn longer(hold: Duration) -> String {
     format!("{}s", hold.as_secs().max(1) * 4)
 }
@@ -356,7 +357,7 @@ pub(crate) fn unit(level: &ServiceLevel) -> &'static str {
     }
 }
 
-/// A value of what a level bounds, with its unit.
+/// A value of the limited quantity with its unit.
 pub fn amount(level: &ServiceLevel, value: f64) -> String {
     match level.quantity {
         Quantity::Iops => format!("{}/s", significant(value)),
@@ -365,7 +366,7 @@ pub fn amount(level: &ServiceLevel, value: f64) -> String {
     }
 }
 
-/// The interval of what a level bounds.
+/// The interval of the limited quantity.
 pub fn interval(judged: &Judged) -> String {
     let level = &judged.level;
     match (judged.low, judged.high) {

@@ -1,4 +1,4 @@
-//! What plans will do, as a table.
+//! The forecast of plans as a table.
 
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast, Writes};
 use iolab_workload::quantity::{format_bytes, significant};
@@ -7,7 +7,8 @@ use iolab_workload::units::rough_duration;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
-/// One row per plan, for a terminal of `width` columns. What all plans write is said below it too: that column goes first.
+/// One row per plan, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
+/// dropped first.
 pub fn text(forecasts: &[Forecast], width: u16) -> String {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Forecast) -> String| {
         Column::new(heading, dispensable, forecasts.iter().map(value))
@@ -37,18 +38,18 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
     layout::text(columns, width)
 }
 
-/// What all the plans together write on storage that takes `rate` bytes per second.
+/// Bytes that all plans together write to storage with this rate, bytes per second.
 pub fn written_by_all(forecasts: &[Forecast], rate: f64) -> String {
     let all = forecasts.iter().map(|forecast| forecast.writes_at(rate));
     in_words(all.fold(Writes::AtMost(0), Writes::and), rate)
 }
 
-/// What a plan writes, where nothing is known of the storage yet: `at most 20 MiB`.
+/// Bytes that a plan writes, for unknown storage: `at most 20 MiB`.
 pub fn written(forecast: &Forecast) -> String {
     in_words(forecast.writes_at(ASSUMED_RATE), ASSUMED_RATE)
 }
 
-/// What is written to the target before the first trial: preconditioning; `None` where nothing is.
+/// A sentence about preconditioning; `None` without it.
 pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     let (plan, region) = forecast.precondition;
     let (passes, more) = plan.passes()?;

@@ -1,4 +1,4 @@
-//! What `iolab export` can write: each format with its name, its line of help, and what writes it.
+//! The formats of `iolab export`: name, line of help, and writer.
 
 use std::io::{self, Write};
 
@@ -12,10 +12,10 @@ use crate::{benchstat, fio, gbench, prometheus};
 /// A run with the latencies of its cells.
 pub type RunWithLatencies = (RunRecord, CellLatencies);
 
-/// What a format is written from.
+/// The input of a format.
 #[derive(Debug, Clone, Copy)]
 pub enum Writer {
-    /// Rows: of samples, or of what is in their histograms and series.
+    /// Rows of samples, histograms or series.
     Rows(Format),
     /// Runs as they are stored.
     Runs(fn(&[RunRecord], &mut dyn Write) -> io::Result<()>),
@@ -35,7 +35,7 @@ macro_rules! formats {
         }
 
         impl ExportFormat {
-            /// What it is, in a line of help.
+            /// A description for the help, one line.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Self::$format => $words,)+

@@ -31,14 +31,14 @@ pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Of the machine, as far as the first run tells it.
+/// Facts about the machine, from the first run.
 fn context(records: &[RunRecord]) -> Value {
     let cpus = records
         .first()
         .and_then(|r| r.environment.get(&KEYS.cpu_usable_count));
     json!({
         "date": records.first().map(|r| r.run.started_utc.as_str()),
-        // Run files do not keep it.
+        // Run files do not store it.
         "host_name": null,
         "executable": "iolab",
         "num_cpus": cpus,
@@ -116,7 +116,7 @@ const MEASURES: [(&str, Measure); 4] = [
     ("items_per_second", |_, s| s.iops()),
 ];
 
-/// What its time is divided by.
+/// The divisor of its time.
 fn iterations(cell: &Cell, sample: &Sample) -> u64 {
     match cell.program() {
         Some(_) => 1,

@@ -1,4 +1,4 @@
-//! Experiments over time: as text, as a page, as rows, as one JSON object.
+//! Experiments over time: as text, as a page, as rows, as a JSON object.
 
 use std::io::{self, Write};
 
@@ -19,9 +19,9 @@ use crate::table::bare;
 use iolab_figure::Options;
 use iolab_workload::escape_control::escape_control;
 
-/// Most runs of the sparkline of the table: the last ones.
+/// Most runs in the sparkline of the table: the last ones.
 const COURSE_MAX: usize = 40;
-/// Most environment changes that are listed one by one for each line.
+/// Most changes of the environment listed for each line.
 const CHANGES_MAX: usize = 20;
 
 /// A line's heading and table, for a terminal of `width` columns.
@@ -33,7 +33,7 @@ pub fn text(line: &ExperimentLine, width: u16, ascii: bool) -> String {
     )
 }
 
-/// What the line is.
+/// What the line is about.
 fn heading(line: &ExperimentLine) -> String {
     let (first, last) = (line.runs.first(), line.runs.last());
     let host = last
@@ -97,7 +97,7 @@ fn columns(line: &ExperimentLine, ascii: bool) -> Vec<Column> {
     columns
 }
 
-/// The last runs as small bars between the least and the greatest median.
+/// The last runs as small bars between the lowest and the highest median.
 fn sparkline(trajectory: &Trajectory) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let known = || trajectory.points.iter().flatten().map(|point| point.median);
@@ -118,7 +118,7 @@ fn sparkline(trajectory: &Trajectory) -> String {
     trajectory.points[first..].iter().map(bar).collect()
 }
 
-/// What follows from a line, in sentences: its shifts, and what changed.
+/// Conclusions from a line, in sentences: shifts, and changes of the environment.
 pub fn remarks(line: &ExperimentLine) -> Vec<String> {
     let mut all: Vec<String> = line
         .shifted_at()
@@ -153,7 +153,7 @@ pub fn remarks(line: &ExperimentLine) -> Vec<String> {
     all
 }
 
-/// The last change of everything that changed where no level shifts, and how often it did.
+/// For everything that changed without a shift of a level: its last change, and the number of changes.
 fn quiet_changes(line: &ExperimentLine) -> Vec<(&Change, usize)> {
     let mut found: Vec<(&Change, usize)> = Vec::new();
     let quiet = line.changes.iter();
@@ -169,7 +169,7 @@ fn quiet_changes(line: &ExperimentLine) -> Vec<(&Change, usize)> {
     found
 }
 
-/// Whether a level shifts at a run or at the one before or after: the place of a shift is that sure.
+/// Whether a level shifts at a run or at one next to it, which is the accuracy of a shift's position.
 fn near_shift(line: &ExperimentLine, at: usize) -> bool {
     line.shifted_at()
         .iter()
@@ -196,7 +196,7 @@ fn what(change: &Change) -> String {
     )
 }
 
-/// What shifts at a run, and what changed there.
+/// The shifts at a run, and the changes there.
 fn shifted(line: &ExperimentLine, at: usize) -> String {
     let here = |trajectory: &Trajectory| {
         trajectory
@@ -244,7 +244,7 @@ fn size(shift: &Shift) -> String {
     format!("x{}{interval}", factor(ratio(&shift.contrast)))
 }
 
-/// Runs that are in no line, in a sentence.
+/// A sentence about runs in no line.
 pub fn left_out(history: &History) -> Option<String> {
     let (first, why) = history.left_out.first()?;
     Some(match history.left_out.len() {
@@ -276,7 +276,7 @@ struct Page {
 /// A line on the page.
 struct View {
     heading: String,
-    /// The figure as SVG, and in words.
+    /// The figure as SVG, with its description.
     figure: Option<(String, String)>,
     /// The same for a narrow screen, as SVG.
     narrow: Option<String>,
@@ -284,10 +284,11 @@ struct View {
     remarks: Vec<String>,
 }
 
-/// All lines as one page that needs nothing else.
+/// All lines as one self-contained page.
 ///
 /// # Errors
-/// When the page cannot be put together.
+///
+/// When the template cannot be rendered.
 pub fn html(history: &History) -> Result<String> {
     let view = |(place, line): (usize, &ExperimentLine)| {
         let drawn = |id: &str, width_pt| {

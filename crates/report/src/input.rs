@@ -1,4 +1,4 @@
-//! A run file that was read, with what it says.
+//! A run file with its interpretation.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use iolab_workload::quantity::counted;
 pub struct Input {
     /// Where it lies.
     pub path: PathBuf,
-    /// What it holds, analysed.
+    /// Its analysed content.
     pub run: AnalysedRun,
-    /// What it says.
+    /// Its interpretation.
     pub interpretation: Interpretation,
 }
 
 impl Input {
-    /// A run that was read from `path`, with what it says.
+    /// A run read from `path`, with its interpretation.
     pub fn new(path: PathBuf, run: AnalysedRun) -> Self {
         Self {
             path,

@@ -1,8 +1,8 @@
-//! Text from a run file within LaTeX.
+//! Escapes text from a run file for LaTeX.
 
 use std::fmt::Write as _;
 
-/// The text without anything that LaTeX takes for more than text, and without characters that its fonts lack.
+/// The text with special characters of LaTeX escaped, and characters missing in its fonts replaced.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -20,14 +20,14 @@ pub(crate) fn escaped(text: &str) -> String {
             '"' => safe.push_str("\\textquotedbl{}"),
             '\'' => safe.push_str("\\textquotesingle{}"),
             '`' => safe.push_str("\\textasciigrave{}"),
-            // Two of them would become a dash, and a bracket would be read as an option after a line's end.
+            // Two dashes would become a long one, and a bracket after a line break would be read as an option.
             '-' | '[' | ']' => {
                 safe.push('{');
                 safe.push(c);
                 safe.push('}');
             }
             c if c.is_ascii() && !c.is_control() => safe.push(c),
-            // What Latin-1 has, pdflatex has.
+            // pdflatex supports Latin-1.
             '\u{a1}'..='\u{ff}' if c != '\u{ad}' => safe.push(c),
             c => {
                 let _ = write!(safe, "{{[}}U+{:04X}{{]}}", u32::from(c));

@@ -1,4 +1,4 @@
-//! Columns of text: fitted to a terminal, or as Markdown.
+//! Columns of text, fitted to a terminal or as Markdown.
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
@@ -7,31 +7,31 @@ use unicode_width::UnicodeWidthStr;
 use crate::latex;
 use crate::markdown::escaped;
 
-/// Least width in columns that a text table is made for.
+/// Narrowest supported terminal, columns.
 pub const WIDTH_MIN: u16 = 40;
 
-/// Lines of an answer to a question at most: those of `iolab fit`, of `--slo` and of durable writes.
+/// Most lines of an answer: of `iolab fit`, of `--slo` and of durable writes.
 pub(crate) const LINES_MAX: usize = 20;
 
-/// Lines of it at most that say why its times may not be those of the storage.
+/// Most of these lines for doubts about the times.
 pub(crate) const DOUBT_LINES_MAX: usize = 3;
 
-/// Columns between two columns of a table.
+/// Gap between two columns of a table, characters.
 const GAP: usize = 2;
 
-/// A column of a table: its heading, its text per row, and how dear it is.
+/// A column of a table: heading, text per row, and priority.
 pub struct Column {
     heading: String,
     values: Vec<String>,
-    /// Columns with the greatest number are left out first; 0 always stays.
+    /// Columns with the highest number are dropped first; 0 is never dropped.
     dispensable: u8,
     right: bool,
-    /// Width from which values are broken into lines where room is scarce; `None`: never.
+    /// Values may be broken into lines of this width where space is short; `None`: never.
     breaks_at: Option<usize>,
 }
 
 impl Column {
-    /// A column set to the right. With too little room, columns with the greatest `dispensable` go first; 0 always stays.
+    /// A right-aligned column. Without enough space, columns with the highest `dispensable` are dropped first; 0 never.
     pub fn new(
         heading: impl Into<String>,
         dispensable: u8,
@@ -46,14 +46,14 @@ impl Column {
         }
     }
 
-    /// The same, whose values may be broken into lines of so many characters where room is scarce.
+    /// The column, with values that may be broken into lines of this width where space is short.
     #[must_use]
     pub fn breaking(mut self, width: usize) -> Self {
         self.breaks_at = Some(width);
         self
     }
 
-    /// The same, set to the left.
+    /// The column, left-aligned.
     #[must_use]
     pub fn left(mut self) -> Self {
         self.right = false;
@@ -65,19 +65,19 @@ impl Column {
         self.heading == heading
     }
 
-    /// How many values it has.
+    /// Number of values.
     pub(crate) fn rows(&self) -> usize {
         self.values.len()
     }
 
-    /// The least width that shows its values.
+    /// The smallest width for its values.
     fn width(&self) -> usize {
         let longest = self.values.iter().map(|v| v.width()).max();
         let longest = longest.unwrap_or(0).max(self.heading.width());
         self.breaks_at.map_or(longest, |width| longest.min(width))
     }
 
-    /// The width of its longest word: a heading is never broken within a word, nor is a value that may not be broken.
+    /// The width of its longest unbreakable part: words of the heading, and values that may not be broken.
     fn longest_word(&self) -> usize {
         let values = self.values.iter().filter(|_| self.breaks_at.is_none());
         let texts = values.chain([&self.heading]);
@@ -86,10 +86,10 @@ impl Column {
     }
 }
 
-/// A table as plain values, for writers that lay it out themselves.
+/// A table as plain values, for other writers.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
-    /// Each column's heading, and whether it is set to the right.
+    /// Each column's heading, and whether it is right-aligned.
     pub(crate) headings: Vec<(String, bool)>,
     /// One value per column.
     pub(crate) rows: Vec<Vec<String>>,
@@ -106,8 +106,8 @@ impl Grid {
     }
 }
 
-/// The columns for a terminal of `width` columns. Those that do not fit are left out, least
-/// important first, and named in a line below.
+/// The columns for a terminal of `width` columns. Those that do not fit are dropped in the order of priority, and named in a line
+/// below.
 pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut left_out: Vec<String> = Vec::new();
@@ -209,7 +209,7 @@ fn filled(columns: &[Column]) -> Table {
     table
 }
 
-/// Breaks a text between words into lines of at most `width` characters; a longer word has a line of its own.
+/// Breaks a text between words into lines of at most `width` characters; a longer word has its own line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -224,7 +224,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A text in lines that fit; those after the first are set in by the width of the mark.
+/// A text in lines that fit, indented by the width of the mark after the first.
 pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
     let width = usize::from(width);
     let indent = " ".repeat(mark.chars().count().max(2));
@@ -237,7 +237,7 @@ pub fn paragraph(text: &str, mark: &str, width: u16) -> String {
     lines.collect()
 }
 
-/// So many lines of a block of text at most; dots at the end of the last one say that there are more.
+/// The first lines of a block of text; dots at the end of the last one mark omitted lines.
 pub(crate) fn cut(block: &str, lines: usize, width: u16) -> String {
     const DOTS: &str = " ...";
     let is_cut = block.lines().count() > lines;
@@ -252,7 +252,7 @@ pub(crate) fn cut(block: &str, lines: usize, width: u16) -> String {
     cut.collect()
 }
 
-/// What stands in a column for a value that there is none of.
+/// The text for a missing value.
 pub fn none() -> String {
     "-".to_owned()
 }

@@ -1,8 +1,8 @@
-//! iolab-report: tables, charts and exports of run files. Reads; never runs I/O.
+//! iolab-report: tables, charts and exports of run files. Measures nothing.
 //!
-//! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` what can be
-//! exported, `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a
-//! picture, `live.rs` a run under way.
+//! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` the formats of exports,
+//! `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a picture, `live.rs` a run
+//! in progress.
 
 pub mod agreement;
 pub mod answer;

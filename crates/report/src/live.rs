@@ -1,4 +1,4 @@
-//! A run under way on a terminal: its cells as they narrow, with their intervals on one axis.
+//! A run in progress on a terminal: its cells with their intervals on one axis.
 
 use std::time::Duration;
 
@@ -16,42 +16,42 @@ use crate::layout::none;
 use crate::panels::cut;
 use crate::table::bare;
 
-/// What a live view shows.
+/// The content of a live view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveView {
     /// What was started: `iolab study /mnt/disk   quick`.
     pub title: String,
-    /// How far it has come.
+    /// The progress.
     pub time: RunTime,
-    /// What is measured, with its place among several: `4/7 read-stride`.
+    /// The current experiment, with its position among several: `4/7 read-stride`.
     pub experiment: String,
-    /// What is known of its cells.
+    /// The results of its cells so far.
     pub run: RunSnapshot,
-    /// What the experiments before it have given, each as [`result`] says it.
+    /// Results of earlier experiments, each from [`result`].
     pub done: Vec<String>,
 }
 
-/// How far a run has come, of how far: one quantity, and nothing else that could contradict it.
+/// The progress of a run as a single quantity, so that nothing contradicts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunTime {
-    /// Since the first trial.
+    /// Time since the first trial.
     pub elapsed: Duration,
-    /// Until the last one, as far as can be foreseen.
+    /// Forecast of the total time.
     pub total: Duration,
-    /// Whether it may end earlier than that.
+    /// Whether it may end earlier.
     pub is_bound: bool,
-    /// Whether it is the time of a modelled disk.
+    /// Whether it is virtual time of a model.
     pub is_virtual: bool,
 }
 
 /// A terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
-    /// Columns that can be used.
+    /// Available columns.
     pub width: usize,
-    /// Lines that can be used.
+    /// Available lines.
     pub height: usize,
-    /// Whether it takes colours.
+    /// Whether it supports colours.
     pub is_coloured: bool,
 }
 
@@ -61,31 +61,31 @@ const INDENT: usize = 3;
 const GAP: usize = 2;
 /// Widest axis, in columns.
 const AXIS_MAX: usize = 44;
-/// Narrowest axis that shows anything, in columns.
+/// Narrowest useful axis, in columns.
 const AXIS_MIN: usize = 9;
 /// Columns for the half-width of an interval.
 const PRECISION: usize = 6;
-/// Least columns for a number of trials, and for a response: they do not move while numbers grow.
+/// Smallest widths of the number of trials and of the response, so that columns do not move while numbers grow.
 const COUNT_MIN: usize = 3;
 const RESPONSE_MIN: usize = 7;
-/// Behind the cell that is measured.
+/// Mark after the cell being measured.
 const NOW: &str = "<- now";
-/// Columns behind the half-width: for that, and for the goal in the heading.
+/// Width after the half-width: for the mark, and for the goal in the heading.
 const BEHIND: usize = "goal 5.0 %".len();
-/// Lines of what earlier experiments have given, at most.
+/// Most lines of earlier results.
 const DONE_MAX: usize = 2;
 
-/// How a line is set off.
+/// The emphasis of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Emphasis {
     None,
-    /// The cell that is measured.
+    /// The cell being measured.
     Bold,
     /// A cell that has reached the precision goal.
     Green,
 }
 
-/// The view as lines that fit the screen. The same view gives the same lines, always.
+/// The view as lines that fit the screen. Deterministic.
 pub fn frame(view: &LiveView, screen: &Screen) -> Vec<String> {
     let plain = |text: String| (text, Emphasis::None);
     let mut lines: Vec<_> = head(view, screen.width).into_iter().map(plain).collect();
@@ -107,7 +107,7 @@ pub fn frame(view: &LiveView, screen: &Screen) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// What was started, how far it is, what goes on meanwhile; and what is measured.
+/// The title, the progress, and the current experiment.
 fn head(view: &LiveView, width: usize) -> Vec<String> {
     let percent = |share: Option<f64>| share.map(|share| format!("{:.0} %", share * 100.0));
     let last = view.run.last;
@@ -164,7 +164,7 @@ fn clock(time: Duration) -> String {
     }
 }
 
-/// What earlier experiments have given, in as many lines as there may be; the first ones give way.
+/// Earlier results in the available lines; the first ones are dropped.
 fn done(results: &[String], width: usize) -> Vec<String> {
     const MARK: &str = "done: ";
     let mut first = 0;
@@ -180,7 +180,7 @@ fn done(results: &[String], width: usize) -> Vec<String> {
     }
 }
 
-/// Parts in lines that fit, three columns apart; the first line begins with `mark`.
+/// Parts in lines that fit, with three columns between them; the first line begins with `mark`.
 fn packed(parts: impl IntoIterator<Item = String>, mark: &str, width: usize) -> Vec<String> {
     const APART: &str = "   ";
     let mut lines: Vec<String> = Vec::new();
@@ -197,7 +197,7 @@ fn packed(parts: impl IntoIterator<Item = String>, mark: &str, width: usize) -> 
     lines
 }
 
-/// The rows of as many cells as there is room for; the one that is measured is always among them.
+/// The rows of as many cells as fit, including the one being measured.
 fn rows(run: &RunSnapshot, columns: &Columns, room: usize) -> Vec<(String, Emphasis)> {
     let all = run.cells.len();
     if all <= room {
@@ -219,12 +219,12 @@ fn rows(run: &RunSnapshot, columns: &Columns, room: usize) -> Vec<(String, Empha
     rows
 }
 
-/// What stands where in a row.
+/// The layout of a row.
 struct Columns {
     levels: Vec<usize>,
     count: usize,
     response: usize,
-    /// None where there is no room for one.
+    /// `None` where there is no space for one.
     axis: Option<Axis>,
 }
 
@@ -252,7 +252,7 @@ impl Columns {
         }
     }
 
-    /// Texts in their columns: levels, number of trials, response, the axis, half-width.
+    /// Texts in their columns: levels, number of trials, response, axis, half-width.
     fn line(&self, levels: &[String], texts: [&str; 4]) -> String {
         let [count, response, axis, precision] = texts;
         let levels = self.levels.iter().zip(levels);
@@ -313,7 +313,7 @@ impl Columns {
     }
 }
 
-/// The median of a cell, as the table has it.
+/// The median of a cell as in the table.
 fn value(run: &RunSnapshot, cell: &CellSnapshot) -> String {
     let median = cell.response.map(|response| response.median);
     median.map_or_else(none, |median| bare(run.response, median))
@@ -323,12 +323,12 @@ fn right(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(text.width())) + text
 }
 
-/// The axis that all intervals of a run share.
+/// The axis of all intervals of a run.
 struct Axis {
     scale: Scale,
     /// Columns.
     width: usize,
-    /// What it spans; `None` before the first value.
+    /// Its range; `None` before the first value.
     ends: Option<(f64, f64)>,
 }
 
@@ -353,7 +353,7 @@ impl Axis {
         Self { scale, width, ends }
     }
 
-    /// `95 % interval: 174 to 940, log`, as far as there is room for it.
+    /// `95 % interval: 174 to 940, log`, as far as it fits.
     fn heading(&self, response: Response) -> String {
         const NAME: &str = "95 % interval";
         let text = |(low, high)| format!("{} to {}", bare(response, low), bare(response, high));
@@ -369,7 +369,7 @@ impl Axis {
         fitting.next().unwrap_or_else(|| "95 %".to_owned())
     }
 
-    /// The interval of a cell from end to end, and its median; the median alone where there is no interval yet.
+    /// The interval of a cell and its median; only the median where there is no interval yet.
     fn marks(&self, cell: &CellSnapshot) -> String {
         let mut marks = vec![b' '; self.width];
         let Some(response) = cell.response else {
@@ -391,8 +391,8 @@ impl Axis {
     }
 }
 
-/// What an experiment has given, in a few words: `read-size 2504 MB/s at 64MiB`; where it compares two levels by name, how many
-/// times as great the response is with the second one, `buffer-memory 0.59x with kernel`; its name alone where nothing was measured.
+/// The result of an experiment in a few words: `read-size 2504 MB/s at 64MiB`; for two named levels the ratio of the second to
+/// the first, `buffer-memory 0.59x with kernel`; only its name without trials.
 pub fn result(analysis: &Analysis) -> String {
     let name = &analysis.experiment;
     if let Some(ratio) = ratio(analysis) {
@@ -416,7 +416,7 @@ pub fn result(analysis: &Analysis) -> String {
     format!("{name} {}{place}", response.format(summary.median))
 }
 
-/// The ratio of the responses with the two levels of a factor that names them, over all settings.
+/// The ratio of the responses for the two levels of a named factor, over all settings.
 fn ratio(analysis: &Analysis) -> Option<String> {
     let compared = comparisons(analysis, 0);
     let mut by_name = compared.iter().filter_map(|one| match &one.contrast {

@@ -1,10 +1,10 @@
-//! Text from a run file within Markdown: nothing of it is markup, HTML or a link.
+//! Escapes text from a run file for Markdown, so that it contains no markup, HTML or links.
 //!
 //! Source: the specifications of CommonMark 0.31 and of GitHub Flavored Markdown, whose autolinks need no brackets.
 
 use iolab_workload::escape_control::escape_control;
 
-/// Text that stands within a line or a cell of a table.
+/// Text within a line or a table cell.
 pub(crate) fn escaped(text: &str) -> String {
     let text = escape_control(text);
     let mut safe = String::with_capacity(text.len());
@@ -28,7 +28,7 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// Whether this character makes a link of the text around it: `https://`, `www.`, `mailto:` or an address.
+/// Whether this character makes the surrounding text a link: `https://`, `www.`, `mailto:` or an address.
 fn begins_link(before: &str, c: char, after: &str) -> bool {
     let ends_with = |end: &str| {
         let at = before.len().checked_sub(end.len());
@@ -43,12 +43,12 @@ fn begins_link(before: &str, c: char, after: &str) -> bool {
     }
 }
 
-/// Text that begins a line: escaped, and no item of a list, heading, rule or block of code either.
+/// Text at the beginning of a line: also escapes list items, headings, rules and code blocks.
 pub(crate) fn line(text: &str) -> String {
     let safe = escaped(text.trim());
     let digits = safe.bytes().take_while(u8::is_ascii_digit).count();
     let at = match safe[digits..].chars().next() {
-        // The number of an item has a dot or a bracket behind it.
+        // A dot or a bracket follows the number of a list item.
         Some('.' | ')') if digits > 0 => digits,
         Some('-' | '+' | '=') if digits == 0 => 0,
         _ => return safe,

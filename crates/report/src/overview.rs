@@ -1,5 +1,5 @@
-//! Several runs on one screen: what was measured and how far to trust it, the numbers that are compared most, a small curve
-//! of each experiment, and the findings that matter.
+//! Several runs on one screen: what was measured and how reliable it is, the main numbers, a small curve of each experiment, and
+//! the most important findings.
 
 use std::collections::BTreeSet;
 
@@ -21,22 +21,22 @@ use crate::panels;
 use iolab_figure::preview_image;
 use iolab_workload::escape_control::escape_control;
 
-/// Lines of an overview at 80 columns or more, with the lines that follow it in a study.
+/// Most lines of an overview at 80 columns or more, including the lines after it in a study.
 const LINES_MAX: usize = 40;
-/// Lines of a run of few cells at 80 columns or more, where its table leaves so many.
+/// Most lines of a run with few cells at 80 columns or more, if its table permits.
 const RUN_LINES_MAX: usize = 32;
-/// Cells that are few.
+/// Most cells that count as few.
 const FEW_CELLS: usize = 12;
-/// Lines of what matters that a run has in any case.
+/// Fewest lines of findings.
 const FINDINGS_LINES_MIN: usize = 6;
-/// Lines that a command adds below: where the report and the run files are.
+/// Number of lines that a command adds: paths of the report and the run files.
 const LINES_BELOW: usize = 6;
-/// Most lines of the caveats.
+/// Most lines of caveats.
 const CAVEAT_LINES: usize = 5;
-/// Most experiments that a statement names; of more it says how many.
+/// Most experiments named in a statement; for more it gives their number.
 const NAMED_MAX: usize = 3;
 
-/// Runs, and what a page about them begins with.
+/// Runs, with the summary that begins a page about them.
 #[derive(Debug)]
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
@@ -44,7 +44,7 @@ pub struct Overview<'a> {
 }
 
 impl<'a> Overview<'a> {
-    /// Of runs in the order in which they were made.
+    /// Of runs in the order of time.
     pub fn new(inputs: impl IntoIterator<Item = &'a Input>) -> Self {
         let inputs: Vec<&Input> = inputs.into_iter().collect();
         let told = inputs.iter().map(|input| Told {
@@ -57,7 +57,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// As text that leaves room for a few lines in at most 40 lines.
+    /// Text that, with the lines after it, has at most 40 lines.
     pub fn text(&self, style: &Style) -> String {
         let mut head = String::new();
         for text in self.answers() {
@@ -81,7 +81,7 @@ impl<'a> Overview<'a> {
             let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
             LINES_MAX.saturating_sub(used)
         };
-        // What was found comes before how it looks: the page has the curves, too.
+        // Findings come before curves, which the page has as well.
         let all = self.findings(usize::MAX, style.width);
         let drawn = match outlines.is_empty() {
             true => head.clone(),
@@ -95,21 +95,21 @@ impl<'a> Overview<'a> {
         head + &findings + &caveats
     }
 
-    /// The findings that matter and the caveats, as the end of a single run whose text has `used` lines so far: of a run with few
-    /// cells as many as fit on a screen, and in any case some.
+    /// Findings and caveats for the end of a single run whose text has `used` lines so far: for few cells as many as fit on a
+    /// screen, and always some.
     pub fn findings_text(&self, used: usize, width: u16) -> String {
         if self.digest.trust.cells > FEW_CELLS {
             return self.findings(usize::MAX, width) + &self.caveats(CAVEAT_LINES, width);
         }
         let left = RUN_LINES_MAX.saturating_sub(used);
-        // An empty line stands before the caveats.
+        // Includes the empty line before the caveats.
         let least = FINDINGS_LINES_MIN + 1;
         let caveats = self.caveats(left.saturating_sub(least).clamp(1, CAVEAT_LINES), width);
         let lines = left.saturating_sub(caveats.lines().count());
         self.findings(lines.max(FINDINGS_LINES_MIN), width) + &caveats
     }
 
-    /// What was measured, on what.
+    /// What was measured, and on what.
     pub(crate) fn subject(&self) -> String {
         let records = || self.inputs.iter().map(|input| input.run.record());
         let measured = || {
@@ -117,7 +117,7 @@ impl<'a> Overview<'a> {
                 .flat_map(|r| &r.samples)
                 .filter(|s| s.is_measured())
         };
-        // A damaged file may hold any number.
+        // Saturates, since a damaged file may have any numbers.
         let times = records().flat_map(|r| &r.samples).map(|s| s.wall_ns);
         let spent = times.fold(0, u64::saturating_add);
         let targets: BTreeSet<&str> = records().flat_map(RunRecord::targets).collect();
@@ -161,8 +161,8 @@ impl<'a> Overview<'a> {
         text + "."
     }
 
-    /// One line for each target that can be pasted: `/mnt/disk: sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS
-    /// (the most of 1 to 32 in flight; +/- 3.0 % at most); trust: good`. None where no run measured any of the glance.
+    /// One line per target: `/mnt/disk: sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS (the most of 1 to
+    /// 32 in flight; +/- 3.0 % at most); trust: good`. Empty where no run measured any of the main numbers.
     fn answers(&self) -> Vec<String> {
         let rows = &self.digest.glance.rows;
         let mut targets: Vec<&str> = rows.iter().map(|row| row.target).collect();
@@ -171,7 +171,7 @@ impl<'a> Overview<'a> {
             let runs = self.inputs.iter().map(|input| &input.run);
             let runs = runs.filter(|run| run.analysis().target == target);
             let runs: Vec<_> = runs.collect();
-            // A run whose targets vary is one of all of them.
+            // A run with several targets counts for all of them.
             let trust = match runs.is_empty() {
                 true => self.digest.trust.clone(),
                 false => Trust::of(&runs),
@@ -192,7 +192,7 @@ impl<'a> Overview<'a> {
         targets.into_iter().map(line).collect()
     }
 
-    /// The glance as a table; a line instead where no run measured any of it.
+    /// The main numbers as a table, or a line instead where no run measured any.
     fn glance(&self, width: u16) -> String {
         let rows = &self.digest.glance.rows;
         if rows.is_empty() {
@@ -206,7 +206,7 @@ impl<'a> Overview<'a> {
         layout::text(self.glance_columns(), width) + &note
     }
 
-    /// What has to be known to read the glance; empty where that is nothing.
+    /// A note about the main numbers; may be empty.
     pub(crate) fn glance_note(&self) -> &'static str {
         match self.digest.glance.rows.iter().any(has_no_tail) {
             true => "* fewer than 368 requests per trial: close to the maximum",
@@ -214,9 +214,10 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// The glance as a picture to post, 1200 by 630 pixels, as PNG; `None` where there is nothing to show.
+    /// The main numbers as a PNG picture of 1200 by 630 pixels; `None` for none.
     ///
     /// # Errors
+    ///
     /// Of kind failed when it cannot be drawn.
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
         if self.digest.glance.rows.is_empty() {
@@ -239,7 +240,7 @@ impl<'a> Overview<'a> {
         preview_image::png(&self.digest.glance.rows, &words).map(Some)
     }
 
-    /// The columns of the glance.
+    /// The columns of the main numbers.
     pub(crate) fn glance_columns(&self) -> Vec<Column> {
         let glance = &self.digest.glance;
         let rows = &glance.rows;
@@ -287,7 +288,7 @@ impl<'a> Overview<'a> {
         columns
     }
 
-    /// The number, the name and the outline of each run that has one.
+    /// Index, name and sparkline of each run that has one.
     pub(crate) fn outlines(&self) -> Vec<(usize, String, Sparkline)> {
         let named = self
             .inputs
@@ -309,7 +310,7 @@ impl<'a> Overview<'a> {
         named.filter(|(_, _, outline)| drawn(outline)).collect()
     }
 
-    /// As many headlines as fit into so many lines.
+    /// As many headlines as fit into this number of lines.
     fn findings(&self, lines: usize, width: u16) -> String {
         let heading = "\nWhat matters\n";
         let mut text = heading.to_owned();
@@ -336,7 +337,7 @@ impl<'a> Overview<'a> {
         if text == heading { String::new() } else { text }
     }
 
-    /// The runs that a headline is about, where there are several and it does not name them itself.
+    /// The runs that a headline is about, where there are several and its text does not name them.
     pub(crate) fn about(&self, headline: &Headline) -> String {
         if self.inputs.len() < 2 || headline.names_runs {
             return String::new();
@@ -369,7 +370,7 @@ impl<'a> Overview<'a> {
         if texts.is_empty() {
             return String::new();
         }
-        // As many as fit, whole: half of one says less than nothing.
+        // Whole caveats only.
         let block = |shown: usize| {
             let more = match texts.len() - shown {
                 0 => String::new(),
@@ -383,7 +384,7 @@ impl<'a> Overview<'a> {
         format!("\n{}", block(shown))
     }
 
-    /// Every caveat with the number of its cells.
+    /// Every caveat with its number of cells.
     pub(crate) fn caveat_words(&self) -> Vec<String> {
         let words = self.digest.caveats.iter().map(|caveat| match caveat.cells {
             0 => caveat.text.clone(),
@@ -393,7 +394,7 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: of each kind of access the fastest row.
+/// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: the fastest row of each kind of access.
 fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
     let of_order = |order: AccessOrder| {
         let best = AccessOperation::ALL.iter().filter_map(|operation| {
@@ -458,7 +459,7 @@ fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
     row.cell.latency.is_some() && !row.has_tail()
 }
 
-/// The verdict with what it rests on.
+/// The verdict about reliability with its basis.
 pub(crate) fn trust(trust: &Trust) -> String {
     let mut parts = Vec::new();
     for (verdict, cells) in &trust.served {
@@ -511,7 +512,7 @@ pub(crate) fn trust(trust: &Trust) -> String {
     )
 }
 
-/// Why numbers are not fully trusted.
+/// Why numbers are not fully reliable.
 fn in_words(reason: Reason) -> &'static str {
     match reason {
         Reason::NoTrials => "nothing was measured",

@@ -1,4 +1,4 @@
-//! Outlines of runs as small charts in text, side by side.
+//! Sparklines of runs as small text charts, side by side.
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::sparkline::{Sparkline, SparklineCurve};
@@ -8,20 +8,20 @@ use crate::chart::Style;
 use iolab_figure::spans_decades;
 use iolab_workload::escape_control::escape_control;
 
-/// Lines of columns in a panel.
+/// Height of a panel, lines.
 const HEIGHT: usize = 3;
-/// Panels side by side.
+/// Number of panels in a row.
 const ACROSS: usize = 3;
 /// Columns between two panels.
 const GAP: usize = 2;
-/// Widest column of a panel, in characters.
+/// Widest column of a panel, characters.
 const COLUMN_MAX: usize = 3;
-/// Parts of a character from the bottom.
+/// Eighths of a character from the bottom.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The same without Unicode.
 const ASCII: [char; 9] = [' ', '.', '.', ':', ':', ':', '#', '#', '#'];
 
-/// The outlines with their names, in rows of three; no line is longer than the width.
+/// The sparklines with their names, in rows of three, no wider than the terminal.
 pub fn text(outlines: &[(String, Sparkline)], style: &Style) -> String {
     let width = (usize::from(style.width) + GAP) / ACROSS - GAP;
     let panels: Vec<Vec<String>> = outlines
@@ -41,12 +41,12 @@ pub fn text(outlines: &[(String, Sparkline)], style: &Style) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Fewest levels whose curve has a shape that the table does not show at once.
+/// Fewest levels of a curve; a shorter one is easily read from the table.
 const LEVELS_MIN: usize = 4;
 /// Most panels of one run.
 const PANELS_MAX: usize = 6;
 
-/// Each curve of one run as a panel; empty where there are too few levels, too many curves, or names along the axis.
+/// Each curve of one run as a panel; empty for too few levels, too many curves, or an axis of names.
 pub fn curves(analysis: &Analysis, style: &Style) -> String {
     let Some(outline) = Sparkline::of(analysis) else {
         return String::new();
@@ -75,7 +75,7 @@ pub fn curves(analysis: &Analysis, style: &Style) -> String {
     text(&each.collect::<Vec<_>>(), style)
 }
 
-/// Name and greatest value, the columns, the ends of the axis.
+/// Name and highest value, the columns, the ends of the axis.
 fn panel(name: &str, outline: &Sparkline, width: usize, ascii: bool) -> Option<Vec<String>> {
     let curve = outline.best()?;
     let values: Vec<f64> = curve.points.iter().map(|(_, point)| point.value).collect();
@@ -119,7 +119,7 @@ fn columns(
     let values = curve.points.iter().map(|(_, point)| point.value);
     let least = values.filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
     let share = |value: f64| match log {
-        // A decade below the least value, so that its column can be seen.
+        // A decade below the lowest value, so that its column is visible.
         true => (value * 10.0 / least).log10() / (most * 10.0 / least).log10(),
         false => value / most,
     };
@@ -131,7 +131,7 @@ fn columns(
             let point = curve.points.iter().find(|(at, _)| *at == level);
             let share = point.map_or(0.0, |(_, point)| share(point.value));
             let eighths = (share.clamp(0.0, 1.0) * (8 * HEIGHT) as f64).round() as usize;
-            // What was measured is seen, however small.
+            // At least one eighth for a measured value.
             eighths.max(usize::from(point.is_some()))
         })
         .collect();
@@ -147,7 +147,7 @@ fn columns(
     (0..HEIGHT).map(line).collect()
 }
 
-/// The first text at the left, the second at the right; the first gives way.
+/// The first text left-aligned, the second right-aligned; the first is truncated.
 fn between(left: &str, right: &str, width: usize) -> String {
     let room = width.saturating_sub(right.width() + 1);
     let left = cut(left, room);
@@ -155,7 +155,7 @@ fn between(left: &str, right: &str, width: usize) -> String {
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
-/// The ends of an axis and what lies along it, which is left out where there is no room.
+/// The ends of an axis with its label, which is omitted without space.
 fn axis(first: &str, middle: &str, last: &str, width: usize) -> String {
     let length = |text: &str| text.width();
     if length(first) + length(middle) + length(last) + 2 > width {
@@ -174,7 +174,7 @@ fn axis(first: &str, middle: &str, last: &str, width: usize) -> String {
     )
 }
 
-/// The beginning of a text that is no wider than `width` columns.
+/// The beginning of a text, at most `width` columns.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {

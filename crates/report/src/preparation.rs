@@ -1,4 +1,4 @@
-//! Untouched against zeroed buffers, as a table.
+//! Untouched and zeroed buffers compared, as a table.
 
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_analysis::preparation::PreparationPoint;
@@ -12,14 +12,14 @@ pub fn text(points: &[PreparationPoint], width: u16) -> String {
     wrapped(&caption(), width) + &layout::text(columns(points), width)
 }
 
-/// What the table shows.
+/// Explains the table.
 pub(crate) fn caption() -> String {
     "untouched against zeroed buffers: MB/s, ratio within blocks with its interval (95 % for all rows together), p of Welch's test with the first \
      trials, page faults per trial, time per fault"
         .to_owned()
 }
 
-/// One row per setting.
+/// The columns, with one row per setting.
 pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
     let column = |heading: &str, dispensable, value: &dyn Fn(&PreparationPoint) -> String| {
         Column::new(heading, dispensable, points.iter().map(value))
@@ -47,7 +47,7 @@ pub(crate) fn columns(points: &[PreparationPoint]) -> Vec<Column> {
             format!("{}, {}", significant(p.faults.0), significant(p.faults.1))
         }),
         column("per fault", 1, &|p| {
-            // Of two sides that are not shown to differ it would be noise.
+            // Without a shown difference it would be noise.
             let cost = p.ns_per_fault.filter(|_| p.is_slower());
             cost.map_or_else(none, format_ns)
         }),

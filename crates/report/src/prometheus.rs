@@ -18,21 +18,22 @@ use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 
-/// A run, and what it answers where it was asked something.
+/// A run with its answer.
 #[derive(Debug)]
 pub struct GaugeRun {
-    /// What is stored of it.
+    /// The stored record.
     pub record: RunRecord,
-    /// What follows from that.
+    /// Its analysis.
     pub analysis: Analysis,
-    /// Its answer.
+    /// Its answer; `None` without a question.
     pub answer: Option<RunAnswer>,
 }
 
-/// Writes a gauge per cell and quantity, and the answers of the runs. Labels hold all in which the runs differ; of cells that
-/// agree in all labels the newest is written. `is_stamped` adds the time at which each run began.
+/// Writes a gauge per cell and quantity, and the answers of the runs. Labels contain everything in which the runs differ; of
+/// cells with equal labels the latest is written. `is_stamped` adds the start time of each run.
 ///
 /// # Errors
+///
 /// When the output cannot be written.
 pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Result<()> {
     let labelling = Labelling::of(runs);
@@ -69,9 +70,10 @@ pub fn cells(runs: &[GaugeRun], is_stamped: bool, to: &mut dyn Write) -> io::Res
     answers(runs, &labelling, is_stamped, to)
 }
 
-/// Writes what the gate concluded of a run.
+/// Writes the conclusion of the gate about a run.
 ///
 /// # Errors
+///
 /// When the output cannot be written.
 pub fn gate(gate: &Gate, record: &RunRecord, to: &mut dyn Write) -> io::Result<()> {
     const NAME: &str = "iolab_gate";
@@ -119,12 +121,12 @@ fn head(name: &str, help: &str, to: &mut dyn Write) -> io::Result<()> {
 /// A label and its value.
 type Label = (String, String);
 
-/// The place of the label `served_by`, which tells no cells apart: behind experiment and target.
+/// Index of the label `served_by`, which does not distinguish cells, after experiment and target.
 const SERVED_BY: usize = 2;
 
-/// The labels that tell the cells of some runs apart.
+/// The labels that distinguish the cells of some runs.
 struct Labelling {
-    /// Whether the runs are of several hosts.
+    /// Whether there are several hosts.
     has_hosts: bool,
     /// Names of factors, in the order of the files; then settings in which the runs differ without sweeping them.
     names: Vec<String>,
@@ -145,7 +147,7 @@ impl Labelling {
                 cells.map(|cell| setting.get(&cell.cell.spec)).collect()
             };
             let all: BTreeSet<BTreeSet<String>> = runs.iter().map(values).collect();
-            // The target has a label of its own.
+            // The target has its own label.
             if all.len() > 1 && setting.name != "target" && !names.iter().any(|n| n == setting.name)
             {
                 names.push(setting.name.to_owned());
@@ -169,7 +171,7 @@ impl Labelling {
         labels
     }
 
-    /// The labels of a cell, but for the source of its bytes.
+    /// The labels of a cell, without the origin of its bytes.
     fn labels(&self, run: &GaugeRun, cell: &CellAnalysis) -> Vec<Label> {
         let mut labels = self.of_run(run);
         for name in &self.names {
@@ -186,7 +188,7 @@ impl Labelling {
                 continue;
             }
             let mut name = label_name(name);
-            // Two factors may differ in nothing that a label can show, and no label may come twice.
+            // Two factors may map to the same label, which must be unique.
             while labels.iter().any(|(other, _)| *other == name) {
                 name.push('_');
             }
@@ -196,18 +198,18 @@ impl Labelling {
     }
 }
 
-/// The value of a setting that a run does not sweep; that of one group has none here.
+/// The value of a setting that a run does not sweep; empty for that of a group.
 fn setting_of(name: &str, spec: &CellSpec) -> String {
     let setting = SETTINGS.iter().find(|setting| setting.name == name);
     setting.map_or(String::new(), |setting| setting.get(spec))
 }
 
-/// When a run began: RFC 3339, which sorts.
+/// When a run started: RFC 3339, which sorts by time.
 fn begun(run: &GaugeRun) -> &str {
     &run.record.run.started_utc
 }
 
-/// The time at which a run began as a time stamp of the format, in milliseconds.
+/// The start of a run as a time stamp of the format, in milliseconds.
 fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
     let time = humantime::parse_rfc3339(begun(run)).ok();
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -216,14 +218,14 @@ fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
         .map_or(String::new(), |since| format!(" {}", since.as_millis()))
 }
 
-/// A number that is not the device's must not look like one.
+/// The origin of the bytes, so that a number that is not the device's does not look like one.
 fn served_by(cell: &CellAnalysis) -> String {
     cell.served
         .as_ref()
         .map_or(String::new(), ToString::to_string)
 }
 
-/// Writes what runs answer: of each question the newest.
+/// Writes the latest answer to each question.
 fn answers(
     runs: &[GaugeRun],
     labelling: &Labelling,
@@ -285,7 +287,7 @@ fn answers(
     Ok(())
 }
 
-/// What a run was asked, as labels.
+/// The question of a run as labels.
 fn question(run: &GaugeRun) -> Option<Vec<Label>> {
     let asked = run.record.experiment.asked.as_ref()?;
     let label = |name: &str, value: String| (name.to_owned(), value);
@@ -298,7 +300,7 @@ fn question(run: &GaugeRun) -> Option<Vec<Label>> {
     })
 }
 
-/// A label of its own that a value needs beside those of its cell.
+/// A label that a value needs besides those of its cell.
 type Extra = Option<(&'static str, String)>;
 type Values = fn(&CellAnalysis) -> Vec<(Extra, f64)>;
 
@@ -383,7 +385,7 @@ fn written(labels: &[Label]) -> String {
     pairs.join(",")
 }
 
-/// A factor as a label: letters, digits and underscores, and none of the names that are taken.
+/// A factor as a label: letters, digits and underscores, and different from reserved names.
 fn label_name(factor: &str) -> String {
     let plain: String = factor
         .chars()
@@ -407,7 +409,7 @@ fn label_name(factor: &str) -> String {
     }
 }
 
-/// A value of a label, without control characters. A line's end, which the format could escape, is one of them.
+/// A value of a label, without control characters, including line ends, which the format could escape.
 fn escaped(value: &str) -> String {
     let value = escape_control(value);
     let mut text = String::with_capacity(value.len());
@@ -426,7 +428,7 @@ mod tests {
 
     use super::*;
 
-    /// A value as a reader of the format takes it; `None` where it would find no end, or the end too soon.
+    /// Parses a value like a reader of the format; `None` where the end is missing or too early.
     fn read(value: &str) -> Option<String> {
         let mut text = String::new();
         let mut rest = value.chars();

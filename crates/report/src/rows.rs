@@ -14,18 +14,18 @@ use crate::values::Rows;
 pub(crate) use crate::values::columns_of;
 pub use crate::values::{Field, field, text};
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// RFC 4180 with a header line; a missing value is empty. Text that a spreadsheet would run has a `'` in front.
+    /// RFC 4180 with a header line; a missing value is empty. Text that a spreadsheet would execute is prefixed with `'`.
     Csv,
     /// An array of objects, one per line; a missing value is `null`.
     Json,
-    /// JSON Lines: an object per line, and nothing around them; a missing value is `null`.
+    /// JSON Lines: an object per line; a missing value is `null`.
     JsonLines,
 }
 
-/// An array, an object a line.
+/// An array with an object per line.
 const ARRAY: Frame = Frame {
     first: b"[\n",
     between: b",\n",
@@ -33,7 +33,7 @@ const ARRAY: Frame = Frame {
     none: b"[]\n",
 };
 
-/// Objects alone, so that files can be put behind each other and read line by line.
+/// Objects only, so that files can be concatenated and read line by line.
 const LINES: Frame = Frame {
     first: b"",
     between: b"\n",
@@ -41,7 +41,7 @@ const LINES: Frame = Frame {
     none: b"",
 };
 
-/// Writes rows as they come; nothing is held back but the output's own buffer.
+/// Writes rows as they come, buffered only by the output.
 pub struct RowWriter<'a> {
     columns: Vec<String>,
     rows: Box<dyn Rows + 'a>,
@@ -61,9 +61,10 @@ impl<'a> RowWriter<'a> {
         Ok(Self { columns, rows })
     }
 
-    /// Writes one row. A column that the row lacks is missing; a field that no column is named after is left out.
+    /// Writes one row. Missing fields are empty or `null`; fields without a column are ignored.
     ///
     /// # Errors
+    ///
     /// When the output cannot be written.
     pub fn row(&mut self, row: &[Field]) -> io::Result<()> {
         let values: Vec<_> = in_columns(&self.columns, row).collect();
@@ -84,7 +85,7 @@ pub(crate) fn in_columns<'r>(
     columns: &[String],
     row: &'r [Field],
 ) -> impl Iterator<Item = Option<&'r Value>> {
-    // Rows mostly have their fields in the order of the columns: the search begins behind the field found last.
+    // Fields are mostly in the order of the columns: each search begins after the last field found.
     let mut next = 0;
     columns.iter().map(move |column| {
         let (before, behind) = row.split_at(next);

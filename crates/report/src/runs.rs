@@ -1,4 +1,4 @@
-//! Runs against runs, and a new run against earlier ones: as text, as rows, as one JSON object.
+//! Comparison of several runs, and of a new run with earlier ones: as text, as rows, as a JSON object.
 
 pub(crate) mod data;
 
@@ -16,7 +16,7 @@ use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, f
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::line;
 use crate::rows::{Field, Format, RowWriter, columns_of};
-use crate::runs::data::{GateDocument, Row, RunsDocument};
+use crate::runs::data::{GateDocument, RunsDocument, RunsRow};
 use crate::table::bare;
 use crate::values::fields_of;
 use iolab_workload::escape_control::escape_control;
@@ -31,8 +31,8 @@ fn table_text(compared: &RunsComparison, width: u16) -> String {
     wrapped(&heading(compared), width) + "\n" + &layout::text(columns(compared), width)
 }
 
-/// The comparison in one line that can be pasted: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times
-/// (0.66 to 0.77) at bs=4KiB; cannot tell in 5: wide intervals`.
+/// The comparison in one line: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times (0.66 to 0.77)
+/// at bs=4KiB; cannot tell in 5: wide intervals`.
 pub fn conclusion(compared: &RunsComparison) -> String {
     let said = |judged: &Judged, at: String| SaidOfCell {
         verdict: judged.verdict,
@@ -126,7 +126,7 @@ pub(crate) fn day(utc: &str) -> String {
     escape_control(utc.get(..10).unwrap_or(utc)).into_owned()
 }
 
-/// The runs of a side: how many, from when to when, and their files.
+/// The runs of a side: number, time span, and files.
 fn side(runs: &[RunName]) -> String {
     let day = |run: &RunName| day(&run.started_utc);
     match runs {
@@ -229,7 +229,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
     columns
 }
 
-/// How many runs have a value.
+/// Number of runs with a value.
 fn known(side: &[Option<f64>]) -> usize {
     side.iter().flatten().count()
 }
@@ -239,7 +239,7 @@ fn geometric_mean(side: &[Option<f64>]) -> Option<f64> {
     Some(iolab_stats::mean(&logs)?.exp())
 }
 
-/// Where the runs of the base predict one new run to lie, 95 %.
+/// The 95 % prediction interval of the base for one new run.
 fn predicted(cell: &RunsCell) -> Option<(f64, f64)> {
     let base = geometric_mean(&cell.base)?;
     let (low, high) = cell.judged.interval?;
@@ -247,7 +247,7 @@ fn predicted(cell: &RunsCell) -> Option<(f64, f64)> {
     Some((base / reach, base * reach))
 }
 
-/// What follows from the table, in sentences.
+/// Conclusions from the table, in sentences.
 pub fn remarks(compared: &RunsComparison) -> Vec<String> {
     let mut remarks = vec![tally(compared)];
     remarks.extend(without_value(compared));
@@ -288,7 +288,7 @@ fn tally(compared: &RunsComparison) -> String {
     )
 }
 
-/// Why cells that have too few values are not judged.
+/// Why cells with too few values are not judged.
 fn without_value(compared: &RunsComparison) -> Option<String> {
     let least = compared.terms.base_min.max(1);
     let lacks = |cell: &&RunsCell| known(&cell.base) < least || known(&cell.new) == 0;
@@ -321,7 +321,7 @@ fn overall(compared: &RunsComparison) -> Option<String> {
     ))
 }
 
-/// How often it errs.
+/// The error rates.
 fn rates(compared: &RunsComparison) -> Option<String> {
     let judged = compared
         .cells
@@ -335,10 +335,10 @@ fn rates(compared: &RunsComparison) -> Option<String> {
     })
 }
 
-/// Largest factor of a change that is told as detectable. Beyond it there are too few runs for the spread between them to be known.
+/// Largest factor reported as detectable. Beyond it, there are too few runs to estimate their scatter.
 const DETECTABLE_MAX: f64 = 10.0;
 
-/// What would have been found.
+/// The detectable changes.
 fn power(compared: &RunsComparison) -> Option<String> {
     let found = compared.cells.iter().filter_map(|c| c.judged.detectable);
     let found: Vec<f64> = found.map(|share| 1.0 + share).collect();
@@ -374,7 +374,7 @@ fn power(compared: &RunsComparison) -> Option<String> {
     ))
 }
 
-/// What a gate says, for a terminal of `width` columns, without its closing remarks.
+/// The result of a gate, for a terminal of `width` columns, without its closing remarks.
 pub fn gate_text(gate: &Gate, width: u16) -> String {
     let head = wrapped(&format!("{}\n\n", gate_summary(gate)), width);
     head + &match &gate.compared {
@@ -383,7 +383,7 @@ pub fn gate_text(gate: &Gate, width: u16) -> String {
     }
 }
 
-/// What a gate says, in Markdown.
+/// The result of a gate, in Markdown.
 pub fn gate_markdown(gate: &Gate) -> String {
     let table = gate
         .compared
@@ -392,7 +392,7 @@ pub fn gate_markdown(gate: &Gate) -> String {
     format!("**{}**\n\n", line(&gate_summary(gate))) + &table + &list_markdown(&gate_remarks(gate))
 }
 
-/// The verdict in one line, with the change that would have been found: `read-random on /mnt/disk: no change shown; ...`.
+/// The verdict in one line, with the detectable change: `read-random on /mnt/disk: no change shown; ...`.
 pub fn gate_summary(gate: &Gate) -> String {
     let subject = match &gate.compared {
         Some(compared) => format!(
@@ -405,7 +405,7 @@ pub fn gate_summary(gate: &Gate) -> String {
     format!("{subject}: {}; {}.", verdict(gate), sight(gate))
 }
 
-/// What a gate concludes, in a clause.
+/// The conclusion of a gate, as a clause.
 fn verdict(gate: &Gate) -> String {
     let Some(compared) = &gate.compared else {
         return "cannot tell".to_owned();
@@ -436,7 +436,7 @@ fn verdict(gate: &Gate) -> String {
     }
 }
 
-/// The change that a gate would have found, in a clause.
+/// The change that a gate can detect, as a clause.
 fn sight(gate: &Gate) -> String {
     if let Some(missing) = gate.missing() {
         let earlier = counted(gate.history as u64, "earlier run");
@@ -462,7 +462,7 @@ fn sight(gate: &Gate) -> String {
     }
 }
 
-/// What follows for a gate, in sentences.
+/// Conclusions for a gate, in sentences.
 pub fn gate_remarks(gate: &Gate) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(missing) = gate.missing() {
@@ -503,7 +503,7 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
 pub fn csv(compared: Option<&RunsComparison>, to: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<Field>> = compared.map_or(Ok(Vec::new()), |compared| {
         let rows = compared.cells.iter();
-        let rows = rows.map(|cell| fields_of(&Row::of(compared, cell)));
+        let rows = rows.map(|cell| fields_of(&RunsRow::of(compared, cell)));
         rows.collect::<Result<_, _>>()
     })?;
     let mut writer = RowWriter::new(to, Format::Csv, columns_of(rows.first()))?;
@@ -522,9 +522,10 @@ pub fn json(compared: &RunsComparison, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Writes what a gate says as one JSON object; docs/schema/gate.json describes it.
+/// Writes the result of a gate as one JSON object; docs/schema/gate.json describes it.
 ///
 /// # Errors
+///
 /// When the output cannot be written.
 pub fn gate_json(gate: &Gate, to: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, &GateDocument::of(gate))?;

@@ -1,4 +1,4 @@
-//! One series of numbers as text: a summary, what may be wrong with it, a histogram.
+//! A series of numbers as text: a summary, warnings about it, a histogram.
 
 use iolab_analysis::series_tests::SeriesTests;
 use iolab_stats::{Interval, Summary};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::chart::{Style, solid_bar};
 use crate::layout::none;
 
-/// Most bins of a histogram: more do not fit a screen with the rest.
+/// Most bins of a histogram on a screen.
 const BINS_MAX: usize = 20;
 /// Level of the tests for dependence and drift.
 const ALPHA: f64 = 0.05;
@@ -62,12 +62,12 @@ pub fn text(s: &Summary, series_tests: &SeriesTests, values: &[f64], style: Styl
     out + &histogram(values, style)
 }
 
-/// Nobody knows how much of a bare number matters: more digits than a measured value gets.
+/// More digits than for a measured value, since the resolution of a plain number is unknown.
 fn number(value: f64) -> String {
     digits(value, 5)
 }
 
-/// What makes the intervals doubtful.
+/// Warnings about the intervals.
 fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     let mut warnings = Vec::new();
     let dependent = series_tests.ljung_box.filter(|test| test.p < ALPHA);
@@ -100,7 +100,7 @@ fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     warnings
 }
 
-/// How many values lie in each of some equal parts of the range.
+/// Number of values in each of several equal parts of the range.
 fn histogram(values: &[f64], style: Style) -> String {
     let bins = Bins::of(values);
     let counts = bins.counts(values);
@@ -148,7 +148,7 @@ impl Bins {
             };
         }
         let n = values.len() as f64;
-        // Without an IQR the quotient is infinite: as many parts as there may be.
+        // Without an IQR the quotient is infinite: uses as many parts as permitted.
         let wanted = (range / (2.0 * iqr / n.cbrt())).max(n.log2() + 1.0);
         let count = wanted.ceil().clamp(2.0, BINS_MAX as f64) as usize;
         Self {
@@ -176,7 +176,7 @@ impl Bins {
     }
 }
 
-/// Every figure at full precision; docs/OUTPUT.md names its parts.
+/// All figures at full precision; docs/OUTPUT.md names the parts.
 pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
     let low = |i: Option<Interval>| i.map(|i| i.low);
     let high = |i: Option<Interval>| i.map(|i| i.high);

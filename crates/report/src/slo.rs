@@ -1,4 +1,4 @@
-//! Service levels of a run: the greatest rate at which they hold, or whether they hold at a rate.
+//! Service levels of a run: the highest rate at which they hold, or whether they hold at a rate.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
 
-/// Rates that are shown at most: those nearest to the limit. Fewer where the remarks need the lines.
+/// Most rates shown, those nearest to the limit. Fewer where the remarks need the lines.
 const POINTS_MAX: usize = 8;
-/// Rates that are shown in any case.
+/// Fewest rates shown.
 const POINTS_MIN: usize = 3;
-/// Lines before, between and after the rates: two empty ones and the headings.
+/// Lines around the rates: two empty ones and the headings.
 const LINES_AROUND_POINTS: usize = 3;
 
-/// Overload that trials are too short for, from which on the answer tells it.
+/// From this overload on, the answer says that trials are too short for it.
 const OVERLOAD_TOLD: f64 = 0.03;
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Searched<'a>(pub &'a SearchAnswer);
 
@@ -73,7 +73,7 @@ impl Searched<'_> {
         text + &remarks
     }
 
-    /// The answer itself. Where the times may not be those of the storage, that comes first.
+    /// The answer. Begins with doubts about the times.
     fn head(&self, width: u16) -> String {
         let (first, as_measured) = self.sentences();
         let first = paragraph(&first, "", width);
@@ -85,7 +85,7 @@ impl Searched<'_> {
         }
     }
 
-    /// The answer, and where it is unknown what was measured.
+    /// The answer, and, where it is unknown, what was measured.
     pub(crate) fn sentences(&self) -> (String, Option<String>) {
         let name = escape_control(&self.0.experiment);
         let sentence = self.sentence();
@@ -103,7 +103,7 @@ impl Searched<'_> {
         (doubt, Some(format!("As measured: {sentence}.")))
     }
 
-    /// What limits the answer.
+    /// The limits of the answer.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let cause = self.0.fails.as_ref().and_then(|fails| fails.cause());
@@ -150,7 +150,7 @@ impl Searched<'_> {
         }
     }
 
-    /// The share of requests beyond the capacity that trials of this length do not show; `None` where it is small.
+    /// The share of requests beyond the capacity that trials of this length do not detect; `None` where it is small.
     fn hidden(&self, time: Duration) -> Option<f64> {
         let all = self.0.levels.all().iter();
         let hidden = all.map(|level| level.time_to_notice(1.0).as_secs_f64() / time.as_secs_f64());
@@ -158,7 +158,7 @@ impl Searched<'_> {
         (greatest > OVERLOAD_TOLD).then_some(greatest)
     }
 
-    /// The rate that holds, the one that fails, and where the limit lies between them.
+    /// The rate that holds, the one that fails, and the limit between them.
     fn sentence(&self) -> String {
         let SearchAnswer {
             levels,
@@ -196,7 +196,7 @@ impl Searched<'_> {
         }
     }
 
-    /// So many rates nearest to the limit, in their order.
+    /// The rates nearest to the limit, in order.
     fn nearest(&self, most: usize) -> Vec<RatePoint> {
         let limit = &self.0.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
@@ -215,7 +215,7 @@ impl Searched<'_> {
     }
 }
 
-/// What speaks against an end of the answer.
+/// The doubts about an end of the answer.
 fn turning(end: &RateAnswer) -> Vec<String> {
     let found = &end.found;
     let mut texts = Vec::new();
@@ -228,7 +228,7 @@ fn turning(end: &RateAnswer) -> Vec<String> {
     texts
 }
 
-/// Which of several levels sets the limit: `; p99<2ms binds`.
+/// The level that determines the limit, of several: `; p99<2ms binds`.
 fn binding(found: &SearchAnswer) -> String {
     let names: Vec<String> = found.binding.iter().map(ServiceLevel::to_string).collect();
     match (found.levels.all().len(), names.as_slice()) {
@@ -278,7 +278,7 @@ pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
     ]
 }
 
-/// What leaves an answer open or makes it no, and what it does not cover; the same of several cells once.
+/// What leaves an answer open or makes it no, and what it does not cover, without repetition.
 pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     let mut add = |text: String| {

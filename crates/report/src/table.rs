@@ -1,4 +1,4 @@
-//! One row per cell, as text that fits a terminal or as Markdown.
+//! A table with one row per cell, as text that fits a terminal or as Markdown.
 
 use std::collections::BTreeSet;
 
@@ -21,22 +21,22 @@ use iolab_workload::escape_control::escape_control;
 
 /// Heading of the column of flags.
 const FLAGS: &str = "flags";
-/// Width that is kept free for flags, which are broken into lines of it.
+/// Width reserved for flags, which are broken into lines.
 const FLAGS_WIDTH: usize = 18;
 
-/// The table for a terminal of `width` columns. Columns that do not fit are left out, least
-/// important first, and named in a line below.
+/// The table for a terminal of `width` columns. Columns that do not fit are dropped, least important first, and named in a line
+/// below.
 pub fn text(analysis: &Analysis, width: u16) -> String {
     wrapped(&caption(analysis), width) + &layout::text(columns(analysis), width)
 }
 
-/// Settings that are named beside a table where they do not vary.
+/// Settings named above a table where they do not vary.
 const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
-/// Settings that say what the accesses are.
+/// Settings that describe the accesses.
 const OF_ACCESS: [&str; 4] = ["workload", "pattern", "read_percent", "sync"];
 
-/// What all cells have in common: `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None` of
-/// programs and of groups, whose settings differ in other ways, and without cells.
+/// What all cells have in common: `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None`
+/// for programs and groups, whose settings differ in other ways, and without cells.
 fn constants(analysis: &Analysis) -> Option<String> {
     let cells = || analysis.cells.iter().map(|cell| &cell.cell.spec);
     let first = cells().next()?;
@@ -60,7 +60,7 @@ fn constants(analysis: &Analysis) -> Option<String> {
     (!parts.is_empty()).then(|| escape_control(&text).into_owned())
 }
 
-/// The table without the flags, for an answer whose caveats name them.
+/// The table without flags, for an answer whose caveats name them.
 pub(crate) fn brief(analysis: &Analysis, width: u16) -> String {
     let mut columns = columns(analysis);
     columns.retain(|column| !column.is(FLAGS));
@@ -77,7 +77,7 @@ pub fn markdown(analysis: &Analysis) -> String {
     format!("{lines}\n{}", layout::markdown(columns(analysis)))
 }
 
-/// The table as a LaTeX `tabular` with every column; it takes no package.
+/// The table as a LaTeX `tabular` with every column; needs no package.
 pub fn latex(analysis: &Analysis) -> String {
     let caption: String = caption(analysis)
         .lines()
@@ -86,7 +86,7 @@ pub fn latex(analysis: &Analysis) -> String {
     caption + &layout::latex(columns(analysis))
 }
 
-/// What stands above the table: what it shows, and what all its cells have in common.
+/// The text above the table: its content, and what all cells have in common.
 pub(crate) fn caption(analysis: &Analysis) -> String {
     let constants = constants(analysis).map_or_else(String::new, |line| line + "\n");
     heading(analysis) + &constants
@@ -117,7 +117,7 @@ pub(crate) fn heading(analysis: &Analysis) -> String {
     )
 }
 
-/// How many processes measured together, and what their clocks leave open; nothing where there was one.
+/// The number of processes, and the uncertainty of their clocks; empty for a single one.
 fn of_ranks(analysis: &Analysis) -> String {
     let ranks = || analysis.cells.iter().filter_map(|cell| cell.ranks.as_ref());
     let (Some(most), Some(hosts)) = (
@@ -139,7 +139,7 @@ fn of_ranks(analysis: &Analysis) -> String {
     )
 }
 
-/// Where the bytes of all measured cells came from, where they agree.
+/// The origin of the bytes of all measured cells; `None` where they differ.
 fn common_source(analysis: &Analysis) -> Option<String> {
     let mut sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
     let first = sources.next()?.to_string();
@@ -148,7 +148,7 @@ fn common_source(analysis: &Analysis) -> Option<String> {
         .then_some(first)
 }
 
-/// Ends the line on the table's columns by what its latencies are times of: they depend on how the requests were made.
+/// The end of a sentence about latencies: which times they are depends on how requests were issued.
 fn times(analysis: &Analysis) -> String {
     let shown = rows(analysis);
     let timed = || {
@@ -197,12 +197,12 @@ fn per_second(rate: Rate) -> String {
 
 /// A row of the table: a cell, or a group of it.
 struct TableRow<'a> {
-    /// The group; none where the cell has none.
+    /// The group; `None` without groups.
     group: Option<&'a str>,
     cell: &'a CellAnalysis,
 }
 
-/// The rows: one for each cell, or for each group of a cell and for all of them together.
+/// The rows: one per cell, or one per group of a cell and one for all of them.
 fn rows(analysis: &Analysis) -> Vec<TableRow<'_>> {
     analysis.cells.iter().flat_map(rows_of).collect()
 }
@@ -218,7 +218,7 @@ fn rows_of(cell: &CellAnalysis) -> Vec<TableRow<'_>> {
     }
 }
 
-/// Whether the write latency of a cell leaves out the sync that follows the write: iolab counts it in, peers do not.
+/// Whether the write latency of a cell excludes the sync after the write: iolab includes it, peers do not.
 fn leaves_sync_out(cell: &CellAnalysis) -> bool {
     let trial = cell.cell.trial();
     cell.cell.spec.tool.is_peer()
@@ -227,7 +227,7 @@ fn leaves_sync_out(cell: &CellAnalysis) -> bool {
         && trial.sync.follows_writes()
 }
 
-/// What sets latencies apart that stand in one column; nothing where they mean the same.
+/// What latencies in one column do not have in common; empty where they mean the same.
 fn apart(analysis: &Analysis) -> String {
     let apart = analysis.cells.iter().filter(|cell| leaves_sync_out(cell));
     let tools: BTreeSet<Tool> = apart.map(|cell| cell.cell.spec.tool).collect();
@@ -241,10 +241,10 @@ fn apart(analysis: &Analysis) -> String {
     }
 }
 
-/// Columns that belong together; none where no row has anything to say there.
+/// A group of columns; empty where no row has values for them.
 type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
 
-/// All columns in their order. The column of flags is there only when a flag is raised.
+/// All columns in order. The column of flags exists only where a flag is set.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
     let themes: [Theme; 11] = [
@@ -274,7 +274,7 @@ fn column(
     Column::new(heading, dispensable, rows.iter().map(|row| value(row.cell)))
 }
 
-/// A quantile of a latency as text; nothing where there is none.
+/// A quantile of a latency as text; empty for none.
 fn quantile(latency: Option<Latency>, of: fn(&Latency) -> f64) -> String {
     latency.map_or_else(none, |latency| format_ns(of(&latency)))
 }
@@ -291,7 +291,7 @@ fn level_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     factors.map(of).collect()
 }
 
-/// Which group a row is of, and its throughput where that is not the response.
+/// The group of a row, and its throughput where that is not the response.
 fn group_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if !analysis.has_groups() {
         return Vec::new();
@@ -335,7 +335,7 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     ]
 }
 
-/// How many processes took part, where several did, and the throughput while all of them were active.
+/// The number of processes, where several took part, and the throughput while all of them were active.
 fn rank_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if !analysis.spans_ranks() {
         return Vec::new();
@@ -353,12 +353,12 @@ fn rank_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     counts.into_iter().flatten().chain([active]).collect()
 }
 
-/// Whether requests were made at a given rate.
+/// Whether requests had a rate.
 fn has_rates(rows: &[TableRow<'_>]) -> bool {
     rows.iter().any(|row| row.cell.rate_report.is_some())
 }
 
-/// The rate that was achieved, of the one that was asked for.
+/// The achieved rate relative to the requested one.
 fn rate_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if !has_rates(rows) {
         return Vec::new();
@@ -370,8 +370,7 @@ fn rate_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "achieved/s", 3, achieved)]
 }
 
-/// Latencies of requests and of syncs. Whole programs, and trials that were not timed request by request, have none; those of a
-/// mix stand apart, by operation.
+/// Latencies of requests and of syncs. None for programs, and for trials without recorded times; separate by operation for a mix.
 fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
     let any = |has: fn(&CellAnalysis) -> bool| rows.iter().any(|row| has(row.cell));
@@ -380,7 +379,7 @@ fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             let mark = if leaves_sync_out(c) { "*" } else { "" };
             c.latency.map_or_else(none, |l| format_ns(of(&l)) + mark)
         };
-        // Where the latency is the response, its median stands there already.
+        // Where the latency is the response, its median is already shown.
         let dispensable = match analysis.response {
             Response::Latency => 7,
             _ => 3,
@@ -399,7 +398,7 @@ fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     columns
 }
 
-/// The service time beside response times. Without a rate the latency is the service time.
+/// The service time next to response times. Without a rate, the latency is the service time.
 fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if !has_rates(rows) {
         return Vec::new();
@@ -411,7 +410,7 @@ fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "service p50", 5, service)]
 }
 
-/// Where the bytes came from, where cells differ in that.
+/// The origin of the bytes, where it differs between cells.
 fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if common_source(analysis).is_some() {
         return Vec::new();
@@ -420,7 +419,7 @@ fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "served by", 0, served).left()]
 }
 
-/// What ended the repetition, and what was flagged.
+/// What ended the repetition, and the flags.
 fn end_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let ended = |c: &CellAnalysis| c.cell.ended_by.map_or("open", EndedBy::name).to_owned();
     let mut columns = vec![column(rows, "ended by", 8, ended).left()];
@@ -434,7 +433,7 @@ fn end_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     columns
 }
 
-/// Throughput or IOPS and latency of each operation, where cells make requests of several.
+/// Throughput or IOPS and latency of each operation, where cells have several.
 fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
     let iops = analysis.response == Response::Iops;
@@ -462,7 +461,7 @@ fn mix_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     columns
 }
 
-/// What a grid over concurrency is read for, and ceilings where there are any.
+/// Efficiency over concurrency, and ceilings where there are any.
 fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let mut columns = Vec::new();
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
@@ -500,10 +499,10 @@ fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     columns
 }
 
-/// Requests in flight are shown where a cell has less than this share of those asked for.
+/// Requests in flight are shown where a cell has less than this share of those requested.
 const IN_FLIGHT_TOLD: f64 = 0.9;
 
-/// Requests in flight, of those that were asked for: `3.9 of 8`.
+/// Requests in flight relative to those requested: `3.9 of 8`.
 fn in_flight(cell: &CellAnalysis) -> String {
     let known = cell.concurrency.and_then(|c| Some((c.in_flight?, c.asked)));
     known.map_or_else(none, |(in_flight, asked)| {

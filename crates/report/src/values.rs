@@ -1,4 +1,4 @@
-//! Named values, the rows that they make, and what writes these.
+//! Named values, the rows that they make, and the interface of their writers.
 
 use std::fmt;
 use std::io;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use iolab_workload::escape_control::escape_control;
 
-/// One value with its name; the name carries the unit.
+/// A value with its name, which includes the unit.
 pub type Field = (String, Value);
 
-/// Makes a field of text, with unsafe characters made visible.
+/// A field of text, with unsafe characters made visible.
 pub fn text(name: &str, value: &str) -> Field {
     (
         name.to_owned(),
@@ -20,17 +20,18 @@ pub fn text(name: &str, value: &str) -> Field {
     )
 }
 
-/// Makes a field of anything that JSON has a value for.
+/// A field of any value that JSON supports.
 pub fn field(name: &str, value: impl Into<Value>) -> Field {
     (name.to_owned(), value.into())
 }
 
-/// The fields of a structure in the order of its declaration, as JSON has them.
+/// The fields of a structure as in JSON, in the order of its declaration.
 ///
 /// # Errors
-/// Where it is no structure.
+///
+/// It is not a structure.
 pub(crate) fn fields_of(of: &impl Serialize) -> serde_json::Result<Vec<Field>> {
-    // A JSON object of serde_json has its names in alphabetical order; the text has them in that of the structure.
+    // serde_json sorts the names of an object; the text has them in the order of the structure.
     let Names(names) = serde_json::from_str(&serde_json::to_string(of)?)?;
     let Value::Object(mut values) = serde_json::to_value(of)? else {
         return Err(Error::custom("no structure"));
@@ -71,7 +72,7 @@ impl<'de> Deserialize<'de> for Names {
 pub(crate) fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for row in rows {
-        // Names new to the header go behind the one they follow in their row.
+        // New names are inserted after the one that they follow in their row.
         let mut at = 0;
         for (name, _) in row.as_ref() {
             let place = match columns.get(at).is_some_and(|expected| expected == name) {
@@ -87,7 +88,7 @@ pub(crate) fn columns_of<R: AsRef<[Field]>>(rows: impl IntoIterator<Item = R>) -
     columns
 }
 
-/// A table that is being written.
+/// A table being written.
 pub(crate) trait Rows {
     /// Writes one row: a value for each column, `None` where it is missing.
     ///

@@ -87,8 +87,8 @@ pub(super) fn need_of(
     })
 }
 
-/// What plans need of one target that are carried out one after the other, each of which needs one of these.
-pub(super) fn together(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
+/// The combined needs of plans that run one after another on one target; `None` without plans.
+pub(super) fn merge_needs(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
     needs.into_iter().reduce(|all, need| Need {
         size: match (all.size, need.size) {
             (Size::Exactly(all), Size::Exactly(own)) => Size::Exactly(all.max(own)),

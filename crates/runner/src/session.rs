@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
         self.leave_gaps(executor, 0)?;
         self.precondition(executor, stop)?;
         let mut strategy = strategy::of(&self.record);
-        self.foresee(strategy.outlook(&self.record));
+        self.update_progress(strategy.outlook(&self.record));
         self.tell_start();
         self.follow_strategy(&mut *strategy, executor, stop)
     }
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
                 Step::Visit(visit) => {
                     check(stop.after_trial)?;
                     if self.trial(visit, executor, stop.now)? {
-                        self.foresee(strategy.outlook(&self.record));
+                        self.update_progress(strategy.outlook(&self.record));
                         self.tell_trial();
                     }
                 }
@@ -262,8 +262,8 @@ impl<'a> Session<'a> {
         self.leave_gaps(executor, first)
     }
 
-    /// Notes how far the run is.
-    fn foresee(&mut self, outlook: Outlook) {
+    /// Updates the progress from a forecast.
+    fn update_progress(&mut self, outlook: Outlook) {
         let left = match outlook.basis {
             Basis::Budget => outlook.time,
             Basis::AtMost | Basis::Trials => self.time_left.estimate(outlook.time),

@@ -358,7 +358,7 @@ pub fn needs(
         let needs = plans
             .iter()
             .map(|plan| fit::need_of(plan, &is_it, consent.clone(), exact));
-        Ok(fit::together(needs.collect::<Result<Vec<_>>>()?))
+        Ok(fit::merge_needs(needs.collect::<Result<Vec<_>>>()?))
     };
     let needs = (0..named.len()).map(of).collect::<Result<Vec<_>>>()?;
     Ok(needs.into_iter().flatten().collect())

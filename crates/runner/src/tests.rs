@@ -63,7 +63,7 @@ fn the_steady_state_is_waited_for_and_told_either_way() {
         let events = bench.record().events;
         let last = events
             .into_iter()
-            .rfind(|e| e.message.contains("steady state"));
+            .rfind(|e| e.message.starts_with("precondition: "));
         last.expect("told").message
     };
     let reached = told(&settling);
@@ -175,7 +175,11 @@ fn a_resumed_run_finishes_the_very_same_plan() {
             .expect_err("cut");
         if matches!(cut, Cut::Interrupt) {
             assert_eq!(error.kind(), Kind::Interrupted);
-            assert!(error.to_string().contains("iolab resume"), "{error}");
+            assert!(
+                error
+                    .remedy()
+                    .is_some_and(|told| told.contains("iolab resume "))
+            );
             assert_eq!(bench.record().run.status, RunStatus::Interrupted);
         }
         assert_eq!(trials(&bench.record()), expected[..at as usize]);
@@ -375,7 +379,9 @@ fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
         assert_eq!(cell.ended_by, Some(EndedBy::Precision));
     }
     let choice = record.events.iter().find(|e| e.kind == EventKind::Choice);
-    assert!(choice.is_some_and(|e| e.message.contains("finer sizes of bs")));
+    insta::assert_snapshot!(choice.expect("chosen").message, @r"
+    4 finer sizes of bs around the bends and the best sizes, now measured together with the others: 40KiB, 52KiB, 92KiB, 180KiB
+    ");
 }
 
 #[test]
@@ -413,12 +419,8 @@ fn nothing_is_refined_where_nothing_lies_between() {
     bench.start(&mut mock(&steady)).expect("done");
     let record = bench.record();
     assert_eq!(record.cells.len(), 2, "4 KiB is the alignment");
-    assert!(
-        record
-            .events
-            .iter()
-            .any(|e| e.message.contains("no finer size"))
-    );
+    let told: Vec<&str> = record.events.iter().map(|e| &*e.message).collect();
+    insta::assert_snapshot!(told.join("\n"), @"no finer size lies between those of bs that matter");
 }
 
 #[test]

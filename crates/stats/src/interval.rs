@@ -74,44 +74,6 @@ pub(crate) fn median_interval_of_sorted(x: &[f64], confidence: f64) -> Option<In
     })
 }
 
-/// The interpolated order-statistic interval of the median: narrower than [`median_interval`], and not exact.
-///
-/// With `k` as there, `c_k` the coverage of rank `k` and `c` the confidence asked for, `i = (c_k - c) / (c_k - c_(k+1))` and
-/// `w = (n - k) i / (k + (n - 2k) i)`, it runs from `(1 - w) x_(k) + w x_(k+1)` to `(1 - w) x_(n+1-k) + w x_(n-k)`. The coverage is
-/// exact for the Laplace distribution and within 0.6 % for other symmetric distributions of one hump; between two groups of
-/// values it is not (docs/METHODS.md has numbers). Source: Hettmansperger and Sheather, "Confidence intervals based on
-/// interpolated order statistics", Statistics and Probability Letters 4 (1986) 75-79.
-///
-/// `None` as there; the ends are at least as far apart as those of the next rank.
-pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Interval> {
-    let x = sorted(data)?;
-    if !is_confidence(confidence) {
-        return None;
-    }
-    let (rank, achieved) = greatest_rank(x.len(), confidence)?;
-    let (n, k) = (x.len() as f64, rank as f64);
-    // Beyond the middle the interval is empty, with coverage 0.
-    let next = 2 * rank < x.len();
-    let next_achieved = if next {
-        coverage(x.len(), rank + 1)
-    } else {
-        0.0
-    };
-    let share = ((achieved - confidence) / (achieved - next_achieved)).max(0.0);
-    let weight = (n - k) * share / (k + (n - 2.0 * k) * share);
-    let between = |from: f64, to: f64| from * (1.0 - weight) + to * weight;
-    let inner = if next {
-        (x[rank], x[x.len() - rank - 1])
-    } else {
-        (x[rank - 1], x[x.len() - rank])
-    };
-    Interval::between(
-        between(x[rank - 1], inner.0),
-        between(x[x.len() - rank], inner.1),
-        confidence.min(achieved),
-    )
-}
-
 /// Half of the width that [`median_interval`] has on average for so many independent normal values, in standard deviations.
 ///
 /// The mean of the order statistic `x_(r)` of `n` is about the normal quantile of `(r - 3/8) / (n + 1/4)`: Blom, Statistical
@@ -137,7 +99,7 @@ pub(crate) fn end_of_median_interval(n: usize, confidence: f64) -> Option<(f64, 
 }
 
 /// The greatest rank from 1 whose coverage reaches `confidence`, and that coverage.
-fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
+pub(crate) fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
     // The tail sums are exact only up to rounding; without this tolerance, a confidence that equals an achievable one could fail.
     const ROUNDING: f64 = 1e-12;
     let reaches = |rank: usize| coverage(n, rank) + ROUNDING >= confidence;
@@ -158,7 +120,7 @@ fn greatest_rank(n: usize, confidence: f64) -> Option<(usize, f64)> {
 }
 
 /// The probability that the median lies between the order statistics of ranks `rank` and `n + 1 - rank`.
-fn coverage(n: usize, rank: usize) -> f64 {
+pub(crate) fn coverage(n: usize, rank: usize) -> f64 {
     1.0 - 2.0 * lower_tail(n as f64, 0.5, (rank - 1) as f64)
 }
 

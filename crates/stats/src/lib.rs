@@ -6,6 +6,8 @@
 //! overflows. Data that is all equal is ordinary data: its spread is 0 and its intervals
 //! have no width.
 
+#[cfg(feature = "alternatives")]
+pub mod alternatives;
 mod autocorrelation;
 mod binomial;
 mod changepoint;
@@ -28,7 +30,6 @@ mod rank;
 mod rank_sum;
 mod ratio;
 mod runs;
-mod signed_rank;
 mod steady;
 mod summary;
 mod t_distribution;
@@ -40,12 +41,10 @@ mod trend;
 pub use autocorrelation::{LjungBox, autocorrelation, effective_sample_size, lag1, ljung_box};
 pub use changepoint::{changepoint_penalty, changepoints};
 pub use contrast::{Contrast, contrast};
-pub use dependent_series::{trimmed_test_dependent, welch_dependent};
+pub use dependent_series::welch_dependent;
 pub use describe::{mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
-pub use interval::{
-    Interval, mean_interval, median_interval, median_interval_interpolated, median_interval_reach,
-};
+pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
 pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
 pub use modality::{Modality, has_gap, two_modes};
@@ -54,9 +53,8 @@ pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use power::{trials_for_apart, trials_for_within};
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
-pub use ratio::{Ratio, ratio_of_means, ratio_of_medians, ratio_of_medians_recovered};
+pub use ratio::{Ratio, ratio_of_means};
 pub use runs::{RunsTest, runs_test};
-pub use signed_rank::{SignedRank, signed_rank, signed_rank_within};
 pub use steady::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, steady_state};
 pub use summary::{CONFIDENCE, Summary, summary};
 pub use t_test::{TTest, student, welch};

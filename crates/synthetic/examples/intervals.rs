@@ -7,10 +7,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use iolab_stats::{
-    Interval, mean_interval, median, median_interval, median_interval_interpolated,
-    ratio_of_medians, ratio_of_medians_recovered, signed_rank, trimmed_test_dependent, welch,
+use iolab_stats::alternatives::{
+    median_interval_interpolated, ratio_of_medians, ratio_of_medians_recovered, signed_rank,
+    trimmed_test_dependent,
 };
+use iolab_stats::{Interval, mean_interval, median, median_interval, welch};
 use iolab_synthetic::Noise;
 
 /// Comparisons that are claimed together; each interval has the level 0.05 over their number.

@@ -266,7 +266,7 @@ fn between_sizes(bend: &Bend, sizes: &[u64]) -> Bend {
 const ACTIVE: &str = "active";
 
 /// For runs that have a cell with all groups and one for each group alone.
-pub(super) fn together(analysis: &Analysis, run: usize) -> Vec<Together> {
+pub(super) fn shared_limits(analysis: &Analysis, run: usize) -> Vec<Together> {
     let place = analysis.factors.iter().position(|factor| factor == ACTIVE);
     let Some(place) = place else {
         return Vec::new();

@@ -23,12 +23,12 @@ pub struct Change {
     /// Bytes until the change: over a run those written, or read where only reads changed; within a trial those transferred.
     pub after_bytes: f64,
     /// When the change happens.
-    pub place: Place,
+    pub place: ChangePlace,
 }
 
 /// When a change of level happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ChangePlace {
     /// Between trials of the run.
     OverRun {
         /// What is common to the cells that changed together; their bytes are counted.
@@ -66,21 +66,21 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         factor: shift.factor,
         after_ns: shift.after_ns,
         after_bytes: shift.moved_bytes as f64,
-        place: Place::OverRun {
+        place: ChangePlace::OverRun {
             of: shift.of,
             trials_before: shift.trials_before,
             trials_after: shift.trials_after,
         },
     });
     let within = greatest(&timeline.within).map(|shift| {
-        let place = Place::WithinTrials {
+        let place = ChangePlace::WithinTrials {
             cells: timeline.within.len(),
             trials: shift.trials,
         };
         in_trials(shift, run, place)
     });
     let in_warm_up =
-        greatest(&timeline.in_warm_ups).map(|shift| in_trials(shift, run, Place::InWarmUp));
+        greatest(&timeline.in_warm_ups).map(|shift| in_trials(shift, run, ChangePlace::InWarmUp));
     over_run.chain(within).chain(in_warm_up).collect()
 }
 
@@ -89,7 +89,7 @@ fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {
     shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
 }
 
-fn in_trials(shift: &TrialShift, run: usize, place: Place) -> Change {
+fn in_trials(shift: &TrialShift, run: usize, place: ChangePlace) -> Change {
     Change {
         cell: CellId {
             run,

@@ -1,9 +1,12 @@
 //! The order of claims, and which of them a page begins with.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::answers::Aspect;
 use super::best::Best;
 use super::causes::Verdict;
-use super::change::Place;
+use super::change::ChangePlace;
 use super::comparison::{Comparison, Contrast};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
@@ -12,8 +15,9 @@ use super::{Claim, Standing};
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
 
-/// What a claim means for the reader. The variants are in the order in which claims are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What a claim means for the reader, in the order in which claims are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Answers the question of an experiment.
     Answer,
@@ -209,9 +213,9 @@ impl Claim {
             Self::TooFew(_) => ("serialised", ""),
             Self::Preparation(_) => ("preparation", ""),
             Self::Change(change) => match change.place {
-                Place::OverRun { .. } => ("level-over-run", ""),
-                Place::WithinTrials { .. } => ("level-within-trials", ""),
-                Place::InWarmUp => ("level-in-warm-up", ""),
+                ChangePlace::OverRun { .. } => ("level-over-run", ""),
+                ChangePlace::WithinTrials { .. } => ("level-within-trials", ""),
+                ChangePlace::InWarmUp => ("level-in-warm-up", ""),
             },
             Self::Steady(steady) => match steady.state {
                 State::Reached => ("steady-state", ""),

@@ -70,7 +70,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         return options
             .files
             .iter()
-            .try_for_each(|file| foresee(file, options));
+            .try_for_each(|file| print_rest(file, options));
     }
     for file in &options.files {
         check(file, ranks.as_ref())?;
@@ -170,7 +170,7 @@ fn named_alike(path: &Path, requirement: &str) -> Vec<PathBuf> {
 }
 
 /// Prints what is left to do of a run.
-fn foresee(file: &Path, options: &Resume) -> Outcome {
+fn print_rest(file: &Path, options: &Resume) -> Outcome {
     let record = iolab_runfile::read(file)?;
     if record.run.status == RunStatus::Done {
         note(format_args!(

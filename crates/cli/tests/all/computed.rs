@@ -26,7 +26,7 @@ fn findings_of_a_hard_disk() {
     let made = entries(folder.path());
     assert_eq!(made, ["hdd"]);
     let report = fs::read_to_string(folder.path().join("hdd/report.html")).expect("a report");
-    assert!(report.contains("all computed by model:hp-97560"));
+    assert!(report.contains("model:hp-97560"));
     let size = ["plot", "hdd/read-size.iolab", "-o", "figure.svg"];
     run(folder.path(), &size).expect(0);
     let figure = fs::read_to_string(folder.path().join("figure.svg")).expect("a figure");

@@ -168,8 +168,7 @@ fn what_is_written_of_a_run_has_little_room() {
         (&["report", FILE], "x.html"),
     ] {
         let arguments = [command, &["-o", output]].concat();
-        let done = limited(folder.path(), "-f", 1, &arguments).expect(1);
-        assert!(done.stderr.contains("File too large"), "{}", done.stderr);
+        limited(folder.path(), "-f", 1, &arguments).expect(1);
         assert_eq!(entries(folder.path()), [FILE]);
     }
 }

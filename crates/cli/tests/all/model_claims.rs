@@ -6,7 +6,8 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    Claim, Comparison, Contrast, Difference, Effect, Place, Role, State, choices, claims, headlines,
+    ChangePlace, Claim, Comparison, Contrast, Difference, Effect, Role, State, choices, claims,
+    headlines,
 };
 
 use crate::computed::CREDITS;
@@ -155,7 +156,7 @@ fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
     };
     assert!(matches!(
         change.place,
-        Place::InWarmUp | Place::WithinTrials { .. }
+        ChangePlace::InWarmUp | ChangePlace::WithinTrials { .. }
     ));
     assert!(change.factor < 0.1, "{change:?}");
     let gib = change.after_bytes / f64::from(1 << 30);
@@ -250,7 +251,10 @@ fn credits_that_run_out_are_a_change_for_reads_and_writes_alike() {
         let Some(Claim::Change(change)) = headlines(&all).first().copied().cloned() else {
             panic!("{all:?}");
         };
-        assert!(matches!(change.place, Place::OverRun { .. }), "{change:?}");
+        assert!(
+            matches!(change.place, ChangePlace::OverRun { .. }),
+            "{change:?}"
+        );
         assert!((change.factor - 0.1).abs() < 0.01, "{change:?}");
         let seconds = change.after_ns as f64 / 1e9;
         assert!((19.0..21.0).contains(&seconds), "{experiment}: {seconds} s");

@@ -1,5 +1,4 @@
-//! What a response is held against: the ceilings of its cells and, over I/O sizes, the sizes at which the machine or a
-//! curve changes its behaviour.
+//! Reference lines of a response: the ceilings of its cells and, over I/O sizes, thresholds of the machine and bends of curves.
 
 use std::borrow::Cow;
 
@@ -13,10 +12,10 @@ use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts};
 use super::super::model::{Along, Bend, FigureModel, ReferenceLine, Series};
 
-/// Most curves whose bends are looked for: each takes time, and more would hide the figure.
+/// Most curves whose bends are searched: each takes time, and more would clutter the figure.
 const CURVES_MAX: usize = 3;
 
-/// A line for each ceiling that binds one of these cells in this quantity.
+/// A line for each ceiling that limits one of these cells in this quantity.
 pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<ReferenceLine> {
     let mut lines: Vec<ReferenceLine> = Vec::new();
     for row in rows {
@@ -29,7 +28,7 @@ pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<Refe
             _ => "mixed",
         };
         match lines.iter_mut().find(|line| line.at == at) {
-            // One ceiling for more than one direction counts for all.
+            // A ceiling of several directions is labelled without one.
             Some(line) if !line.label.ends_with(what) => line.label = "ceiling".to_owned(),
             Some(_) => {}
             None => lines.push(super::line_across(at, &format!("ceiling, {what}"))),
@@ -38,7 +37,7 @@ pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<Refe
     lines
 }
 
-/// The ceiling of a cell, where it is one of the quantity drawn.
+/// The ceiling of a cell, if it is in the quantity drawn.
 pub(super) fn ceiling(row: &CellValues<'_>, quantity: Response) -> Option<f64> {
     let is_iops = match quantity {
         Response::Throughput => false,
@@ -49,8 +48,8 @@ pub(super) fn ceiling(row: &CellValues<'_>, quantity: Response) -> Option<f64> {
     Some(efficiency.ceiling)
 }
 
-/// Adds the bends of the curves of one run, and the thresholds: all of them where memory and not a device was read, else
-/// those that a bend coincides with.
+/// Adds the bends of the curves of one run, and thresholds: all of them where memory was read instead of a device, otherwise
+/// those that coincide with a bend.
 pub(super) fn thresholds_and_bends(
     model: &mut FigureModel,
     runs: &[FigureRun<'_>],
@@ -86,7 +85,7 @@ pub(super) fn thresholds_and_bends(
     }
 }
 
-/// Adds the bends to the series that they belong to; gives the thresholds they coincide with.
+/// Adds the bends to their series; returns the thresholds that they coincide with.
 fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec<Threshold> {
     let mut suspects = Vec::new();
     for curve in bendable(analysis) {
@@ -128,7 +127,7 @@ fn height(series: &Series, x: f64) -> f64 {
     }
 }
 
-/// The name of a threshold as a figure has room for it.
+/// A short name of a threshold.
 fn short(name: &'static str) -> &'static str {
     match name {
         "L1d cache" => "L1d",

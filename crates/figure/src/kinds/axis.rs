@@ -1,4 +1,4 @@
-//! The axes that several kinds of figure share.
+//! Axes that several kinds of figures share.
 
 use std::collections::HashMap;
 
@@ -12,26 +12,26 @@ use super::super::scale::Scale;
 use crate::scale::spans_decades;
 use iolab_workload::escape_control::escape_control;
 
-/// Counts that span at least this factor stand on a log axis.
+/// Counts with a range of at least this factor are on a log axis.
 const LOG_COUNTS: f64 = 8.0;
 
-/// An axis along a factor, and where on it each level stands.
+/// An axis for a factor, with the position of each level.
 #[derive(Debug, Clone)]
 pub(super) struct FactorAxis<'a> {
     pub(super) axis: Axis,
     places: HashMap<&'a str, f64>,
-    /// Whether the levels are names, side by side without an order.
+    /// Whether the levels are names without an order.
     pub(super) is_names: bool,
 }
 
 impl FactorAxis<'_> {
-    /// Where a level stands.
+    /// The position of a level.
     pub(super) fn place(&self, level: &str) -> f64 {
         self.places.get(level).copied().unwrap_or(0.0)
     }
 }
 
-/// The axis along a factor of the data; without one, a single place.
+/// The axis for a factor of the data; without one, an axis with a single position.
 pub(super) fn along<'a>(
     data: &Data<'a>,
     factor: Option<usize>,
@@ -43,7 +43,7 @@ pub(super) fn along<'a>(
     }
 }
 
-/// An axis with a single place.
+/// An axis with a single position.
 pub(super) fn single() -> FactorAxis<'static> {
     names(vec![""], |_| String::new(), String::new(), true)
 }
@@ -97,7 +97,7 @@ fn numbers<'a>(
     let suits_log = measure == Measure::Size || most >= LOG_COUNTS * least;
     let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
     if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
-        // Zero has no place among doublings: all levels stand one step apart.
+        // Zero has no position on a log axis: all levels are one step apart.
         let mut order: Vec<usize> = (0..levels.len()).collect();
         order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
         let sorted = order.into_iter().map(|i| levels[i]).collect();
@@ -134,7 +134,7 @@ fn numbers<'a>(
     }
 }
 
-/// The axis of a quantity that holds all values, on the scale that the options ask for or that suits them.
+/// The axis of a quantity for all values, on the requested or a suitable scale.
 pub(super) fn of_quantity(
     quantity: Response,
     values: &[f64],

@@ -1,4 +1,4 @@
-//! Two sides: both of them with their ratio below, or the p values of their difference.
+//! Two sides: both with their ratio below, or the p values of their difference.
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellComparison, Comparison, Side};
@@ -17,21 +17,21 @@ use super::line_across;
 
 /// Level of the tests.
 const ALPHA: f64 = 0.05;
-/// A p value below this stands on the edge: how much smaller it is tells nothing more.
+/// Lower p values are drawn at the edge.
 const P_MIN: f64 = 1e-4;
-/// A ratio, or an end of its interval, beyond this, either way, makes the axis logarithmic.
+/// With a ratio, or an end of its interval, beyond this in either direction, the axis is logarithmic.
 const RATIO_LINEAR_MAX: f64 = 3.0;
 /// Longest label of a ratio that names its sides, characters.
 const RATIO_LABEL_MAX: usize = 20;
 /// Most lines of ratios.
 const LINES_MAX: usize = 12;
 
-/// How the cells of a comparison lie along x, and what sets the others apart.
+/// The positions of a comparison's cells along x, and the levels that distinguish cells at one position.
 struct Cells<'a> {
     comparison: &'a Comparison,
     along: FactorAxis<'a>,
     x: Option<usize>,
-    /// The levels of all other factors that occur, in their order.
+    /// The combinations of the other factors' levels, in order.
     others: Vec<Vec<&'a str>>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Cells<'a> {
             .map_or("", String::as_str)
     }
 
-    /// The cells of one line, from left to right.
+    /// The cells of one line, in ascending x.
     fn line(&self, other: &[&str]) -> Vec<(f64, &'a CellComparison)> {
         let cells = self.comparison.cells.iter();
         let mut own: Vec<(f64, &CellComparison)> = cells
@@ -164,9 +164,10 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Both sides above, where nothing but x sets cells apart, and their ratio below.
+/// Both sides above, where only x distinguishes cells, and their ratio below.
 ///
 /// # Errors
+///
 /// Of kind usage when no cell has a ratio.
 pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
@@ -210,7 +211,7 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
     })
 }
 
-/// The ratio with the names of its sides, where they are short.
+/// The label of the ratio, with the names of its sides where they are short.
 fn ratio_label(comparison: &Comparison) -> String {
     let sides = format!("{} / {}", comparison.new, comparison.base);
     if sides.chars().count() <= RATIO_LABEL_MAX {
@@ -291,7 +292,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
         } else {
             cells.other_name(other)
         };
-        // The ratio is a third thing beside the two sides.
+        // The ratio has a third colour besides the two sides.
         let place = if single { 2 } else { i };
         let points: Vec<Mark> = points.collect();
         if !points.is_empty() {

@@ -1,5 +1,5 @@
-//! The response against a factor: a line for each level of a second one, a panel for each of a third; bars where the
-//! levels are names.
+//! The response against a factor: a line for each level of a second one, a panel for each of a third; bars for levels that are
+//! names.
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::slo::LevelValues;
@@ -15,7 +15,7 @@ use super::super::options::{Center, Options, Spread};
 use super::annotate;
 use super::axis::{self, FactorAxis};
 
-/// Most lines of a panel that have a band around them.
+/// Most lines of a panel with a band.
 const BANDS_MAX: usize = 3;
 
 /// Makes the model.
@@ -109,7 +109,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     Ok(model)
 }
 
-/// What the requests of a search's trials are too few for; nothing where they are enough.
+/// A note where the trials of a search have too few requests; empty otherwise.
 fn of_few_requests(level: &LevelValues) -> String {
     let subject = level.level.subject();
     let mut text = String::new();
@@ -131,12 +131,12 @@ fn of_few_requests(level: &LevelValues) -> String {
     text
 }
 
-/// The levels of the series, in their order; a single one without a name where there is no such factor.
+/// The levels of the series in order; a single one without a name where there is no such factor.
 fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
     parts.series.map_or_else(|| vec![""], |i| data.levels(i))
 }
 
-/// The lines that the options ask for.
+/// The requested reference lines.
 pub(super) fn references(options: &Options) -> Vec<ReferenceLine> {
     options
         .references
@@ -145,7 +145,7 @@ pub(super) fn references(options: &Options) -> Vec<ReferenceLine> {
         .collect()
 }
 
-/// What stands for a cell.
+/// The location measure of a cell.
 pub(super) fn center(summary: &Summary, options: &Options) -> f64 {
     match options.center {
         Center::Median => summary.median,
@@ -153,7 +153,7 @@ pub(super) fn center(summary: &Summary, options: &Options) -> f64 {
     }
 }
 
-/// The ends of the bar around it.
+/// The ends of the error bar.
 pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64)> {
     let ends = |interval: Option<iolab_stats::Interval>| interval.map(|i| (i.low, i.high));
     match (options.spread, options.center) {
@@ -255,7 +255,7 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options:
     }
 }
 
-/// What the marks are, below the figure.
+/// A description of the marks, below the figure.
 fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
     let counts = data.rows.iter().map(|row| row.summary.n);
     let (least, most) = counts.fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));

@@ -1,4 +1,4 @@
-//! How throughput grows with parallelism, beside growth in proportion.
+//! Throughput as a function of parallelism, with proportional growth for comparison.
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::claim::{self, Trials};
@@ -11,14 +11,15 @@ use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, 
 use super::super::options::Options;
 use super::super::scale::Scale;
 
-/// The factors that make a workload more parallel, the first that varies.
+/// Factors of parallelism; the first that varies is used.
 const PARALLEL: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
 
-/// Makes the model: the ratio of each cell to that with the least level, a line for each level of the series, and the line
-/// of growth in proportion.
+/// Makes the model: the ratio of each cell to that with the lowest level, a line for each level of the series, and the line of
+/// proportional growth.
 ///
 /// # Errors
-/// Of kind usage: nothing that makes the workload more parallel varies, or the quantity is a time.
+///
+/// Of kind usage: no factor of parallelism varies, or the quantity is a time.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Throughput);
     if quantity.is_time() {
@@ -141,15 +142,15 @@ fn point(
     })
 }
 
-/// The values of a row beside another one, with the blocks that the two can share.
+/// The values of a row, with the blocks that it can share with another.
 fn trials<'a>(row: &'a CellValues<'_>, beside: &CellValues<'_>) -> Trials<'a> {
-    // A trial may lack a value of a quantity that its run was not asked about.
+    // A trial may lack a value of a quantity other than the response.
     let has_blocks = row.run == beside.run && row.values.len() == row.cell.blocks.len();
     let blocks: &[u32] = if has_blocks { &row.cell.blocks } else { &[] };
     (&row.values, blocks)
 }
 
-/// The line on which twice the parallelism gives twice the throughput.
+/// The line of proportional growth.
 fn in_proportion(places: impl Iterator<Item = f64>, place: usize) -> Series {
     let mut places: Vec<f64> = places.collect();
     places.sort_by(f64::total_cmp);

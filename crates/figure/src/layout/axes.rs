@@ -1,4 +1,4 @@
-//! Ticks of an axis: which values have room for their labels, and how they are drawn.
+//! Ticks of an axis: the values whose labels fit, and their drawing.
 
 use super::super::model::{Axis, Ticks};
 use super::super::scale::{self, Scale};
@@ -12,16 +12,16 @@ pub(super) const TICK: f64 = 2.5;
 const TICK_MINOR: f64 = 1.5;
 /// Space between a tick and its label.
 pub(super) const GAP: f64 = 2.0;
-/// Space between a horizontal axis and its labels: the lowest label of the vertical one reaches down beside them.
+/// Space between a horizontal axis and its labels: leaves room for the lowest label of the vertical axis.
 pub(super) fn below(size: f64) -> f64 {
     (size * (text::CAP_HEIGHT / 2.0 + text::DESCENT) + 0.1).max(TICK + GAP)
 }
 
 /// Width of the lines of axes and ticks.
 pub(super) const AXIS_WIDTH: f64 = 0.6;
-/// Most labels of an axis: more than a reader needs.
+/// Most labels of an axis.
 const LABELS_MAX: usize = 8;
-/// Longest name below an upright label, points per point of text.
+/// Longest name as an upright label, points per point of text.
 const NAME_MAX: f64 = 9.0;
 
 /// A tick with its label.
@@ -38,18 +38,18 @@ pub(super) struct Chosen {
     pub(super) ticks: Vec<Tick>,
     /// Values with a short tick and no label.
     pub(super) minor: Vec<f64>,
-    /// Whether the labels read upwards, because they are too wide.
+    /// Whether the labels are rotated to read upwards, because they are too wide.
     pub(super) upwards: bool,
 }
 
 impl Chosen {
-    /// Greatest width of a label.
+    /// Width of the widest label.
     pub(super) fn width(&self, size: f64) -> f64 {
         let widths = self.ticks.iter().map(|tick| text::width(&tick.label, size));
         widths.fold(0.0, f64::max)
     }
 
-    /// How far the last label reaches beyond the end of a horizontal axis of this length.
+    /// How far the last label extends beyond the end of a horizontal axis of this length.
     pub(super) fn overhang(&self, scale: Scale, length: f64, size: f64) -> f64 {
         if self.upwards {
             return 0.0;
@@ -91,7 +91,7 @@ pub(super) fn horizontal(axis: &Axis, length: f64, size: f64) -> Chosen {
     choose(axis, fits)
 }
 
-/// Names that read upwards, every one of them, or as many as there is room for.
+/// Rotated names: all of them, or as many as fit.
 fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> Chosen {
     let (low, high) = axis.scale.ends();
     let room = length / (high - low).max(1.0);
@@ -151,7 +151,7 @@ fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> Chosen {
         .map(|values| labelled(axis, values))
         .find(suits)
         .or_else(|| {
-            // Less than two round values within: the ends of what there is.
+            // Fewer than two round values are within: uses the ends.
             let few = labelled(axis, scale::round_steps(low, high, 2));
             suits(&few).then_some(few)
         })
@@ -171,7 +171,7 @@ fn choose(axis: &Axis, fits: impl Fn(&[Tick]) -> bool) -> Chosen {
     }
 }
 
-/// Sets of values that could be named, from dense to sparse.
+/// Possible sets of labelled values, from dense to sparse.
 fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
     let linear = |unit: f64| {
         (1..LABELS_MAX).rev().map(move |most| {
@@ -214,7 +214,7 @@ fn candidates(axis: &Axis, low: f64, high: f64) -> Vec<Vec<f64>> {
             decades.push(2.0);
             decades.sort_by(f64::total_cmp);
             decades.retain(|odds| (low * 0.999..=high * 1.001).contains(odds));
-            // Where nines are too many for the room, every second one.
+            // Every second one, where all do not fit.
             let sparse = decades.iter().copied().step_by(2).collect();
             vec![decades, sparse]
         }
@@ -231,7 +231,7 @@ fn doublings(low: f64, high: f64) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Values that get a short tick.
+/// Values with a short tick.
 fn minor(axis: &Axis, low: f64, high: f64) -> Vec<f64> {
     let decades = (high / low).log10();
     match (&axis.ticks, axis.scale) {
@@ -266,7 +266,7 @@ fn labelled(axis: &Axis, values: Vec<f64>) -> Vec<Tick> {
         .collect()
 }
 
-/// Draws the grid, the axis lines and the ticks of a panel, with labels where they are wanted.
+/// Draws the grid, the axis lines and the ticks of a panel, with labels on request.
 pub(super) fn draw(
     canvas: &mut Canvas,
     frame: Frame,

@@ -1,4 +1,4 @@
-//! Panels in rows and columns, with their axes and titles around them.
+//! Panels in rows and columns, with axes and titles.
 
 use super::super::model::{Arrangement, FigureModel, Panel};
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
@@ -7,44 +7,44 @@ use super::axes::{self, Chosen};
 use super::legend::DirectLabel;
 use super::{Canvas, MARGIN, heat, legend, marks, reference_lines};
 
-/// Height of a panel over its width.
+/// Height of a single panel over its width.
 const ASPECT: f64 = 0.6;
-/// The same for one of several.
+/// Height of one of several panels over its width.
 const ASPECT_FACET: f64 = 0.75;
-/// Least width of one of several panels, points per point of text.
+/// Smallest width of one of several panels, points per point of text.
 const PANEL_WIDTH: f64 = 12.0;
 /// Space between two columns, points.
 const COLUMN_GAP: f64 = 9.0;
 /// Space between two rows, points.
 const ROW_GAP: f64 = 7.0;
-/// Ticks depend on lengths, and lengths on the labels of ticks: this many rounds settle it.
+/// Ticks depend on lengths, and lengths on tick labels: this many iterations suffice.
 const ROUNDS: usize = 4;
 
-/// Where the panels go.
+/// The area for the panels.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PanelArea<'a> {
     /// Where they begin.
     pub(super) top: f64,
-    /// Their height with all that belongs to them; `None` for what suits the width.
+    /// Height including axes and titles; `None`: follows from the width.
     pub(super) height: Option<f64>,
     /// Labels at the ends of lines, right of the panel.
     pub(super) direct: Option<&'a [DirectLabel]>,
 }
 
-/// Panels in their places.
+/// Positioned panels.
 #[derive(Debug)]
 pub(super) struct Grid<'a> {
     columns: usize,
     frames: Vec<Frame>,
     x_ticks: Vec<Chosen>,
     y_ticks: Vec<Chosen>,
-    /// Height of what stands below the last row.
+    /// Height of everything below the last row.
     below: f64,
     bottom: f64,
     direct: Option<&'a [DirectLabel]>,
 }
 
-/// What the panels leave for each other.
+/// Space around each panel.
 #[derive(Debug, Clone, Copy, Default)]
 struct Margins {
     left: f64,
@@ -56,7 +56,7 @@ impl<'a> Grid<'a> {
     pub(super) fn new(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'a>) -> Self {
         let sizes = canvas.sizes;
         let columns = columns(model, canvas);
-        // The least that there is; the rounds below only ever add to it, so that they come to an end.
+        // Starts with the smallest margins and only increases them, so that the iteration converges.
         let mut margins = Margins {
             left: MARGIN + sizes.label * 1.45,
             right: MARGIN + side(model, canvas, place),
@@ -94,7 +94,7 @@ impl<'a> Grid<'a> {
         model.panels.len().div_ceil(self.columns)
     }
 
-    /// Gives every panel its frame, and its ticks.
+    /// Computes the frame and the ticks of every panel.
     fn arrange(
         &mut self,
         model: &FigureModel,
@@ -175,7 +175,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Draws all panels; gives the lower edge of what belongs to them.
+    /// Draws all panels; returns their lower edge, including labels.
     pub(super) fn draw(&self, model: &FigureModel, canvas: &mut Canvas) -> f64 {
         for (i, panel) in model.panels.iter().enumerate() {
             self.panel(model, i, panel, canvas);
@@ -210,7 +210,7 @@ impl<'a> Grid<'a> {
         }
         if let Some((fields, scale)) = &panel.heat {
             heat::draw(canvas, frame, panel, fields, *scale);
-            // All panels have the same colours, and room for the bar is right of the last column.
+            // All panels share the colours; the bar is right of the last column.
             if (i + 1).is_multiple_of(self.columns) {
                 heat::bar(canvas, frame, *scale, model);
             }
@@ -232,7 +232,7 @@ impl<'a> Grid<'a> {
         let right = self.frames.iter().map(|f| f.right).fold(0.0, f64::max);
         let last = self.frames.iter().map(|f| f.bottom).fold(0.0, f64::max);
         let baseline = last + self.below - sizes.label * 0.3;
-        // The label of the vertical axis may reach down beside it.
+        // The label may extend below the vertical axis.
         let (least, most) = (MARGIN + sizes.label * 1.4, canvas.width - MARGIN);
         let label = text::fitted(&panel.x.label, sizes.label, most - least);
         let half = text::width(&label, sizes.label) / 2.0;
@@ -256,7 +256,7 @@ impl<'a> Grid<'a> {
             }
         };
         for (top, bottom, label) in spans {
-            // A label that is longer than its axis reaches down, where there is nothing left of the axis.
+            // A label longer than its axis extends downwards where no axis follows.
             let below = if bottom >= last { self.below } else { ROW_GAP };
             let label = text::fitted(label, sizes.label, bottom - top + below);
             let half = text::width(&label, sizes.label) / 2.0;
@@ -274,7 +274,7 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Width of what stands right of the panels: labels of lines, or the colours of a heat map.
+/// Width of the items right of the panels: labels of lines, or the colour bar of a heat map.
 fn side(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
     let direct = place
         .direct
@@ -283,7 +283,7 @@ fn side(model: &FigureModel, canvas: &Canvas, place: &PanelArea<'_>) -> f64 {
     direct + heat.map_or(0.0, |(_, scale)| heat::bar_width(canvas, *scale, model))
 }
 
-/// Height of what stands above a row of panels.
+/// Height of the items above a row of panels.
 fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
     let titled = panels.iter().any(|panel| !panel.title.is_empty());
     let title = if titled { canvas.sizes.tick * 1.4 } else { 0.0 };
@@ -293,7 +293,7 @@ fn head(panels: &[Panel], canvas: &Canvas, width: f64, first: bool) -> f64 {
     } else {
         0.0
     };
-    // Half a tick label stands above the highest tick.
+    // Half a tick label extends above the highest tick.
     (title + uprights).max(canvas.sizes.tick * 0.5)
 }
 
@@ -304,7 +304,7 @@ fn columns(model: &FigureModel, canvas: &Canvas) -> usize {
     }
     let inner = canvas.width - canvas.sizes.tick * 5.0;
     let most = (inner / (canvas.sizes.tick * PANEL_WIDTH)).floor().max(1.0) as usize;
-    // As many rows as that takes, and no column more than they need.
+    // Uses no more columns than the number of rows requires.
     panels.div_ceil(panels.div_ceil(most))
 }
 

@@ -1,4 +1,4 @@
-//! The fields of a heat map, and the bar that says what their colours mean.
+//! The fields of a heat map, and its colour bar.
 
 use super::super::model::Axis;
 use super::super::model::{Field, FigureModel, Panel, Ticks};
@@ -12,7 +12,7 @@ use super::{Canvas, axes};
 const BAR: f64 = 7.0;
 /// Space between the panel and the bar.
 const BAR_GAP: f64 = 6.0;
-/// Steps that the bar is drawn in.
+/// Number of steps of the bar.
 const STEPS: usize = 24;
 
 /// The bar's axis: the same values as the fields.
@@ -28,7 +28,7 @@ fn bar_axis(scale: Scale, model: &FigureModel) -> Axis {
     }
 }
 
-/// Width that the bar and its labels take right of the panels.
+/// Width of the bar and its labels, right of the panels.
 pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &FigureModel) -> f64 {
     let size = canvas.sizes.tick;
     let chosen = axes::vertical(&bar_axis(scale, model), size * 14.0, size);
@@ -82,7 +82,7 @@ fn draw_field(canvas: &mut Canvas, field: &Field, place: Frame, colour: &str, la
         fill: Paint::Fixed(colour.to_owned()),
         outlined: false,
     });
-    // White or black, whichever stands out more.
+    // White or black, whichever has more contrast.
     let background = luminance(colour);
     let ink = if contrast(background, 1.0) > contrast(background, 0.0) {
         "#ffffff"

@@ -1,13 +1,13 @@
-//! Moves labels along a line so that none meets the next.
+//! Moves labels along a line so that they do not overlap.
 
-/// The places of labels that would stand at `wanted`, at least `gap` apart, within `low` to `high`, moved as little as
-/// that takes; in the order of `wanted`. Where there is no room for all, they stand closer, evenly.
+/// The positions of labels wanted at `wanted`, at least `gap` apart and within `low` to `high`, moved as little as possible; in
+/// the order of `wanted`. Where they do not all fit, the gaps are equal and smaller.
 pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
     let gaps = wanted.len().saturating_sub(1).max(1) as f64;
     let gap = gap.min((high - low).max(0.0) / gaps);
-    // Groups of labels that touch: first label, number of labels, place of the first.
+    // Groups of adjacent labels: first label, number of labels, position of the first.
     let mut groups: Vec<(usize, usize, f64)> = Vec::new();
     for (i, label) in order.iter().enumerate() {
         groups.push((i, 1, wanted[*label].clamp(low, high)));
@@ -22,7 +22,7 @@ pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     places
 }
 
-/// Joins the last group with the one before for as long as they touch.
+/// Merges the last group with the one before while they touch.
 fn settle(
     groups: &mut Vec<(usize, usize, f64)>,
     order: &[usize],
@@ -36,7 +36,7 @@ fn settle(
             return;
         }
         let (first, count) = (*first, count + more);
-        // The mean of where each would have the group begin.
+        // The mean of the group positions that the single labels want.
         let begins = (0..count).map(|i| wanted[order[first + i]] - i as f64 * gap);
         let place = begins.sum::<f64>() / count as f64;
         let length = (count - 1) as f64 * gap;

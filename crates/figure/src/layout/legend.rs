@@ -1,4 +1,4 @@
-//! What the series are: at the ends of their lines where they are few, else in rows above the panels.
+//! The names of the series: at the ends of their lines where they are few, otherwise in rows above the panels.
 
 use super::super::model::{Arrangement, FigureModel, Look, Panel, Series};
 use super::super::palette;
@@ -7,7 +7,7 @@ use super::super::text;
 use super::label_spacing::spread;
 use super::{Canvas, MARGIN, marks};
 
-/// Most lines that are labelled at their ends.
+/// Most lines labelled at their ends.
 const DIRECT_MAX: usize = 4;
 /// Most of the width that such labels may take.
 const DIRECT_SHARE: f64 = 0.3;
@@ -25,7 +25,7 @@ pub(super) struct DirectLabel {
     name: String,
 }
 
-/// The labels at the ends of the lines of the only panel; `None` where a legend serves better.
+/// The labels at the ends of the lines of a single panel; `None` where a legend is better.
 pub(super) fn direct_labels(model: &FigureModel, canvas: &Canvas) -> Option<Vec<DirectLabel>> {
     let [panel] = model.panels.as_slice() else {
         return None;
@@ -120,7 +120,7 @@ fn entry(canvas: &mut Canvas, name: &str, series: Option<usize>) {
 enum LegendEntry<'a> {
     Heading(&'a str),
     Series(&'a Series),
-    /// What a hollow mark means, and whether the marks are bars.
+    /// The meaning of a hollow mark, and whether the marks are bars.
     Hollow(&'a str, bool),
 }
 
@@ -134,7 +134,7 @@ impl LegendEntry<'_> {
     }
 }
 
-/// Draws the legend from `top` on; gives where it ends. Names are written only where they are not at the lines.
+/// Draws the legend from `top` on; returns its end. Omits names that are at the lines.
 pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: f64) -> f64 {
     let mut entries: Vec<LegendEntry<'_>> = Vec::new();
     let series = distinct(model);
@@ -174,7 +174,7 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
     y + size * 0.6
 }
 
-/// The series of all panels, each once, in the order of their places.
+/// The distinct series of all panels, in order.
 fn distinct(model: &FigureModel) -> Vec<&Series> {
     let mut series: Vec<&Series> = Vec::new();
     for one in model.panels.iter().flat_map(|panel| &panel.series) {

@@ -1,4 +1,4 @@
-//! The data of a panel: bands, lines, points with their intervals, bars, and the lines it is held against.
+//! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
 use super::super::model::{Along, Look, Mark, Note, Panel, Series};
 use super::super::palette;
@@ -10,25 +10,25 @@ use super::Canvas;
 pub(super) const LINE_WIDTH: f64 = 1.1;
 /// Radius of the markers, points.
 pub(super) const RADIUS: f64 = 1.9;
-/// Least radius where points are many.
+/// Smallest radius, where there are many points.
 const RADIUS_MIN: f64 = 0.8;
 /// Width of the lines of intervals.
 const INTERVAL_WIDTH: f64 = 0.8;
-/// More marks than this are drawn without saying where each comes from.
+/// With more marks than this, their origins are omitted.
 const MARKS_MAX: usize = 600;
 /// Widest bar, points.
 const BAR_WIDTH_MAX: f64 = 34.0;
-/// Lines of a panel stand aside of each other by so much, so that their intervals can be distinguished, points.
+/// Lines of a panel are shifted by this much, so that their intervals are distinguishable, points.
 const ASIDE: f64 = 1.4;
-/// Most lines that do, and least space between their points.
+/// Most shifted lines, and smallest distance of their points.
 const ASIDE_LINES_MAX: usize = 5;
 const ASIDE_SPACE_MIN: f64 = 12.0;
-/// Share of a step between two names that bars take.
+/// Share of a step between two names that bars fill.
 const BARS_SHARE: f64 = 0.76;
 /// Width over which single trials are spread around their point, points.
 const TRIALS_WIDTH: f64 = 4.0;
 
-/// Places of a panel's values.
+/// Positions of a panel's values.
 struct Places<'a> {
     frame: Frame,
     panel: &'a Panel,
@@ -40,13 +40,13 @@ impl Places<'_> {
         Some(self.frame.left + share * self.frame.width())
     }
 
-    /// A value beyond the axis stands at its end.
+    /// A value beyond the axis is drawn at its end.
     fn y(&self, value: f64) -> Option<f64> {
         let share = self.panel.y.scale.share(value)?;
         Some(self.frame.bottom - share.clamp(-0.02, 1.02) * self.frame.height())
     }
 
-    /// Where a series has its mark at x: aside of the others where they would cover each other.
+    /// The x position of a series' mark, shifted where marks would overlap.
     fn across(&self, series: &Series, x: f64) -> Option<f64> {
         let centre = self.x(x)?;
         let aside = |place: usize, of: usize| place as f64 - (of as f64 - 1.0) / 2.0;
@@ -59,7 +59,7 @@ impl Places<'_> {
         })
     }
 
-    /// How many steps a line stands aside of the middle of all.
+    /// Number of steps by which a line is shifted from the middle.
     fn aside(&self, series: &Series) -> f64 {
         let all = &self.panel.series;
         let most = all.iter().map(|s| s.points.len()).max().unwrap_or(1);
@@ -110,7 +110,7 @@ pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
     notes(canvas, &places);
 }
 
-/// Places of a label along a horizontal line: its ends first, then from right to left.
+/// Possible positions of a label along a horizontal line: its ends first, then from right to left.
 fn along(frame: Frame) -> Vec<(f64, Anchor)> {
     const BETWEEN: u32 = 8;
     let ends = [
@@ -122,7 +122,7 @@ fn along(frame: Frame) -> Vec<(f64, Anchor)> {
     ends.into_iter().chain(between).collect()
 }
 
-/// Horizontal lines with their names above or below, where they cover least of the curves.
+/// Reference lines with labels above or below, where they overlap the curves least.
 fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
@@ -165,7 +165,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
                 && covers.right <= frame.right
                 && !taken.iter().any(|other| other.overlaps(&covers))
         };
-        // The place that covers least of the curves is taken; of equals the first.
+        // Takes the position with the least overlap; the first of equals.
         let covered = |text: &Text| {
             let covers = text.frame();
             let inside = |at: &&(f64, f64)| {
@@ -184,7 +184,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     }
 }
 
-/// Points along everything that the series draw, closer to each other than a letter is wide.
+/// Points along everything drawn, closer together than the width of a letter.
 fn traced(places: &Places<'_>) -> Vec<(f64, f64)> {
     const STEPS: u32 = 24;
     let mut all = Vec::new();
@@ -269,7 +269,7 @@ fn band(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
     });
 }
 
-/// Single trials, from left to right in the order of time around the place of their cell.
+/// Single trials in the order of time, spread around the position of their cell.
 fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
     let mut points = Vec::with_capacity(series.trials.len());
     for chunk in series.trials.chunk_by(|a, b| a.0 == b.0) {
@@ -300,13 +300,13 @@ fn line(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
     );
 }
 
-/// Markers are smaller where points stand closer than two of them.
+/// Smaller markers where points are closer than two of them.
 fn radius(places: &Places<'_>, series: &Series) -> f64 {
     let count = series.points.len().max(1) as f64;
     (places.frame.width() / count * 0.32).clamp(RADIUS_MIN, RADIUS)
 }
 
-/// What a mark says of itself.
+/// The description of a mark.
 fn open_mark(canvas: &mut Canvas, point: &Mark) {
     let origin = &point.origin;
     let known = |name, value: Option<String>| value.map(|value| (name, value));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iolab_analysis::analysis::{Latency, Shortfall};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
-    Again, Aspect, Cause, CellId, Change, Course, Load, Place, Preparation, Programs, Queued,
+    Again, Aspect, Cause, CellId, Change, ChangePlace, Course, Load, Preparation, Programs, Queued,
     Rates, Reproduction, Shape, Share, SharedLimit, State, Steady, Suspected, Suspects, Together,
     TooFew, Verdict, Verified,
 };
@@ -282,9 +282,9 @@ pub(crate) struct ChangeData {
 impl ChangeData {
     pub(super) fn of(change: &Change, runs: &Runs<'_>) -> Self {
         let place = match change.place {
-            Place::OverRun { .. } => "over_run",
-            Place::WithinTrials { .. } => "within_trials",
-            Place::InWarmUp => "in_warm_up",
+            ChangePlace::OverRun { .. } => "over_run",
+            ChangePlace::WithinTrials { .. } => "within_trials",
+            ChangePlace::InWarmUp => "in_warm_up",
         };
         Self {
             cell: runs.cell(change.cell),

@@ -90,7 +90,7 @@ struct Ratio {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Cell<'a> {
     #[serde(flatten)]
-    row: Row,
+    row: ComparisonRow,
     /// Values of the trials of the base in the order of time, in `unit`.
     base_values: &'a [f64],
     /// Values of the trials of the new side in the order of time, in `unit`.
@@ -120,7 +120,7 @@ pub(crate) struct Against {
 
 /// A cell with every figure.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Row {
+pub(super) struct ComparisonRow {
     #[serde(flatten)]
     levels: Levels,
     /// Trials of the base.
@@ -277,7 +277,7 @@ impl<'a> Compared<'a> {
             remarks: super::remarks(comparison),
             cells: cells
                 .map(|(cell, pair)| Cell {
-                    row: Row::of(comparison, cell),
+                    row: ComparisonRow::of(comparison, cell),
                     base_values: &pair.base,
                     new_values: &pair.new,
                     doubts: cell.doubts.iter().map(Against::of).collect(),
@@ -344,7 +344,7 @@ impl Ratio {
     }
 }
 
-impl Row {
+impl ComparisonRow {
     pub(super) fn of(comparison: &Comparison, cell: &CellComparison) -> Self {
         let of =
             |side: &Side, get: fn(&Summary) -> Option<f64>| side.summary.as_ref().and_then(get);

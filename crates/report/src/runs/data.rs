@@ -114,7 +114,7 @@ pub(crate) struct RunData<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Cell<'a> {
     #[serde(flatten)]
-    row: Row,
+    row: RunsRow,
     /// Median of each run of the base in their order, in `unit`; `null` where a run has none.
     base_medians: &'a [Option<f64>],
     /// Median of each new run in their order, in `unit`; `null` where a run has none.
@@ -125,7 +125,7 @@ struct Cell<'a> {
 
 /// A cell with every figure.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Row {
+pub(super) struct RunsRow {
     #[serde(flatten)]
     levels: Levels,
     /// Runs of the base that have a median of the cell.
@@ -215,7 +215,7 @@ impl<'a> GateDocument<'a> {
 impl<'a> Compared<'a> {
     fn of(compared: &'a RunsComparison) -> Self {
         let cells = compared.cells.iter().map(|cell| Cell {
-            row: Row::of(compared, cell),
+            row: RunsRow::of(compared, cell),
             base_medians: &cell.base,
             new_medians: &cell.new,
             doubts: cell.judged.doubts.iter().map(Against::of).collect(),
@@ -249,7 +249,7 @@ pub(crate) fn run_objects(runs: &[RunName]) -> Vec<RunData<'_>> {
     each.collect()
 }
 
-impl Row {
+impl RunsRow {
     pub(super) fn of(compared: &RunsComparison, cell: &RunsCell) -> Self {
         let known = |side: &[Option<f64>]| side.iter().flatten().count();
         let predicted = predicted(cell);

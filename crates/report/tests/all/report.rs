@@ -13,6 +13,7 @@ use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_report::rows::Format;
 use iolab_report::{agreement, compare, export, table};
+use iolab_workload::Kind;
 
 use iolab_synthetic::{add_cell, around, by_ranks, record, serve, size_curve};
 
@@ -273,8 +274,11 @@ fn no_markdown_that_is_written_has_markup_or_links_of_a_run() {
 fn rows_of_ranks_are_refused_where_no_run_has_any() {
     let one = sizes();
     let error = export::check_ranks(std::slice::from_ref(&one)).unwrap_err();
-    assert!(error.message().contains("several ranks"), "{error}");
-    assert!(error.remedy().is_some());
+    assert_eq!(error.kind(), Kind::Usage);
+    insta::assert_snapshot!(error, @r"
+    no trial was carried out by several ranks
+      start iolab with mpirun or srun (docs/CLUSTER.md)
+    ");
     let mut several = size_curve("read-size", &[("4KiB", 61.3)]);
     by_ranks(&mut several, &[1.0, 0.5]);
     assert!(export::check_ranks(&[one, several]).is_ok());

@@ -185,10 +185,7 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
         open.fails = open.fails.filter(|_| fails);
         assert_eq!(open.answer(), Answer::CannotTell);
         let said = text(&open);
-        assert!(
-            said.contains(part) && said.contains("do not show both ends"),
-            "{said}"
-        );
+        assert!(said.contains(part), "{said}");
     }
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));

@@ -7,7 +7,7 @@ use iolab_workload::response::Response;
 use iolab_workload::units::format_size;
 use proptest::prelude::*;
 
-use crate::all_findings;
+use crate::{all_findings, named, text};
 use iolab_synthetic::{add_cell, record};
 
 /// Times around `centre` that differ by up to 0.2 per mille either way and average to it.
@@ -111,16 +111,10 @@ fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
     let pair = only(&analysis);
     assert_eq!(pair.naive_from(0), Some(MB));
     assert_eq!(pair.equivalent_from(0), None);
-    let text: Vec<String> = all_findings(&analysis)
-        .into_iter()
-        .map(|f| f.text)
-        .collect();
-    let text = text.join("\n");
-    assert!(
-        text.contains("Equivalence within 5 % is not shown"),
-        "{text}"
-    );
-    assert!(text.contains("alone stays within it from"), "{text}");
+    insta::assert_snapshot!(text(&named("programs-equivalent", &analysis)), @r"
+    Equivalence within 5 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. Increase --budget.
+    Equivalence within 1 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. Increase --budget.
+    ");
 }
 
 #[test]
@@ -178,19 +172,18 @@ fn the_sentences_name_both_crossings() {
         let of_rule = found.iter().filter(|f| f.rule.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
-    let differ = text("programs-differ");
-    assert!(differ[0].contains("dynamic takes 1.50 times"), "{differ:?}");
-    assert!(
-        differ[0].contains("at 1 byte (900 us against 600 us)"),
-        "{differ:?}"
-    );
+    insta::assert_snapshot!(text("programs-differ").join("\n"), @r"
+    dynamic takes 1.50 times (1.50 to 1.50) as long as static at 1 byte (900 us against 600 us); at 31000000 1.01 times (1.01 to 1.01).
+    ");
     let equivalent = text("programs-equivalent");
     assert_eq!(equivalent.len(), MARGINS.len());
     for (sentence, size) in equivalent.iter().zip([6 * MB, 31 * MB]) {
         let size = format_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    assert!(text("programs-significance")[0].contains("one at 3 of 3 sizes with 20 trials"));
+    insta::assert_snapshot!(text("programs-significance").join("\n"), @r"
+    Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. A significant difference may still be too small to matter.
+    ");
 }
 
 #[test]

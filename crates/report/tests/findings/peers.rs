@@ -32,17 +32,12 @@ fn beside_fio(share: f64) -> RunRecord {
 fn how_far_tools_agree_is_told() {
     let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
     let told = |share| of(beside_fio(share));
-    let alike = &told(1.01)[0].text;
-    assert!(
-        alike.starts_with(
-            "Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All of them together, in 8 blocks: ratio 0.990"
-        ),
-        "{alike}"
-    );
-    assert!(alike.contains("; equivalent within 10 %."), "{alike}");
-    let apart = &told(2.0)[0].text;
-    assert!(apart.contains("of 2 cells: 2 slower."), "{apart}");
-    assert!(apart.ends_with("; lower."), "{apart}");
+    insta::assert_snapshot!(told(1.01)[0].text, @r"
+    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All of them together, in 8 blocks: ratio 0.990 (95 % interval 0.990 to 0.990); equivalent within 10 %.
+    ");
+    insta::assert_snapshot!(told(2.0)[0].text, @r"
+    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All of them together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); lower.
+    ");
     assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
 }
 

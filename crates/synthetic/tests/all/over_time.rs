@@ -3,7 +3,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::Bends;
-use iolab_analysis::claim::{self, CellId, Claim, Course, Place, Shape, State, claims};
+use iolab_analysis::claim::{self, CellId, ChangePlace, Claim, Course, Shape, State, claims};
 use iolab_record::RunRecord;
 use iolab_synthetic::{
     At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, OverTime,
@@ -39,7 +39,7 @@ fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
     let Claim::Change(change) = claim else {
         return None;
     };
-    let Place::OverRun { trials_before, .. } = change.place else {
+    let ChangePlace::OverRun { trials_before, .. } = change.place else {
         return None;
     };
     let cell = &truth.cells[place(change.cell, truth)];
@@ -102,7 +102,7 @@ fn change_within(claim: &Claim, truth: &Truth) -> Option<bool> {
     let Claim::Change(change) = claim else {
         return None;
     };
-    let Place::WithinTrials { .. } = change.place else {
+    let ChangePlace::WithinTrials { .. } = change.place else {
         return None;
     };
     let ratio = truth.cells[place(change.cell, truth)].within_trials;

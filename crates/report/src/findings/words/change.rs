@@ -1,7 +1,7 @@
 //! Changes of the level of throughput, in words. What they may come from is a suspect, no cause.
 
 use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::claim::{Change, Place};
+use iolab_analysis::claim::{Change, ChangePlace};
 use iolab_analysis::timeline::Access;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 
@@ -14,8 +14,8 @@ const OVER_RUN: &str = "changepoints (PELT) in the logarithms of the trials, eac
 
 pub(super) fn basis(change: &Change) -> &'static str {
     match change.place {
-        Place::OverRun { .. } => OVER_RUN,
-        Place::WithinTrials { .. } | Place::InWarmUp => IN_TRIALS,
+        ChangePlace::OverRun { .. } => OVER_RUN,
+        ChangePlace::WithinTrials { .. } | ChangePlace::InWarmUp => IN_TRIALS,
     }
 }
 
@@ -27,7 +27,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     );
     let levels = levels(change, run);
     match change.place {
-        Place::OverRun {
+        ChangePlace::OverRun {
             of,
             trials_before,
             trials_after,
@@ -52,7 +52,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 moved(change.factor)
             )
         }
-        Place::WithinTrials { cells, trials } => {
+        ChangePlace::WithinTrials { cells, trials } => {
             let suspect = match falls {
                 true => {
                     "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
@@ -69,7 +69,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 moved(change.factor)
             )
         }
-        Place::InWarmUp => format!(
+        ChangePlace::InWarmUp => format!(
             "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} ({time}); the measured trials show the later level."
         ),
     }

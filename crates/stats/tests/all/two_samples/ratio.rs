@@ -1,4 +1,5 @@
-use iolab_stats::{Ratio, ratio_of_means, ratio_of_medians};
+use iolab_stats::alternatives::ratio_of_medians;
+use iolab_stats::{Ratio, ratio_of_means};
 
 use super::data::{
     Pair, apart, close, close_within, ends, far, five, large, published, thirty, ties,
