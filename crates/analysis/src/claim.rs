@@ -7,7 +7,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes of
 //! a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests at once, `answers.rs`
-//! what only some experiments ask, `causes.rs` what interventions show, `agree.rs` claims that contradict each other, `order.rs` which claims a page begins with.
+//! what only some experiments ask, `phenomena.rs` what can be explained, `causes.rs` what interventions show, `agree.rs` claims that contradict each other, `order.rs` which claims a page begins with.
 
 mod agree;
 mod answers;
@@ -19,6 +19,7 @@ mod comparison;
 mod concurrency;
 pub(crate) mod effect;
 mod order;
+mod phenomena;
 mod series;
 mod tail;
 
@@ -38,6 +39,7 @@ pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
+pub use phenomena::{Phenomenon, phenomena};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, in_two_groups};
 pub use tail::LongTail;
 use tail::long_tail;

@@ -37,7 +37,7 @@ pub enum Again {
 /// A part of the phenomenon, of the logarithm of its ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// The estimate; above 1 where the phenomenon turns round.
+    /// The estimate.
     pub share: f64,
     /// Its 95 % interval; `None` with too few blocks.
     pub interval: Option<(f64, f64)>,
@@ -160,7 +160,7 @@ pub fn judge(
         inquiry,
         deviations,
     };
-    let whole: Vec<f64> = variants.of::<&str>(&[]).values().copied().collect();
+    let whole: Vec<f64> = variants.measured::<&str>(&[]).values().copied().collect();
     let test = signed_rank(&whole, 1.0 - ALPHA);
     let ratio = |deviation: f64| inquiry.expected * (direction(inquiry) * deviation).exp();
     let ends = |low: f64, high: f64| {
@@ -199,7 +199,7 @@ pub fn judge(
     });
     found.extend(untried.map(|one| (Verdict::NotTried, one)));
     for (_, suspected) in &mut found {
-        let without = variants.of(&[&suspected.suspect]);
+        let without = variants.measured(&[&suspected.suspect]);
         let values: Vec<f64> = without.values().copied().collect();
         suspected.ratio_without = signed_rank(&values, 1.0 - ALPHA).map(|test| ratio(test.centre));
     }
@@ -261,8 +261,17 @@ struct Removal {
 }
 
 impl Variants<'_> {
-    /// What was measured without exactly these suspects.
+    /// What there is of the phenomenon without exactly these suspects: where it has turned round, nothing. What lies beyond is a
+    /// phenomenon of the interventions.
     fn of<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
+        let measured = self.measured(without).into_iter();
+        measured
+            .map(|(block, value)| (block, value.max(0.0)))
+            .collect()
+    }
+
+    /// What was measured without exactly these suspects.
+    fn measured<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
         let wanted: BTreeSet<&str> = without.iter().map(AsRef::as_ref).collect();
         let is_it = |variant: &Variant| {
             variant
