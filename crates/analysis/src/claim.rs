@@ -28,9 +28,7 @@ pub use answers::{
 };
 use best::best_of_curves;
 pub use best::{Best, Candidate, Standing};
-pub use causes::{
-    Again, Deviations, Reproduction, Share, Suspected, Suspects, Verdict, judge as judge_suspects,
-};
+pub use causes::{Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, remainders};
 pub use change::{Change, Place};
 pub use choice::{Access, Choice, choices};
 use comparison::random_across_runs;

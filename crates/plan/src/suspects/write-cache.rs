@@ -7,7 +7,7 @@ use super::{Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-cache",
-    what: "a write cache, which completes writes before they are durable",
+    what: "a write cache",
     change: "sync=odsync",
     take_off,
 };

@@ -76,9 +76,8 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
         Verdict::CannotTell => {
             let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
             let needed = needed.max().map_or_else(String::new, |blocks| {
-                let more = blocks.max(found.blocks + 1);
                 format!(
-                    " (about {more} blocks, here {}: increase --budget)",
+                    " (about {blocks} blocks, here {}: increase --budget)",
                     found.blocks
                 )
             });
@@ -114,8 +113,10 @@ fn what(name: &str) -> String {
 /// `83 % (75 to 90 %)`; estimates beyond the whole are all of it, and those below 0 nothing.
 fn of_share(share: &Share) -> String {
     let percent = |share: f64| format!("{:.0}", (100.0 * share).clamp(0.0, 100.0));
-    let interval = share.interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({} to {} %)", percent(low), percent(high))
-    });
+    let interval = share
+        .interval
+        .map(|(low, high)| (percent(low), percent(high)));
+    let interval = interval.filter(|(low, high)| low != high);
+    let interval = interval.map_or_else(String::new, |(low, high)| format!(" ({low} to {high} %)"));
     format!("{} %{interval}", percent(share.share))
 }
