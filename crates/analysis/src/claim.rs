@@ -6,8 +6,8 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests in
-//! flight, `answers.rs` claims of particular experiments,
-//! `causes.rs` what interventions show, `agree.rs` contradictions, `order.rs` the order of claims.
+//! flight, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
+//! show, `agree.rs` contradictions, `order.rs` the order of claims.
 
 mod agree;
 mod answers;
@@ -19,6 +19,7 @@ mod comparison;
 mod concurrency;
 pub(crate) mod effect;
 mod order;
+mod phenomena;
 mod series;
 mod tail;
 
@@ -27,9 +28,7 @@ pub use answers::{
 };
 use best::best_of_curves;
 pub use best::{Best, Candidate, Standing};
-pub use causes::{
-    Again, Deviations, Reproduction, Share, Suspected, Suspects, Verdict, judge as judge_suspects,
-};
+pub use causes::{Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, remainders};
 pub use change::{Change, ChangePlace};
 pub use choice::{Access, Choice, choices};
 use comparison::random_across_runs;
@@ -38,6 +37,7 @@ pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
+pub use phenomena::{Phenomenon, phenomena};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, in_two_groups};
 pub use tail::LongTail;
 use tail::long_tail;

@@ -19,7 +19,7 @@ pub(crate) use self::comparing::{
     BetterName, Compare, CompareFormat, Gate, GateFormat, History, HistoryFormat, TestName,
 };
 pub(crate) use self::measuring::{
-    Changes, ConsentOption, Fit, Import, LogFormat, LogOptions, Resume, Run, Study,
+    Changes, ConsentOption, Fit, Import, LogFormat, LogOptions, Resume, Run, Study, Why,
 };
 pub(crate) use self::models::{Model, ModelAction, ModelFormat, Serve};
 pub(crate) use self::plotting::Plot;
@@ -109,6 +109,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Write run files as one document: findings, tables, evidence, method, data
     Report(Report),
+    /// Find what causes a difference that a run shows, by measuring without each suspect
+    Why(Why),
     /// List experiments, suites, requirements and settings
     List(List),
     /// Print the TOML of an experiment, suite, requirement or run file, to copy and change

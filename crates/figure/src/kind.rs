@@ -71,6 +71,9 @@ kinds! {
     /// Throughput of hosts or ranks by block.
     Ranks = "ranks", Needs::Cells,
         "throughput of each host (or each rank of one host) by block as colours, of a run by several processes; with --y latency, latencies";
+    /// What is left of a difference without each suspect.
+    Why = "why", Needs::Cells,
+        "what is left of a difference without each suspect, of a run of iolab why";
 }
 
 impl FigureKind {
@@ -96,6 +99,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, ranks");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, ranks, why");
     }
 }

@@ -12,6 +12,7 @@ mod order;
 mod ranks;
 mod response;
 mod scaling;
+mod why;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
@@ -48,6 +49,7 @@ pub(super) fn model(
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
         FigureKind::Ranks => ranks::model(runs, options),
+        FigureKind::Why => why::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
         FigureKind::PValues => compare::p_values(&compared(runs, options)?, options),
     }

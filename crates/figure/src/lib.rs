@@ -36,6 +36,7 @@ mod text;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::bends::Bends;
+use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::history;
 use iolab_analysis::latencies::CellLatencies;
@@ -147,6 +148,7 @@ pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
         [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
             FigureKind::Ratio
         }
+        [run] if !remainders(run.analysis()).is_empty() => FigureKind::Why,
         [run] if run.analysis().factors.iter().any(|factor| factor == "rate") => FigureKind::Load,
         [run] if run.analysis().factors.is_empty() => FigureKind::Order,
         [a, b] if same_experiment(a.analysis(), b.analysis()) => FigureKind::Ratio,

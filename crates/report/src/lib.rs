@@ -7,6 +7,7 @@
 pub mod agreement;
 pub mod answer;
 pub mod benchstat;
+pub mod causes;
 pub mod chart;
 mod claims;
 mod clients;

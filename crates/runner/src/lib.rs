@@ -289,7 +289,9 @@ pub fn resume(
     let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
     let seed = record.run.seed;
-    let mut executor = setup.place.executor(seed, peers, &setup)?;
+    let mut executor = setup
+        .place
+        .executor(plan.experiment(), seed, peers, &setup)?;
     let mut session = Session::new(plan, seed, file, record.run.clock_domain, observer);
     session.take_over(&record)?;
     session.event(

@@ -40,7 +40,9 @@ impl<'a> PreparedRun<'a> {
         let rows = fit::records(planned);
         let peers = setup.peers(planned, plan.experiment().design.budget)?;
         let environment = setup.environment(&peers);
-        let executor = setup.place.executor(seed, peers, &setup)?;
+        let executor = setup
+            .place
+            .executor(plan.experiment(), seed, peers, &setup)?;
         check_gaps(&*executor, planned)?;
         let remarks = setup.remarks(planned);
         let run = Run {

@@ -1,5 +1,7 @@
 //! Trials on a disk that is computed, in virtual time: no device, no privilege, nothing written.
 
+#[cfg(test)]
+mod causes_tests;
 mod disk;
 #[cfg(test)]
 mod tests;
@@ -32,21 +34,21 @@ pub(super) struct Simulated<'a> {
     disk: &'a Disk,
     running: Running,
     now_ns: u64,
+    /// The seed of the disk of the next trial, where each has a new one.
+    next_seed: Option<u64>,
 }
 
 impl<'a> Simulated<'a> {
-    /// A new disk, to which nothing was written.
+    /// A new disk, to which nothing was written; another one for each trial where it is `afresh`.
     ///
     /// # Errors
     /// Of kind usage: a definition that makes no model.
-    pub(super) fn new(disk: &'a Disk, seed: u64) -> Result<Self> {
+    pub(super) fn new(disk: &'a Disk, seed: u64, afresh: bool) -> Result<Self> {
         Ok(Self {
             disk,
-            running: Running {
-                model: disk.build(seed)?,
-                completions: Vec::new(),
-            },
+            running: Running::new(disk, seed)?,
             now_ns: 0,
+            next_seed: afresh.then(|| seed.wrapping_add(1)),
         })
     }
 
@@ -73,6 +75,10 @@ impl<'a> Simulated<'a> {
 
 impl Executor for Simulated<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        if let Some(seed) = self.next_seed {
+            self.running = Running::new(self.disk, seed)?;
+            self.next_seed = Some(seed.wrapping_add(1));
+        }
         if cell.trial.writes() {
             self.flush();
         }
@@ -109,6 +115,15 @@ impl Executor for Simulated<'_> {
 struct Running {
     model: Box<dyn Model>,
     completions: Vec<Completion>,
+}
+
+impl Running {
+    fn new(disk: &Disk, seed: u64) -> Result<Self> {
+        Ok(Self {
+            model: disk.build(seed)?,
+            completions: Vec::new(),
+        })
+    }
 }
 
 impl simulation::Disk for Running {

@@ -16,6 +16,7 @@ use super::{Programs, Setup, fit, target_paths};
 use iolab_doctor::environment;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
+use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{ClockDomain, FurtherTarget, Run};
 
@@ -152,19 +153,24 @@ impl<'a> SystemUnderTest<'a> {
         environment
     }
 
-    /// What carries trials out; `seed` decides what a model leaves to chance.
+    /// What carries trials of an experiment out; `seed` decides what a model leaves to chance.
     ///
     /// # Errors
     /// Of kind usage: a definition that makes no model.
     pub(super) fn executor(
         self,
+        experiment: &Experiment,
         seed: u64,
         peers: Peers,
         setup: &Setup<'a>,
     ) -> Result<Box<dyn Executor + 'a>> {
         let programs = match self {
             SystemUnderTest::Model(disk) => {
-                return Ok(Box::new(Simulated::new(disk, seed)?));
+                return Ok(Box::new(Simulated::new(
+                    disk,
+                    seed,
+                    experiment.starts_afresh(),
+                )?));
             }
             SystemUnderTest::Targets(_) => None,
             SystemUnderTest::Programs(programs) => Some(programs),

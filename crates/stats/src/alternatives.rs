@@ -3,10 +3,8 @@
 
 mod interpolated;
 mod ratio_of_medians;
-mod signed_rank;
 mod trimmed;
 
 pub use interpolated::median_interval_interpolated;
 pub use ratio_of_medians::{ratio_of_medians, ratio_of_medians_recovered};
-pub use signed_rank::{SignedRank, signed_rank, signed_rank_within};
 pub use trimmed::trimmed_test_dependent;

@@ -26,6 +26,20 @@ stands, with that limit as its cause.
 
 Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
 
+const WHY_HELP: &str = "\
+A suspect is a mechanism that may cause the difference. iolab measures both sides again \
+with each suspect taken away alone, with all taken away, and with all but one, in the \
+same random blocks. A suspect without which at least half of the difference is gone is a \
+cause; one that changes less than a quarter of it is cleared.
+
+Examples:
+  iolab run read-size --set pattern=seq,rand -o run.iolab
+  iolab why run.iolab --list
+  iolab why run.iolab --budget 10min
+
+Exit codes: 0 a verdict, or nothing to explain; 5 cannot tell; 1, 2, 3 and 130 as for \
+the other commands.";
+
 /// Run files hold signed integers; the experiments of a suite count upwards from the seed.
 const SEED_MAX: u64 = (1 << 63) - 1_000;
 
@@ -239,6 +253,35 @@ pub(crate) struct Import {
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = WHY_HELP)]
+pub(crate) struct Why {
+    /// Run file that shows the difference
+    pub(crate) file: PathBuf,
+    /// Difference to explain, by its number in --list [default: 1, the largest]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) of: Option<usize>,
+    /// List the differences of the run that can be explained, and measure nothing
+    #[arg(long, conflicts_with_all = ["of", "dry_run"])]
+    pub(crate) list: bool,
+    /// Time for all trials together; a short budget tries fewer suspects
+    #[arg(long, value_name = "TIME", default_value = "5min")]
+    pub(crate) budget: String,
+    /// Run file to write, or a folder for it; default: a new name in iolab-results/
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the plan (variants, trials, time, bytes written) and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Seed of the order of trials, the offsets and the data; random by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) consent: ConsentOption,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
 }
 
 #[derive(Debug, Args)]

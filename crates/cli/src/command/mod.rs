@@ -21,6 +21,7 @@ mod slo;
 mod stats;
 mod study;
 mod table;
+mod why;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -44,6 +45,7 @@ pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
         Command::Study(options) => study::study(&options),
         Command::Run(options) => run::run(&options, ranks),
         Command::Fit(options) => fit::fit(&options),
+        Command::Why(options) => why::why(&options),
         Command::List(options) => list::list(&options),
         Command::Show(options) => show::show(&options),
         Command::Table(options) => table::table(&options),
@@ -72,6 +74,7 @@ impl Command {
             Command::Run(options) => !options.changes.dry_run,
             Command::Fit(options) => !options.dry_run,
             Command::Resume(options) => !options.dry_run,
+            Command::Why(options) => !options.dry_run && !options.list,
             _ => false,
         }
     }
@@ -83,6 +86,7 @@ impl Command {
             Command::Run(options) => Log::asked(&options.log),
             Command::Fit(options) => Log::asked(&options.log),
             Command::Resume(options) => Log::asked(&options.log),
+            Command::Why(options) => Log::asked(&options.log),
             _ => Log::Lines,
         }
     }

@@ -42,3 +42,4 @@ mod targets;
 mod terminal;
 mod typed;
 mod verify;
+mod why;

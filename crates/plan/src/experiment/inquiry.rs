@@ -118,7 +118,7 @@ impl Experiment {
         };
         let mut experiment = Self {
             name: INQUIRY.to_owned(),
-            question: check_question(&format!("Why is the {}?", phenomenon.text))?,
+            question: check_question(&format!("What causes this: {}?", phenomenon.text))?,
             response: phenomenon.response,
             response_group: None,
             factors: Vec::new(),
@@ -162,6 +162,12 @@ impl Experiment {
         });
         experiment.check()?;
         Ok(experiment)
+    }
+
+    /// Whether each trial on a model has a new disk. What variants leave in caches and credits would be what the next one finds; where
+    /// something is written before the first trial, all find that.
+    pub fn starts_afresh(&self) -> bool {
+        self.inquiry.is_some() && !self.design.precondition.writes()
     }
 
     /// What a run file says of its suspects is shown, and may be anybody's.

@@ -13,7 +13,7 @@ const LARGE: u64 = 16 << 10;
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "bandwidth",
     what: "a limit of bytes per second",
-    change: "small requests (bs=4KiB)",
+    change: "bs=4KiB",
     take_off,
 };
 

@@ -7,8 +7,8 @@ use super::{Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-pieces",
-    what: "requests split because buffers lie in many pieces of physical memory",
-    change: "contiguous buffers (buffer_memory=contiguous)",
+    what: "requests split because buffers lie in many pieces",
+    change: "buffer_memory=contiguous",
     take_off,
 };
 

@@ -8,7 +8,7 @@ use super::{Intervention, Sides, Suspect};
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "durability",
     what: "waiting until each write is durable",
-    change: "writes are not synced (sync=none)",
+    change: "sync=none",
     take_off,
 };
 

@@ -8,7 +8,7 @@ use super::{Intervention, Sides, Suspect};
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "file-lock",
     what: "a lock of the file that threads share",
-    change: "a file per thread (layout=private)",
+    change: "layout=private",
     take_off,
 };
 

@@ -8,7 +8,7 @@ use super::{Intervention, Sides, Suspect};
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "host-read-ahead",
     what: "read-ahead of the kernel",
-    change: "the kernel is told that reads are random (fadvise=random)",
+    change: "fadvise=random",
     take_off,
 };
 

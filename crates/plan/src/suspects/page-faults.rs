@@ -8,7 +8,7 @@ use super::{Intervention, Sides, Suspect};
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "page-faults",
     what: "page faults of buffers that were never touched",
-    change: "populated buffers (buffer_init=populated)",
+    change: "buffer_init=populated",
     take_off,
 };
 

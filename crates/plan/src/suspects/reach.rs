@@ -12,7 +12,7 @@ const REQUESTS_MIN: u64 = 64;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "reach",
-    what: "the distance between requests, or the reach of a cache or mapping table",
+    what: "seeks, or the reach of a cache or mapping table",
     change: "a 64th of the region",
     take_off,
 };

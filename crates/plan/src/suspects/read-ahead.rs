@@ -8,7 +8,7 @@ use super::{Intervention, Sides, Suspect};
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "read-ahead",
     what: "read-ahead of sequential reads",
-    change: "sequential reads run backwards",
+    change: "sequential reads in reverse order",
     take_off,
 };
 

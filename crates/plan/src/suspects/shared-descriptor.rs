@@ -8,7 +8,7 @@ use super::{Intervention, Sides, Suspect};
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "shared-descriptor",
     what: "the file descriptor that threads share",
-    change: "a descriptor per thread (descriptors=private)",
+    change: "descriptors=private",
     take_off,
 };
 

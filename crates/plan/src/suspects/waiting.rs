@@ -12,8 +12,8 @@ const FEW: u32 = 4;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "waiting",
-    what: "time per request that more requests in flight overlap",
-    change: "16 requests in flight (depth=16)",
+    what: "latency that requests in flight overlap",
+    change: "16 requests in flight",
     take_off,
 };
 

@@ -7,8 +7,8 @@ use super::{Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-cache",
-    what: "a write cache, which completes writes before they are durable",
-    change: "each write is durable when it completes (sync=odsync)",
+    what: "a write cache",
+    change: "sync=odsync",
     take_off,
 };
 

@@ -563,7 +563,7 @@ pub(crate) struct ReproductionData {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct ShareData {
-    /// Estimate; above 1 where the difference turns round.
+    /// Estimate.
     share: f64,
     /// Low end of its 95 % interval; `null` with too few blocks.
     share_low: Option<f64>,

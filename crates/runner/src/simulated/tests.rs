@@ -29,7 +29,7 @@ fn experiment(name: &str, sets: &[&str]) -> Experiment {
     experiment
 }
 
-fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
+pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> RunRecord {
     let folder = tempfile::tempdir().expect("a folder");
     adapt(&mut experiment, &|_| false).expect("has a meaning");
     let target = PathBuf::from(format!("model:{model}"));

@@ -1,0 +1,166 @@
+//! `iolab why`: what causes a difference that a run shows, by measuring without each suspect.
+
+use std::io::Write;
+use std::path::Path;
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::claim::{Again, Claim, Phenomenon, Verdict, claims, phenomena};
+use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
+use iolab_plan::suspect::Sides;
+use iolab_record::{Cell, TargetKind};
+use iolab_report::causes;
+use iolab_report::layout::paragraph;
+use iolab_runner::Disk;
+use iolab_workload::{Error, Result};
+
+use crate::arguments::Why;
+use crate::changes::new_seed;
+use crate::command::run::{check_output, place_of};
+use crate::command::{ended, read_run};
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, Results, note};
+use crate::workspace::{Region, Site};
+
+/// Measures both sides of a difference without each suspect, and says what was found.
+pub(crate) fn why(options: &Why) -> Outcome {
+    let run = read_run(&options.file)?;
+    let found = phenomena(run.analysis());
+    if options.list || found.is_empty() {
+        return list(&run, &found);
+    }
+    let experiment = asked(&run, chosen(&found, options)?, options)?;
+    let site = site(&run, options)?;
+    let inquiry = experiment.inquiry.clone();
+    let (plan, _) = site.plan(experiment, &|_| true)?;
+    check_output(options.output.as_deref())?;
+    let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
+        return no_suspect(plan.experiment());
+    };
+    if options.dry_run {
+        return site.dry_run(std::slice::from_ref(&plan), &[causes::plan(&inquiry)]);
+    }
+    note(format_args!("note: {}", causes::plan(&inquiry)));
+    let (opened, plan) = site.open_one(plan)?;
+    let place = place_of(options.output.as_deref(), INQUIRY)?;
+    iolab_runfile::check_place(place)?;
+    let seed = options.seed.unwrap_or_else(new_seed);
+    let workspace = opened.prepare(seed, std::slice::from_ref(&plan), None)?;
+    let title = format!("iolab why {}", options.file.display());
+    let mut display = workspace.display(INQUIRY).titled(&title);
+    let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
+    let path = display.kept_in().map(Path::to_owned);
+    drop(display);
+    let finished = finished.map(|finished| finished.path);
+    let measured = ended(finished, path.as_deref(), &workspace);
+    let (path, interrupt) = workspace.close_after(measured)?;
+    let run = read_run(&path)?;
+    let claims = claims(&[run.analysis()]);
+    let mut to = Results::new();
+    for line in causes::lines(&claims, run.analysis()) {
+        write!(to, "{}", paragraph(&line, "", output::style().width))?;
+    }
+    to.flush()?;
+    note(format_args!("\nrun file: {}", path.display()));
+    to.end(path.display())?;
+    match (interrupt, is_told(&claims)) {
+        (Some(interrupt), _) => Err(interrupt),
+        (None, true) => Ok(()),
+        (None, false) => Err(Failure::CannotTell),
+    }
+}
+
+/// Prints the differences of a run.
+fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
+    let mut to = Results::new();
+    if found.is_empty() {
+        writeln!(
+            to,
+            "The run shows no difference between two cells that 'iolab why' can explain."
+        )?;
+    }
+    for (number, phenomenon) in (1..).zip(found) {
+        let text = causes::phenomenon(run.analysis(), phenomenon);
+        let mark = format!("{number:>3}  ");
+        write!(to, "{}", paragraph(&text, &mark, output::style().width))?;
+    }
+    Ok(to.flush()?)
+}
+
+/// The difference that the user asks about.
+fn chosen<'a>(found: &'a [Phenomenon], options: &Why) -> Result<&'a Phenomenon> {
+    let number = options.of.unwrap_or(1);
+    let place = number.checked_sub(1).and_then(|place| found.get(place));
+    place.ok_or_else(|| {
+        Error::usage(format!(
+            "there is no difference number {number}, but {}",
+            found.len()
+        ))
+        .hint(format!("iolab why {} --list", options.file.display()))
+    })
+}
+
+/// The experiment that explains a difference.
+fn asked(run: &AnalysedRun, phenomenon: &Phenomenon, options: &Why) -> Result<Experiment> {
+    let record = run.record();
+    let definition =
+        Experiment::from_toml(&record.experiment.toml, &options.file.display().to_string())?;
+    let spec = |id: i64| {
+        let cell = record.cells.iter().find(|cell: &&Cell| cell.id == id);
+        cell.map(|cell| cell.spec.clone())
+            .ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))
+    };
+    let budget = Change::of("budget", &options.budget)?;
+    let default = definition.design.budget;
+    Experiment::inquiry(&experiment::Phenomenon {
+        text: causes::phenomenon(run.analysis(), phenomenon),
+        seen: phenomenon.seen,
+        expected: phenomenon.expected,
+        sides: Sides {
+            base: spec(phenomenon.base.cell)?,
+            other: spec(phenomenon.other.cell)?,
+            is_model: record.run.target_kind == TargetKind::Model,
+        },
+        response: record.experiment.response,
+        precondition: definition.design.precondition,
+        budget: budget.budget().unwrap_or(default),
+    })
+}
+
+/// Where the run was measured.
+fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
+    let record = run.record();
+    let targets = iolab_runner::target_paths(record);
+    let model = Disk::of_targets(&targets)?;
+    let region = match &model {
+        Some(_) => Region::Cut,
+        None => Region::Had(vec![record.run.target_bytes]),
+    };
+    Ok(Site {
+        model,
+        targets,
+        consent: options.consent.consent(),
+        ranks: None,
+        region,
+        keeps_cache: true,
+        foresees_ranks: options.dry_run,
+    })
+}
+
+/// Says that no suspect applies.
+fn no_suspect(experiment: &Experiment) -> Outcome {
+    let mut to = Results::new();
+    let untried = experiment.inquiry.as_ref().map(Inquiry::clone);
+    let text = untried.map_or_else(String::new, |inquiry| causes::plan(&inquiry));
+    write!(to, "{}", paragraph(&text, "", output::style().width))?;
+    to.flush()?;
+    Err(Failure::CannotTell)
+}
+
+/// Whether anything can be told: that the difference is not there, or a verdict on a suspect.
+fn is_told(claims: &[Claim]) -> bool {
+    claims.iter().any(|claim| match claim {
+        Claim::Reproduced(found) => found.again == Again::NotReproduced,
+        Claim::Suspects(found) => !matches!(found.verdict, Verdict::CannotTell | Verdict::NotTried),
+        _ => false,
+    })
+}

@@ -1,0 +1,77 @@
+//! What `iolab why` prints: the difference that is explained, what is tried, and what that showed.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{CellId, Claim, Phenomenon};
+use iolab_plan::experiment::Inquiry;
+use iolab_plan::suspect::Suspect;
+use iolab_workload::quantity::{counted, significant};
+
+use crate::findings::words;
+
+/// A difference in words: `throughput at pattern=rand is 0.0123 times that at pattern=seq (bs=4KiB)`.
+pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
+    let (base, other) = (levels(run, phenomenon.base), levels(run, phenomenon.other));
+    let (mut of_base, mut of_other, mut shared) = (Vec::new(), Vec::new(), Vec::new());
+    for ((factor, base), other) in run.factors.iter().zip(base).zip(other) {
+        match base == other {
+            true => shared.push(format!("{factor}={base}")),
+            false => {
+                of_base.push(format!("{factor}={base}"));
+                of_other.push(format!("{factor}={other}"));
+            }
+        }
+    }
+    let shared = match shared.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", shared.join(", ")),
+    };
+    let expected = match phenomenon.expected {
+        1.0 => String::new(),
+        more => format!(", not {} times", significant(more)),
+    };
+    format!(
+        "{} at {} is {} times that at {}{expected}{shared}",
+        run.response,
+        of_other.join(", "),
+        significant(phenomenon.seen),
+        of_base.join(", "),
+    )
+}
+
+fn levels(run: &Analysis, id: CellId) -> &[String] {
+    let mut cells = run.cells.iter();
+    let cell: Option<&CellAnalysis> = cells.find(|cell| cell.cell.id == id.cell);
+    cell.map_or(&[][..], |cell| cell.cell.levels.as_slice())
+}
+
+/// What is explained, and which suspects are taken away.
+pub fn plan(inquiry: &Inquiry) -> String {
+    let names = inquiry.tried.iter().filter_map(|name| Suspect::find(name));
+    let tried: Vec<String> = names
+        .map(|suspect| format!("{} ({})", suspect.name, suspect.change))
+        .collect();
+    let tried = match tried.is_empty() {
+        true => "no suspect can be taken away".to_owned(),
+        false => format!(
+            "{}: {}",
+            counted(tried.len() as u64, "suspect"),
+            tried.join("; ")
+        ),
+    };
+    let untried = inquiry
+        .untried
+        .iter()
+        .map(|one| format!("{} ({})", one.suspect, one.why));
+    let untried: Vec<String> = untried.collect();
+    let untried = match untried.is_empty() {
+        true => String::new(),
+        false => format!("; not tried: {}", untried.join("; ")),
+    };
+    format!("{}; {tried}{untried}", inquiry.phenomenon)
+}
+
+/// What was found, a line each, the phenomenon first.
+pub fn lines(claims: &[Claim], run: &Analysis) -> Vec<String> {
+    let (shown, _) = words::written(claims, &[run]);
+    shown.into_iter().map(|one| one.finding.text).collect()
+}
