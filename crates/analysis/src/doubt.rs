@@ -77,6 +77,13 @@ pub enum Reason {
     RateNotHeld,
     /// Another run compares the same settings of the same target, and shows something that excludes this.
     Contradicted,
+    /// Trials form two groups, or the ratios of blocks do, and what is claimed does not hold for all of them.
+    TwoGroups {
+        /// Least ratio of one group of one side with a group of the other.
+        low: f64,
+        /// The greatest.
+        high: f64,
+    },
     /// Trials that depend on the ones before are worth fewer independent ones.
     Dependent {
         /// As many over their number.
@@ -128,6 +135,7 @@ impl Reason {
             | Self::Suspended
             | Self::RateNotHeld
             | Self::Contradicted
+            | Self::TwoGroups { .. }
             | Self::Dependent { .. } => return true,
         };
         match direction {
@@ -149,6 +157,7 @@ impl Reason {
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
             Self::Contradicted => "contradicted",
+            Self::TwoGroups { .. } => "two_groups",
             Self::Dependent { .. } => "dependent",
         }
     }

@@ -2,7 +2,7 @@
 
 use super::effect::CellId;
 use crate::analysis::Analysis;
-use crate::timeline::{Access, RunShift, TrialShift};
+use crate::timeline::{Access, Levels, RunShift, TrialShift};
 
 /// Most changes over a run that are claimed: the greatest.
 const OVER_RUN_MAX: usize = 3;
@@ -29,14 +29,12 @@ pub struct Change {
 /// Where a change of level lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Between trials of the run.
+    /// In the course of the run.
     OverRun {
         /// The cells that changed together, whose bytes are counted.
         of: Access,
-        /// Trials of the level before it.
-        trials_before: usize,
-        /// Trials of the level after it.
-        trials_after: usize,
+        /// For how long each level was seen.
+        levels: Levels,
     },
     /// In every trial of some cells.
     WithinTrials {
@@ -68,8 +66,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         after_bytes: shift.moved_bytes as f64,
         place: Place::OverRun {
             of: shift.of,
-            trials_before: shift.trials_before,
-            trials_after: shift.trials_after,
+            levels: shift.levels,
         },
     });
     let within = greatest(&timeline.within).map(|shift| {
