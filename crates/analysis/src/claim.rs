@@ -38,7 +38,7 @@ pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Phenomenon, phenomena};
-pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, in_two_groups};
+pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use tail::LongTail;
 use tail::long_tail;
 

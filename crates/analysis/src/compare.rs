@@ -166,7 +166,9 @@ pub enum CellVerdict {
     OneRunEach,
     /// A difference or equivalence would be shown, but a disturbance of one side could reverse it.
     Disturbed,
-    /// A difference or equivalence would be shown, but the bytes of the sides have different origins.
+    /// The same, but the trials of a side form two groups, and it does not hold between all of them.
+    TwoGroups,
+    /// The same, but the bytes of the two sides came from different sources.
     OtherSource,
     /// The trials do not suffice for any of these.
     CannotTell,
@@ -178,8 +180,12 @@ impl CellVerdict {
         let is = |of: fn(&Reason) -> bool| doubts.iter().any(|doubt| of(&doubt.reason));
         if is(|reason| matches!(reason, Reason::ServedBy { .. })) {
             Some(Self::OtherSource)
-        } else if is(|reason| !matches!(reason, Reason::Dependent { .. })) {
+        } else if is(|reason| {
+            !matches!(reason, Reason::Dependent { .. } | Reason::TwoGroups { .. })
+        }) {
             Some(Self::Disturbed)
+        } else if is(|reason| matches!(reason, Reason::TwoGroups { .. })) {
+            Some(Self::TwoGroups)
         } else {
             (!doubts.is_empty()).then_some(Self::Drifting)
         }
@@ -193,6 +199,7 @@ impl CellVerdict {
                 | CellVerdict::Drifting
                 | CellVerdict::OneRunEach
                 | CellVerdict::Disturbed
+                | CellVerdict::TwoGroups
                 | CellVerdict::OtherSource
         )
     }
@@ -211,6 +218,7 @@ impl fmt::Display for CellVerdict {
             CellVerdict::Drifting => "cannot tell (drift)",
             CellVerdict::OneRunEach => "cannot tell (one run each)",
             CellVerdict::Disturbed => "cannot tell (disturbed)",
+            CellVerdict::TwoGroups => "cannot tell (two groups)",
             CellVerdict::OtherSource => "cannot tell (other source)",
             CellVerdict::CannotTell => "cannot tell",
         })

@@ -76,7 +76,14 @@ pub enum Reason {
     RateNotHeld,
     /// Another run with the same settings on the same target contradicts it.
     Contradicted,
-    /// Trials depend on earlier ones.
+    /// Trials form two groups, or the ratios of blocks do, and what is claimed does not hold for all of them.
+    TwoGroups {
+        /// Least ratio of one group of one side with a group of the other.
+        low: f64,
+        /// The greatest.
+        high: f64,
+    },
+    /// Trials that depend on the ones before are worth fewer independent ones.
     Dependent {
         /// Effective number of independent trials over their number.
         independence: f64,
@@ -127,6 +134,7 @@ impl Reason {
             | Self::Suspended
             | Self::RateNotHeld
             | Self::Contradicted
+            | Self::TwoGroups { .. }
             | Self::Dependent { .. } => return true,
         };
         match direction {
@@ -148,6 +156,7 @@ impl Reason {
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
             Self::Contradicted => "contradicted",
+            Self::TwoGroups { .. } => "two_groups",
             Self::Dependent { .. } => "dependent",
         }
     }

@@ -1,9 +1,10 @@
 //! Throughput over time: within the trials of a cell and over the whole run, and lasting changes of its level.
 
+mod inside_trials;
 mod over_run;
 mod within;
 
-pub use over_run::{Access, RunShift, over_run};
+pub use over_run::{Access, Levels, RunShift, over_run};
 pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
 
 use std::collections::BTreeMap;
@@ -33,9 +34,16 @@ pub struct Timeline {
 impl Timeline {
     /// Of a run.
     pub fn of(record: &RunRecord) -> Self {
+        let over_run = over_run(record);
+        let mut within = within_trials(record);
+        // One trial with a change, which the others show to be one of the run.
+        let is_of_run = |shift: &RunShift, cell| {
+            matches!(shift.levels, Levels::Time { .. }) && shift.cell == cell
+        };
+        within.retain(|own| !over_run.iter().any(|shift| is_of_run(shift, own.cell)));
         Self {
-            over_run: over_run(record),
-            within: within_trials(record),
+            over_run,
+            within,
             in_warm_ups: in_warm_ups(record),
         }
     }

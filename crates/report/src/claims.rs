@@ -236,6 +236,10 @@ pub(crate) struct SizeData {
     pub(crate) bs_bytes: u64,
     /// Its median, in the unit of the quantity.
     pub(crate) median: f64,
+    /// Median of the lower one of two groups, where its trials form these: its median may be that of no trial.
+    pub(crate) low_group_median: Option<f64>,
+    /// Median of the upper group.
+    pub(crate) high_group_median: Option<f64>,
     /// How it compares with the other sizes.
     pub(crate) standing: StandingName,
     /// Its quantity over that of the size with the best median, within the blocks that both share; `null` for that one itself, and
@@ -490,6 +494,8 @@ impl Runs<'_> {
                 cell: self.cell(one.cell),
                 bs_bytes: one.bs,
                 median: one.median,
+                low_group_median: one.groups.map(|(low, _)| low),
+                high_group_median: one.groups.map(|(_, high)| high),
                 standing: standing(one.standing),
                 ratio: one.of_best.map(|estimate| estimate.ratio),
                 ratio_low,

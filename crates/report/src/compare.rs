@@ -292,6 +292,7 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
         let follows = match doubt.reason {
             Reason::ServedBy { .. } => "The ratio there says nothing about the storage.",
             Reason::Dependent { .. } => "The interval there is too narrow.",
+            Reason::TwoGroups { .. } => "Which group comes next is not known.",
             _ => "A difference there may come from that.",
         };
         let remedy = remedy(&doubt.reason).map_or_else(String::new, |text| format!(" {text}."));

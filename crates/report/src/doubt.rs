@@ -53,6 +53,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         Reason::Imbalance(_)
         | Reason::RateNotHeld
         | Reason::Contradicted
+        | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => of_side(&doubt.reason),
     }
 }
@@ -83,6 +84,11 @@ pub fn of_side(reason: &Reason) -> String {
         ),
         Reason::RateNotHeld => "both sides fell behind their requested rates, so that their times grow with the length of a trial".to_owned(),
         Reason::Contradicted => "another run of the same settings shows otherwise".to_owned(),
+        Reason::TwoGroups { low, high } => format!(
+            "the trials form two groups, between which the ratio varies from {} to {}",
+            significant(*low),
+            significant(*high)
+        ),
         Reason::Dependent { independence } => format!(
             "the trials depend on the ones before and count for {} as many independent ones",
             format_percent(*independence)
@@ -121,6 +127,7 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
         Reason::NotSynced(_)
         | Reason::ServedBy { .. }
         | Reason::NeverFlushed { .. }
+        | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => return None,
     };
     let mut letters = text.chars();

@@ -271,6 +271,7 @@ fn tally(compared: &RunsComparison) -> String {
         CellVerdict::NoChange,
         CellVerdict::CannotTell,
         CellVerdict::Disturbed,
+        CellVerdict::TwoGroups,
         CellVerdict::OtherSource,
     ]
     .into_iter()

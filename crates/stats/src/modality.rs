@@ -17,7 +17,51 @@ const GROUP_SHARE: usize = 10;
 /// 3.1 for an exponential one, for many values.
 const SEPARATION_MIN: f64 = 3.5;
 
-/// A sample with two groups.
+/// How many times as wide as the wider of two groups the gap between them is at least, where values are too few for a shape.
+const GAP_MIN: f64 = 8.0;
+
+/// The fewest values that can be two groups by the gap between them.
+const GAP_N_MIN: usize = 6;
+
+/// Two groups that lie far apart for their widths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TwoLevels {
+    /// The share of the values in the lower group.
+    pub low_share: f64,
+    /// Median of the lower group, in the unit of the data.
+    pub low_median: f64,
+    /// Median of the upper group, in the unit of the data.
+    pub high_median: f64,
+}
+
+/// Two groups by the gap between them alone, for samples too small for [`two_modes`] and for values that repeat: each group has at
+/// least 3 values and a tenth of all, and the gap is at least 8 times as wide as the wider group.
+///
+/// By simulation (60,000 samples each of 6, 7, 8 and 10 values) that holds for at most 0.1 % of normal, uniform, exponential, Laplace
+/// and t samples with 3 degrees of freedom. Equal values are a group of no width: two distinct values are two groups, too. Whether
+/// these are further apart than a clock's step is up to the caller.
+///
+/// `None` below 6 values, when one is not finite, and when all are equal.
+pub fn two_levels(data: &[f64]) -> Option<TwoLevels> {
+    let x = sorted(data)?;
+    let n = x.len();
+    if n < GAP_N_MIN {
+        return None;
+    }
+    let fewest = GROUP_MIN.max(n.div_ceil(GROUP_SHARE));
+    let gap = |low: usize| x[low] - x[low - 1];
+    let low = (fewest..=n - fewest).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+    let (below, above) = x.split_at(low);
+    let width = |group: &[f64]| group[group.len() - 1] - group[0];
+    let is_apart = gap(low) > 0.0 && gap(low) >= GAP_MIN * width(below).max(width(above));
+    is_apart.then(|| TwoLevels {
+        low_share: low as f64 / n as f64,
+        low_median: median_of_sorted(below),
+        high_median: median_of_sorted(above),
+    })
+}
+
+/// A sample that looks like two groups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modality {
     /// Midway between the groups, in the unit of the data.
@@ -183,6 +227,28 @@ mod tests {
     fn normal_scores(n: u32) -> Vec<f64> {
         let share = |i: u32| (f64::from(i) + 0.5) / f64::from(n);
         (0..n).map(|i| normal::quantile(share(i))).collect()
+    }
+
+    #[test]
+    fn few_values_are_two_levels_only_with_a_gap_far_wider_than_they_scatter() {
+        let levels =
+            |data: &[f64]| two_levels(data).map(|l| (l.low_share, l.low_median, l.high_median));
+        let apart = [24.0, 287.0, 25.0, 286.0, 24.5, 287.0];
+        assert_eq!(levels(&apart), Some((0.5, 24.5, 287.0)));
+        assert_eq!(
+            levels(&[1.0, 1.0, 1.0, 2.0, 2.0, 2.0]),
+            Some((0.5, 1.0, 2.0))
+        );
+        for one in [
+            // Two values are outliers, no group.
+            &[1.0, 1.0, 1.0, 1.0, 9.0, 9.0][..],
+            &[1.0, 1.5, 2.0, 5.9, 6.0, 6.1],
+            &[1.0; 6],
+            &[1.0, 1.0, 9.0, 9.0, 9.0],
+            &[1.0, 1.0, 1.0, 9.0, 9.0, f64::NAN],
+        ] {
+            assert_eq!(levels(one), None, "{one:?}");
+        }
     }
 
     fn groups(distance: f64) -> Vec<f64> {

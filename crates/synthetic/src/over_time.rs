@@ -5,6 +5,7 @@ use iolab_workload::series::INTERVAL_NS;
 
 use crate::at::At;
 use crate::noise::Random;
+use crate::truth::TrueChange;
 
 /// Throughput within each trial, in intervals as runs record them.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,20 +18,52 @@ pub struct OverTime {
     pub after: f64,
     /// Throughput after the change over throughput before; that of the whole trial is unaffected.
     pub ratio: f64,
+    /// The only block whose trials change on the way, for good: those of later blocks are at the later level from the beginning. `None`
+    /// where each trial begins anew.
+    pub once_in: Option<u32>,
 }
 
 impl OverTime {
-    /// The change within the trials of a cell; 1 for none.
-    pub(crate) fn ratio_in(&self, cell: &Cell) -> f64 {
-        match self.at.holds(cell) {
+    /// The change within each trial of a cell; 1 for none.
+    pub(crate) fn ratio_in_each(&self, cell: &Cell) -> f64 {
+        match self.at.holds(cell) && self.once_in.is_none() {
             true => self.ratio,
             false => 1.0,
         }
     }
 
-    /// The intervals of a trial, which add up to its totals.
+    /// The change within a trial of a cell in this block; 1 for none.
+    fn ratio_in(&self, cell: &Cell, block: u32) -> f64 {
+        let is_here = self.once_in.is_none_or(|once| once == block);
+        match self.at.holds(cell) && is_here {
+            true => self.ratio,
+            false => 1.0,
+        }
+    }
+
+    /// The throughput of a whole trial of a cell in this block over what it is before a change that happens once.
+    pub(crate) fn level(&self, cell: &Cell, block: u32) -> f64 {
+        match self.once_in {
+            Some(once) if self.at.holds(cell) && block >= once => {
+                let before = if block == once { self.after } else { 0.0 };
+                before + (1.0 - before) * self.ratio
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// The change for good of a cell, where there is one.
+    pub(crate) fn change(&self, cell: &Cell) -> Option<TrueChange> {
+        let block = self.once_in.filter(|_| self.at.holds(cell))?;
+        Some(TrueChange {
+            block,
+            ratio: self.ratio,
+        })
+    }
+
+    /// The intervals of a trial; together they hold what it did.
     pub(crate) fn series(&self, cell: &Cell, sample: &Sample, random: &mut Random) -> SampleSeries {
-        let ratio = self.ratio_in(cell);
+        let ratio = self.ratio_in(cell, sample.block);
         let change_ns = self.after * sample.elapsed_ns as f64;
         let starts = (0..sample.elapsed_ns).step_by(INTERVAL_NS as usize);
         let spans: Vec<(u64, u64, f64)> = starts

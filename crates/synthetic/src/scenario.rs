@@ -171,6 +171,8 @@ impl Scenario {
                 let cell = &record.cells[at];
                 let mut log = levels[at].ln() + draws[at].next_log() + common.next_log();
                 log += self.course(cell, block).ln();
+                let inside = self.over_time.as_ref();
+                log += inside.map_or(0.0, |course| course.level(cell, block).ln());
                 let mut marks: Vec<&Disturbance> = Vec::new();
                 for disturbance in self.disturbances.iter().filter(|d| d.at.holds(cell)) {
                     if chance.happens(disturbance.share) {
@@ -288,6 +290,7 @@ impl Scenario {
                     block: self.first_after(change),
                     ratio: change.ratio,
                 })
+                .chain(self.over_time.as_ref().and_then(|own| own.change(cell)))
                 .collect();
             TrueCell {
                 cell: cell.clone(),
@@ -299,7 +302,7 @@ impl Scenario {
                 within_trials: self
                     .over_time
                     .as_ref()
-                    .map_or(1.0, |own| own.ratio_in(cell)),
+                    .map_or(1.0, |own| own.ratio_in_each(cell)),
                 disturbed: *disturbed,
                 trials: self.trials as usize,
                 warming: warming as usize,

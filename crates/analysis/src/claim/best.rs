@@ -5,6 +5,7 @@ use iolab_workload::response::Response;
 use super::effect::{
     CellId, Difference, Estimate, MARGIN, MARGIN_UP, confidence, judge, within_run,
 };
+use super::series::groups;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
@@ -36,7 +37,9 @@ pub struct Candidate {
     pub bs: u64,
     /// Its median response.
     pub median: f64,
-    /// How it compares with the others.
+    /// The medians of two groups, where its trials form these: its median may be that of no trial.
+    pub groups: Option<(f64, f64)>,
+    /// How it compares.
     pub standing: Standing,
     /// Ratio of its response to that of the size with the best median; `None` for that size itself, and without an interval.
     pub of_best: Option<Estimate>,
@@ -159,6 +162,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
             },
             bs: point.size,
             median: point.summary.median,
+            groups: groups(point.cell).map(|levels| (levels.low_median, levels.high_median)),
             standing,
             of_best: judged.map(|(estimate, _)| *estimate),
             doubts,

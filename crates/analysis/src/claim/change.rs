@@ -2,7 +2,7 @@
 
 use super::effect::CellId;
 use crate::analysis::Analysis;
-use crate::timeline::{Access, RunShift, TrialShift};
+use crate::timeline::{Access, Levels, RunShift, TrialShift};
 
 /// At most this many changes over a run are claimed, the largest ones.
 const OVER_RUN_MAX: usize = 3;
@@ -29,14 +29,12 @@ pub struct Change {
 /// When a change of level happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangePlace {
-    /// Between trials of the run.
+    /// In the course of the run.
     OverRun {
         /// What is common to the cells that changed together; their bytes are counted.
         of: Access,
-        /// Number of trials before the change.
-        trials_before: usize,
-        /// Number of trials after the change.
-        trials_after: usize,
+        /// For how long each level was seen.
+        levels: Levels,
     },
     /// In every trial of some cells.
     WithinTrials {
@@ -68,8 +66,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         after_bytes: shift.moved_bytes as f64,
         place: ChangePlace::OverRun {
             of: shift.of,
-            trials_before: shift.trials_before,
-            trials_after: shift.trials_after,
+            levels: shift.levels,
         },
     });
     let within = greatest(&timeline.within).map(|shift| {

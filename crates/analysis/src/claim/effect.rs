@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_stats::{effective_sample_size, mean_interval, median, median_interval};
+use iolab_stats::{effective_sample_size, mean_interval, median, median_interval, two_levels};
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
@@ -54,6 +54,9 @@ pub struct Estimate {
     pub dependent_interval: Option<(f64, f64)>,
     /// Effective number of independent trials over their number, of the side with the stronger dependence.
     pub independence: f64,
+    /// Where the ratios of the blocks, or the trials of a side, form two groups: the least and the greatest ratio of one group with
+    /// another.
+    pub groups: Option<(f64, f64)>,
 }
 
 /// Two cells that differ only in the factor asked about.
@@ -122,7 +125,13 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     let median = Median::of(median(logs)?, logs, interval(logs, confidence));
     Some(Estimate {
         blocks: Some(logs.len()),
-        ..Estimate::from_logs(median.centre, median.interval, median.dependent, &[median])
+        ..Estimate::from_logs(
+            median.centre,
+            median.interval,
+            median.dependent,
+            median.groups,
+            &[median],
+        )
     })
 }
 
@@ -152,10 +161,15 @@ fn of_medians(
         let ends = own(&base).zip(own(&other));
         ends.map(|((base_low, base_high), (low, high))| (low - base_high, high - base_low))
     };
+    let is_split = base.groups.is_some() || other.groups.is_some();
+    let groups = is_split
+        .then(|| between(|median| Some(median.groups.unwrap_or((median.centre, median.centre)))))
+        .flatten();
     let estimate = Estimate::from_logs(
         other.centre - base.centre,
         between(|median| median.interval),
         between(|median| median.dependent),
+        groups,
         &[base, other],
     );
     (estimate.ratio > 0.0 && estimate.ratio.is_finite()).then_some(estimate)
@@ -169,6 +183,8 @@ struct Median {
     /// The interval widened for values that depend on earlier ones.
     dependent: Option<(f64, f64)>,
     independence: f64,
+    /// The medians of two groups, where they form these.
+    groups: Option<(f64, f64)>,
 }
 
 impl Median {
@@ -180,6 +196,7 @@ impl Median {
             interval,
             dependent: interval.map(|(low, high)| (wider(low), wider(high))),
             independence,
+            groups: two_levels(logs).map(|levels| (levels.low_median, levels.high_median)),
         }
     }
 }
@@ -189,11 +206,14 @@ impl Estimate {
         ratio: f64,
         interval: Option<(f64, f64)>,
         dependent: Option<(f64, f64)>,
+        groups: Option<(f64, f64)>,
         sides: &[Median],
     ) -> Self {
         let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
         let independence = sides.iter().map(|side| side.independence);
+        let groups = groups.map(|(low, high)| (low.exp(), high.exp()));
         Self {
+            groups,
             ratio: ratio.exp(),
             interval: interval.map(exp),
             blocks: None,
@@ -229,16 +249,23 @@ fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     exact(logs, confidence).or_else(|| has_enough.then(|| few(logs, confidence))?)
 }
 
-/// The interval of too few values for order statistics at this confidence: the t interval, extended to a fifth of the range
-/// beyond all values, so that a single outlier does not decide.
+/// The interval of values that are too few for order statistics at this confidence: the t interval, each end by the values on its own side of
+/// the median, widened to a fifth of their range beyond all of them, so that no odd value decides. Stalls scatter to one side: they say nothing
+/// of how far the other end may lie.
 fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
-    let test = mean_interval(logs, confidence)?;
+    let centre = median(logs)?;
+    // The values of one side and their mirror images; the values at the median are their own.
+    let mirrored = |is_own: fn(f64, f64) -> bool| {
+        let own = logs.iter().copied().filter(|x| is_own(*x, centre));
+        let both: Vec<f64> = own.flat_map(|x| [x, 2.0 * centre - x]).collect();
+        let rest = logs.len().saturating_sub(both.len());
+        [both, vec![centre; rest]].concat()
+    };
+    let low = mean_interval(&mirrored(|x, centre| x < centre), confidence)?.low;
+    let high = mean_interval(&mirrored(|x, centre| x > centre), confidence)?.high;
     let (least, greatest) = ends(logs);
     let beyond = BEYOND_FEW * (greatest - least);
-    Some((
-        test.low.min(least - beyond),
-        test.high.max(greatest + beyond),
-    ))
+    Some((low.min(least - beyond), high.max(greatest + beyond)))
 }
 
 /// The lowest and the highest value.
@@ -319,6 +346,20 @@ pub(crate) fn judge(
             },
         });
     }
+    // What holds between one group and another may not hold between the rest: which of them comes next is not known.
+    let other = |ratio: f64| shown((ratio, ratio), margin);
+    let turned = |ratio: f64| match difference {
+        Difference::Higher => ratio <= 1.0,
+        Difference::Lower => ratio >= 1.0,
+        _ => other(ratio) != Difference::Equivalent,
+    };
+    let split = estimate
+        .groups
+        .filter(|(low, high)| turned(*low) || turned(*high));
+    doubts.extend(split.map(|(low, high)| SideDoubt {
+        side: None,
+        reason: Reason::TwoGroups { low, high },
+    }));
     match doubts.is_empty() {
         true => (difference, doubts),
         false => (Difference::CannotTell, doubts),

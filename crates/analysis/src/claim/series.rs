@@ -1,6 +1,6 @@
 //! What the order and the distribution of a cell's trials show: drift, dependence, two groups, a steady state.
 
-use iolab_stats::{Modality, holm};
+use iolab_stats::{TwoLevels, holm, two_levels};
 
 use super::effect::{CellId, MARGIN};
 use crate::analysis::{Analysis, CellAnalysis};
@@ -41,7 +41,7 @@ pub enum Shape {
     /// They depend on earlier ones without drifting (Ljung and Box's test, Holm's correction over the cells).
     Dependent,
     /// They form two groups that are further apart than [`MARGIN`].
-    TwoGroups(Modality),
+    TwoGroups(TwoLevels),
 }
 
 /// The state of cells that write, each trial being a round of the SNIA's rule for a steady state.
@@ -129,15 +129,19 @@ fn dependence(analysis: &Analysis, run: usize) -> Option<Course> {
 }
 
 fn two_groups(analysis: &Analysis, run: usize) -> Option<Course> {
-    let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(|c| in_two_groups(c)).collect();
-    let groups = cells
+    let groups = analysis
+        .cells
         .iter()
-        .filter_map(|cell| Some((*cell, cell.series_tests.modes?)));
-    let (most, modes) = groups.max_by(|(_, a), (_, b)| a.separation.total_cmp(&b.separation))?;
+        .filter_map(|cell| Some((cell, groups(cell)?)));
+    let all: Vec<(&CellAnalysis, TwoLevels)> = groups.collect();
+    let apart = |levels: &TwoLevels| levels.high_median / levels.low_median;
+    let (most, levels) = all
+        .iter()
+        .max_by(|(_, a), (_, b)| apart(a).total_cmp(&apart(b)))?;
     Some(Course {
-        cells: ids(run, &cells),
+        cells: all.iter().map(|(cell, _)| id(run, cell)).collect(),
         most: id(run, most),
-        shape: Shape::TwoGroups(modes),
+        shape: Shape::TwoGroups(*levels),
         widening: None,
     })
 }
@@ -147,10 +151,15 @@ fn widening(cell: &CellAnalysis) -> Option<f64> {
     Some((cell.values.len() as f64 / effective).sqrt())
 }
 
-/// Whether the trials of a cell form two groups further apart than the margin.
-pub fn in_two_groups(cell: &CellAnalysis) -> bool {
-    let modes = cell.series_tests.modes;
-    modes.is_some_and(|modes| modes.low_median < (1.0 - MARGIN) * modes.high_median)
+/// The groups of a cell's trials, where they form two that are further apart than what matters.
+pub fn groups(cell: &CellAnalysis) -> Option<TwoLevels> {
+    let by_shape = cell.series_tests.modes.map(|modes| TwoLevels {
+        low_share: modes.low_share,
+        low_median: modes.low_median,
+        high_median: modes.high_median,
+    });
+    let levels = by_shape.or_else(|| two_levels(&cell.values))?;
+    (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
 }
 
 /// Cells whose trials drift with time.

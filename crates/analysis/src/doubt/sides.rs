@@ -226,6 +226,7 @@ impl Reason {
             | Self::Imbalance(_)
             | Self::RateNotHeld
             | Self::Contradicted
+            | Self::TwoGroups { .. }
             | Self::Dependent { .. } => f64::INFINITY,
         }
     }

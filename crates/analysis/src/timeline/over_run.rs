@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_stats::{lasting_shifts, mean, median};
 
+use super::inside_trials::inside_trials;
 use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
 use iolab_record::{Cell, RunRecord};
 
-/// Most values in a search, since the cost grows with the square. More trials are merged with their neighbours.
-const VALUES_MAX: usize = 1000;
+/// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
+pub(super) const VALUES_MAX: usize = 1000;
+/// Rounds of the median polish; more change nothing where blocks are complete.
+const POLISHES: usize = 3;
 
 /// A change of the level of throughput during a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,11 +24,9 @@ pub struct RunShift {
     pub after_ns: u64,
     /// Throughput after over throughput before: the median over the cells with trials of both levels.
     pub factor: f64,
-    /// Number of trials before.
-    pub trials_before: usize,
-    /// Number of trials after.
-    pub trials_after: usize,
-    /// The cell with the highest throughput that has trials of both levels.
+    /// For how long each level was seen.
+    pub levels: Levels,
+    /// The cell with the highest throughput that has trials of both.
     pub cell: i64,
     /// Its median before, MB/s.
     pub before_mb_s: f64,
@@ -33,7 +34,26 @@ pub struct RunShift {
     pub after_mb_s: f64,
 }
 
-/// Which cells change their level together: writes may change a device permanently; reads and writes may use up a credit.
+/// For how long the levels before and after a change over a run were seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Levels {
+    /// In so many trials; the change lies between two of them, or in one.
+    Trials {
+        /// Before it.
+        before: usize,
+        /// After it.
+        after: usize,
+    },
+    /// In too few trials to tell levels by, one of which holds the change.
+    Time {
+        /// In the trials of the cell before it, ns.
+        before_ns: u64,
+        /// In the trials of the cell after it, ns.
+        after_ns: u64,
+    },
+}
+
+/// Which cells change their level together. What is written changes a device for good; both can use up a credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Cells that write.
@@ -48,17 +68,25 @@ struct Trial {
     cell: i64,
     block: u32,
     throughput: f64,
-    /// The logarithm of its throughput over the median of its cell.
+    /// The logarithm of its throughput over what is usual in its cell.
     value: f64,
 }
 
 /// The lasting changes of the throughput: of cells that write, then of those that only read, each in the order of time.
 ///
-/// The value of a trial is the logarithm of its throughput over the median of its cell, which makes cells comparable. Excludes
-/// warm-ups, but counts what they wrote.
+/// The value of a trial is the logarithm of its throughput over what is usual in its cell, so that the cells can be
+/// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written. Where trials are too few or
+/// too long to tell levels by, the course inside them is looked at (`inside_trials.rs`).
 pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
-    both.flat_map(|access| shifts(record, access)).collect()
+    let of = |access| {
+        let found = shifts(record, access);
+        match found.is_empty() {
+            true => inside_trials(record, access).into_iter().collect(),
+            false => found,
+        }
+    };
+    both.flat_map(of).collect()
 }
 
 fn shifts(record: &RunRecord, access: Access) -> Vec<RunShift> {
@@ -90,14 +118,19 @@ fn shifts(record: &RunRecord, access: Access) -> Vec<RunShift> {
         .collect()
 }
 
+impl Access {
+    /// The cells that it is about, as far as their throughput is their own.
+    pub(super) fn cells(self, record: &RunRecord) -> BTreeSet<i64> {
+        let is_of = |cell: &Cell| (cell.trial().read_percent < 100) == (self == Self::Writes);
+        let own = record.cells.iter();
+        own.filter(|cell| is_free(cell) && is_of(cell))
+            .map(|cell| cell.id)
+            .collect()
+    }
+}
+
 fn trials(record: &RunRecord, access: Access) -> Vec<Trial> {
-    let is_of = |cell: &Cell| (cell.trial().read_percent < 100) == (access == Access::Writes);
-    let own: BTreeSet<i64> = record
-        .cells
-        .iter()
-        .filter(|cell| is_free(cell) && is_of(cell))
-        .map(|cell| cell.id)
-        .collect();
+    let own = access.cells(record);
     let measured = record.samples.iter().filter(|s| s.is_measured());
     let mut trials: Vec<Trial> = measured
         .filter(|s| own.contains(&s.cell) && s.bytes() > 0)
@@ -109,22 +142,43 @@ fn trials(record: &RunRecord, access: Access) -> Vec<Trial> {
             value: s.throughput_mb_s().ln(),
         })
         .collect();
-    let centres = medians(&trials, |trial| trial.value);
-    for trial in &mut trials {
-        trial.value -= centres.get(&trial.cell).copied().unwrap_or_default();
-    }
+    centre(&mut trials);
     trials
 }
 
-/// The median of each cell.
-fn medians(trials: &[Trial], value: impl Fn(&Trial) -> f64) -> BTreeMap<i64, f64> {
-    let mut cells: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for trial in trials {
-        cells.entry(trial.cell).or_default().push(value(trial));
+/// Takes from each trial what is usual in its cell: Tukey's median polish over cells and blocks. The median of a cell would not do:
+/// where the level changes half way, it lies at the one level in some cells and at the other in the rest.
+fn centre(trials: &mut [Trial]) {
+    let mut of_blocks: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut of_cells = BTreeMap::new();
+    let effect = |of: &BTreeMap<u32, f64>, block| of.get(&block).copied().unwrap_or_default();
+    for _ in 0..POLISHES {
+        of_cells = medians(
+            trials,
+            |t| t.cell,
+            |t| t.value - effect(&of_blocks, t.block),
+        );
+        let off_cell = |t: &Trial| t.value - of_cells.get(&t.cell).copied().unwrap_or_default();
+        of_blocks = medians(trials, |t| t.block, off_cell);
     }
-    let medians = cells.into_iter();
+    for trial in trials {
+        trial.value -= of_cells.get(&trial.cell).copied().unwrap_or_default();
+    }
+}
+
+/// The median of each cell, or of each block.
+fn medians<K: Ord>(
+    trials: &[Trial],
+    key: impl Fn(&Trial) -> K,
+    value: impl Fn(&Trial) -> f64,
+) -> BTreeMap<K, f64> {
+    let mut groups: BTreeMap<K, Vec<f64>> = BTreeMap::new();
+    for trial in trials {
+        groups.entry(key(trial)).or_default().push(value(trial));
+    }
+    let medians = groups.into_iter();
     medians
-        .filter_map(|(cell, values)| Some((cell, median(&values)?)))
+        .filter_map(|(key, values)| Some((key, median(&values)?)))
         .collect()
 }
 
@@ -147,8 +201,8 @@ fn shift(
     moments: &[Moment],
 ) -> Option<RunShift> {
     let (low, high) = (
-        medians(before, |t| t.throughput),
-        medians(after, |t| t.throughput),
+        medians(before, |t| t.cell, |t| t.throughput),
+        medians(after, |t| t.cell, |t| t.throughput),
     );
     let both: Vec<(i64, f64, f64)> = low
         .iter()
@@ -170,8 +224,10 @@ fn shift(
         },
         after_ns: at.start_ns,
         factor: median(&ratios)?,
-        trials_before: before.len(),
-        trials_after: after.len(),
+        levels: Levels::Trials {
+            before: before.len(),
+            after: after.len(),
+        },
         cell: fastest.0,
         before_mb_s: fastest.1,
         after_mb_s: fastest.2,

@@ -7,10 +7,12 @@ use iolab_stats::{lasting_shifts, median};
 use super::{FACTOR_MIN, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 
-/// Fewest intervals of a trial in which a change is searched.
-const INTERVALS_MIN: usize = 20;
-/// Most points of a profile; more intervals are merged with their neighbours.
+/// Fewest intervals of a trial that two levels are looked for in.
+pub(super) const INTERVALS_MIN: usize = 20;
+/// Most points of a profile; of more intervals neighbours are taken together.
 const POINTS_MAX: usize = 200;
+/// Share of the trials that must show a change by themselves.
+const SHOWN_MIN: f64 = 0.75;
 
 /// One interval of a cell's trials, with the throughput over all trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +49,20 @@ impl TrialShift {
     pub fn factor(&self) -> f64 {
         self.after_mb_s / self.before_mb_s
     }
+
+    /// Whether a trial moves at least half as far, on the logarithms, in the same direction.
+    fn is_in(&self, trial: &[Interval]) -> bool {
+        let change = trial.partition_point(|interval| interval.start_ns < self.after_ns);
+        let (before, after) = trial.split_at(change);
+        let level = |part: &[Interval]| median(&rates(part, 1));
+        level(before)
+            .zip(level(after))
+            .is_some_and(|(before, after)| {
+                let (moved, all) = ((after / before).ln(), self.factor().ln());
+                // Nothing at all was done at one of the levels: that is as far as it goes.
+                moved * all.signum() >= 0.5 * all.abs().min(f64::MAX)
+            })
+    }
 }
 
 /// The trials of a cell over time, up to the end of the shortest.
@@ -60,21 +76,29 @@ pub struct Profile {
 
 /// The profile of a cell: medians over its measured trials, interval by interval.
 pub fn profile(record: &RunRecord, cell: i64) -> Profile {
-    profiles(record).remove(&cell).unwrap_or_default()
+    let trials = measured(record).remove(&cell).unwrap_or_default();
+    of_trials(&alike(&trials))
 }
 
-/// The largest lasting change within the trials of each cell that has one, in the order of the cells.
+/// The greatest lasting change within the trials of each cell that has one, in the order of the cells: what (nearly) every trial shows,
+/// not only the median over them, which mixes trials before a change over the run with trials after it.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
     let free = record.cells.iter().filter(|cell| is_free(cell));
-    let mut profiles = profiles(record);
-    let tested: Vec<(i64, Profile)> = free
-        .filter_map(|cell| Some((cell.id, profiles.remove(&cell.id)?)))
-        .filter(|(_, profile)| profile.points.len() >= INTERVALS_MIN)
+    let mut measured = measured(record);
+    let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = free
+        .filter_map(|cell| {
+            let trials = alike(&measured.remove(&cell.id)?);
+            let profile = of_trials(&trials);
+            Some((cell.id, trials, profile))
+        })
+        .filter(|(_, _, profile)| profile.points.len() >= INTERVALS_MIN)
         .collect();
-    tested
-        .iter()
-        .filter_map(|(cell, profile)| shift(*cell, profile, tested.len()))
-        .collect()
+    let shifts = tested.iter().filter_map(|(cell, trials, profile)| {
+        let shift = shift(*cell, profile, tested.len())?;
+        let shown = trials.iter().filter(|trial| shift.is_in(trial)).count();
+        (shown as f64 >= SHOWN_MIN * trials.len() as f64).then_some(shift)
+    });
+    shifts.collect()
 }
 
 /// The largest lasting change within the warm-up of each cell that writes, where the measured trials stay at the later level.
@@ -87,7 +111,7 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
         let mut own = record.samples.iter().filter(|sample| sample.cell == cell);
         let sample = own.find(|sample| sample.warmup && sample.ok)?;
         let one = record.series.iter().find(|one| one.sample == sample.id)?;
-        let profile = of_trials(&[&one.series]);
+        let profile = of_trials(&[one.series.intervals.as_slice()]);
         (profile.points.len() >= INTERVALS_MIN).then_some((cell, profile))
     };
     let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();
@@ -113,7 +137,8 @@ fn stays(record: &RunRecord, shift: &TrialShift) -> bool {
     })
 }
 
-fn profiles(record: &RunRecord) -> BTreeMap<i64, Profile> {
+/// The courses of the measured trials of each cell, in the order of time.
+fn measured(record: &RunRecord) -> BTreeMap<i64, Vec<&Series>> {
     let measured: BTreeMap<i64, i64> = record
         .samples
         .iter()
@@ -126,20 +151,19 @@ fn profiles(record: &RunRecord) -> BTreeMap<i64, Profile> {
             trials.entry(*cell).or_default().push(&one.series);
         }
     }
-    let cells = trials.into_iter();
-    cells
-        .map(|(cell, trials)| (cell, of_trials(&trials)))
-        .collect()
+    trials
 }
 
-/// The profile of trials with intervals of the same length as the first one's.
-fn of_trials(trials: &[&Series]) -> Profile {
+/// The trials whose intervals are as long as those of the first.
+fn alike<'a>(trials: &[&'a Series]) -> Vec<&'a [Interval]> {
     let length = |series: &Series| series.intervals.first().map(|i| i.length_ns);
-    let alike: Vec<&[Interval]> = trials
-        .iter()
-        .filter(|series| length(series) == trials.first().and_then(|first| length(first)))
-        .map(|series| series.intervals.as_slice())
-        .collect();
+    let first = trials.first().and_then(|first| length(first));
+    let alike = trials.iter().filter(|series| length(series) == first);
+    alike.map(|series| series.intervals.as_slice()).collect()
+}
+
+/// The profile of trials whose intervals are equally long.
+fn of_trials(alike: &[&[Interval]]) -> Profile {
     let shortest = alike.iter().map(|intervals| intervals.len()).min();
     let size = group_size(shortest.unwrap_or(0), POINTS_MAX);
     let mut moved = vec![0.0; alike.len()];
@@ -177,6 +201,15 @@ fn total(intervals: &[Interval]) -> (f64, f64) {
             ns + interval.length_ns as f64,
         )
     })
+}
+
+/// MB/s of neighbouring intervals, so many at a time; what is left over at the end is left out.
+pub(super) fn rates(intervals: &[Interval], size: usize) -> Vec<f64> {
+    let rate = |group: &[Interval]| {
+        let (bytes, ns) = total(group);
+        bytes * 1e3 / ns.max(1.0)
+    };
+    intervals.chunks_exact(size).map(rate).collect()
 }
 
 fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::claim::{
-    ChangePlace, Claim, Comparison, Contrast, Difference, Effect, Role, State, choices, claims,
-    headlines,
+    ChangePlace, Claim, Comparison, Contrast, Difference, Effect, Role, Shape, Standing, State,
+    choices, claims, headlines,
 };
+use iolab_analysis::timeline::Levels;
 
 use crate::computed::CREDITS;
 use crate::support::words::words;
@@ -161,6 +163,94 @@ fn a_cache_that_fills_up_in_the_warm_up_comes_first() {
     assert!(change.factor < 0.1, "{change:?}");
     let gib = change.after_bytes / f64::from(1 << 30);
     assert!((110.0..126.0).contains(&gib), "{gib} GiB");
+}
+
+/// Two or three trials are too few to tell levels between them; the course inside one and its neighbours tell.
+#[test]
+fn a_cache_that_fills_up_inside_one_of_few_trials_is_a_change_of_the_run() {
+    for time in ["20s", "60s"] {
+        let folder = folder();
+        let sets = [&QLC[..], &["--set", "bytes=none", "--time", time]].concat();
+        let few = measured(folder.path(), &sets);
+        assert!(few.analysis().cells[0].n < 6);
+        let all = claims(&[few.analysis()]);
+        let Some(Claim::Change(change)) = headlines(&all).first().copied().cloned() else {
+            panic!("{all:?}");
+        };
+        let is_of_run = |place| {
+            matches!(
+                place,
+                Place::OverRun {
+                    levels: Levels::Time { .. },
+                    ..
+                }
+            )
+        };
+        assert!(is_of_run(change.place), "{change:?}");
+        assert!(change.factor < 0.1, "{change:?}");
+        let gib = change.after_bytes / f64::from(1 << 30);
+        assert!((110.0..126.0).contains(&gib), "{gib} GiB");
+        let changes = all.iter().filter(|claim| matches!(claim, Claim::Change(_)));
+        assert_eq!(changes.count(), 1, "{all:?}");
+    }
+}
+
+/// Half of the trials of each cell lie before the cache is full: their median is that of no trial.
+#[test]
+fn a_median_between_two_levels_is_called_that() {
+    let folder = folder();
+    let halves = measured(folder.path(), &words!("write-stride model:qlc-slc-cached"));
+    let all = claims(&[halves.analysis()]);
+    let change = all.iter().find_map(|claim| match claim {
+        Claim::Change(change) => Some(change),
+        _ => None,
+    });
+    assert!(
+        change.is_some_and(|change| change.factor < 0.2),
+        "{change:?}"
+    );
+    let split = all.iter().find_map(|claim| match claim {
+        Claim::Course(course) if matches!(course.shape, Shape::TwoGroups(_)) => Some(course),
+        _ => None,
+    });
+    let split = split.expect("three of six trials at each level");
+    // But for the cell in whose trial the cache fills up.
+    let is_between = |cell: &&CellAnalysis| {
+        let median = cell.response.expect("measured").median;
+        let mut values = cell.values.iter();
+        !values.any(|value| (value / median).ln().abs() < 0.05)
+    };
+    let between = halves.analysis().cells.iter().filter(is_between);
+    let untold = between.filter(|cell| !split.cells.iter().any(|id| id.cell == cell.cell.id));
+    assert!(untold.count() <= 1);
+    let best = all.iter().find_map(|claim| match claim {
+        Claim::Best(curves) => Some(curves),
+        _ => None,
+    });
+    let told = best.into_iter().flatten().flat_map(|best| &best.candidates);
+    let mut told = told.filter(|one| split.cells.contains(&one.cell));
+    assert!(told.all(|one| one.groups.is_some()));
+}
+
+/// A stall says nothing of how good a size can be.
+#[test]
+fn a_size_that_stalls_at_a_hundredth_of_the_best_is_worse() {
+    let folder = folder();
+    let volume = measured(folder.path(), &words!("write-size model:cloud-volume"));
+    let all = claims(&[volume.analysis()]);
+    let best = all.iter().find_map(|claim| match claim {
+        Claim::Best(curves) => curves.first(),
+        _ => None,
+    });
+    let best = best.expect("one curve");
+    let far = |bs: u64| best.candidates.iter().find(|one| one.bs == bs);
+    for bs in [4 << 10, 16 << 10] {
+        assert_eq!(
+            far(bs).map(|one| one.standing),
+            Some(Standing::Worse),
+            "{best:?}"
+        );
+    }
 }
 
 #[test]

@@ -37,6 +37,7 @@ impl SaidOfCell {
             CellVerdict::Drifting => Some("trials depend on each other"),
             CellVerdict::OneRunEach => Some("one run each"),
             CellVerdict::Disturbed => Some("disturbed"),
+            CellVerdict::TwoGroups => Some("two groups of trials"),
             CellVerdict::OtherSource => Some("bytes from another source"),
             CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
                 Some("intervals too wide")

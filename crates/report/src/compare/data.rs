@@ -315,6 +315,7 @@ impl Against {
                 | Reason::ServedBy { .. }
                 | Reason::RateNotHeld
                 | Reason::Contradicted
+                | Reason::TwoGroups { .. }
                 | Reason::Suspended => None,
             },
             text: of_side(&found.reason),

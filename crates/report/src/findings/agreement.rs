@@ -48,6 +48,7 @@ fn verdicts(comparison: &Comparison) -> String {
         (CellVerdict::Drifting, CellVerdict::Drifting.to_string()),
         (CellVerdict::OneRunEach, CellVerdict::OneRunEach.to_string()),
         (CellVerdict::Disturbed, CellVerdict::Disturbed.to_string()),
+        (CellVerdict::TwoGroups, CellVerdict::TwoGroups.to_string()),
         (
             CellVerdict::OtherSource,
             CellVerdict::OtherSource.to_string(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::run::is_by_user;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
+use iolab_analysis::claim::groups;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::format_percent;
 use iolab_workload::settings::cell_label;
@@ -90,6 +91,10 @@ fn doubts(analysis: &Analysis) -> String {
             "behind the requested rate",
         ),
         (count(&CellAnalysis::is_disturbed), "disturbed"),
+        (
+            count(&|cell| groups(cell).is_some()),
+            "with two groups of trials",
+        ),
         (
             count(&|cell| cell.response.is_some() && cell.precision.is_none()),
             "without an interval",

@@ -18,6 +18,7 @@ fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
             blocks: Some(20),
             dependent_interval: None,
             independence: 1.0,
+            groups: None,
         }),
         first_trials: [Some(tests), None],
         equivalence: [Some(1.0 - p), None],

@@ -280,6 +280,53 @@ fn the_best_size_is_never_ruled_out_and_what_is_near_is() {
     }
 }
 
+/// A trial that stalls says nothing of how good its size can be: sizes far from the best are told, however many there are.
+#[test]
+fn sizes_far_from_the_best_are_worse_whatever_stalls() {
+    for ratio in [0.4, 0.01, 0.001] {
+        for trials in [7, 8] {
+            let stalls = Noise::Stalls {
+                share: 0.1,
+                ratio,
+                sigma: 0.03,
+            };
+            let sizes = Scenario {
+                curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
+                noise: stalls,
+                common: drifting(),
+                trials,
+                ..Scenario::of("read-size", &[])
+            };
+            let name = format!("16 sizes, stalls to {ratio}");
+            hold("best size", &sizes, &name, bests);
+            let least = Scenario {
+                noise: Noise::Lognormal { sigma: 0.03 },
+                noises: vec![(At::levels("bs=4k"), stalls)],
+                ..sizes
+            };
+            let name = format!("least of 16 sizes stalls to {ratio}");
+            let score = hold("best size", &least, &name, least_size_is_worse);
+            assert!(score.is_true_at_least(SAID_MIN), "{score}");
+        }
+    }
+}
+
+/// Whether 4 KiB, at a 17th of the best throughput, is shown to be worse.
+fn least_size_is_worse((record, _): (RunRecord, Truth)) -> Outcome {
+    let analysis = analyse(&record);
+    let all = claims(&[&analysis]);
+    let is_worse = all.iter().any(|claim| match claim {
+        Claim::Best(curves) => curves
+            .iter()
+            .any(|best| best.candidates[0].standing == Standing::Worse),
+        _ => false,
+    });
+    match is_worse {
+        true => Outcome::True,
+        false => Outcome::NotClaimed,
+    }
+}
+
 #[test]
 fn what_only_a_disturbance_makes_is_not_claimed() {
     for by in [Disturber::Traffic, Disturber::Cpu] {

@@ -4,10 +4,11 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, CellId, ChangePlace, Claim, Course, Shape, State, claims};
+use iolab_analysis::timeline::Levels;
 use iolab_record::RunRecord;
 use iolab_synthetic::{
     At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, OverTime,
-    Scenario, Truth,
+    Scenario, TrueChange, Truth,
 };
 
 use crate::claims::{SAID_MIN, hold, hold_runs, outcome, place, runs, shapes};
@@ -39,7 +40,11 @@ fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
     let Claim::Change(change) = claim else {
         return None;
     };
-    let ChangePlace::OverRun { trials_before, .. } = change.place else {
+    let ChangePlace::OverRun {
+        levels: Levels::Trials { before, .. },
+        ..
+    } = change.place
+    else {
         return None;
     };
     let cell = &truth.cells[place(change.cell, truth)];
@@ -47,7 +52,7 @@ fn change_over_run(claim: &Claim, truth: &Truth) -> Option<bool> {
     Some(cell.changes.iter().any(|of| {
         let blocks_before = (of.block as usize - 1) * cells;
         (change.factor / of.ratio).ln().abs() < 1.2_f64.ln()
-            && trials_before.abs_diff(blocks_before) <= 2 * cells
+            && before.abs_diff(blocks_before) <= 2 * cells
     }))
 }
 
@@ -118,6 +123,7 @@ fn levels_within_trials_are_found_and_not_made_up() {
                 at: At::levels("bs=1M"),
                 after: 0.4,
                 ratio,
+                once_in: None,
             }),
             ..writing(&["time=4s", "bytes=none"])
         };
@@ -126,6 +132,52 @@ fn levels_within_trials_are_found_and_not_made_up() {
             judged(run, change_within)
         });
         assert!(ratio == 1.0 || score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
+
+/// A change for good inside one of few trials is one of the run, by the right factor, and none that each trial runs into.
+fn change_inside(claim: &Claim, truth: &Truth) -> Option<bool> {
+    let Claim::Change(change) = claim else {
+        return None;
+    };
+    let cell = &truth.cells[place(change.cell, truth)];
+    Some(match change.place {
+        Place::OverRun { .. } => {
+            let alike = |of: &TrueChange| (change.factor / of.ratio).ln().abs() < 1.2_f64.ln();
+            cell.changes.iter().any(alike)
+        }
+        Place::WithinTrials { .. } | Place::InWarmUp => false,
+    })
+}
+
+#[test]
+fn a_level_that_changes_inside_one_of_few_trials_is_one_of_the_run() {
+    for (name, noise) in shapes() {
+        for (trials, once_in, ratio) in [(3, 0, 1.0), (3, 2, 0.2), (2, 2, 0.2), (3, 3, 5.0)] {
+            let few = Scenario {
+                trials,
+                noise,
+                over_time: Some(OverTime {
+                    sigma: 0.1,
+                    at: At::all(),
+                    after: 0.4,
+                    ratio,
+                    once_in: Some(once_in),
+                }),
+                ..Scenario::of(
+                    "write-size",
+                    &["bs=64k", "sync=end", "time=4s", "bytes=none"],
+                )
+            };
+            let name = format!("{name}, in trial {once_in}, ratio {ratio}");
+            let score = hold("level inside a trial", &few, &name, |run| {
+                judged(run, change_inside)
+            });
+            // A trial that stalls is at neither level: a third of such runs has one.
+            let stalls = matches!(noise, Noise::Stalls { .. });
+            let said_min = if stalls { 0.6 } else { SAID_MIN };
+            assert!(ratio == 1.0 || score.is_true_at_least(said_min), "{score}");
+        }
     }
 }
 

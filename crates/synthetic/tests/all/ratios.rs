@@ -3,7 +3,8 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
-use iolab_stats::alternatives::{ratio_of_medians_recovered, signed_rank};
+use iolab_stats::alternatives::ratio_of_medians_recovered;
+use iolab_stats::signed_rank;
 use iolab_synthetic::{At, Common, Noise, Outcome, Scenario, Truth, grade};
 
 /// What `compare --by bs` says of a run with two sizes.

@@ -263,6 +263,7 @@ fn the_course_of_trials_changes_where_the_truth_says() {
             at: At::levels("bs=1M"),
             after: 0.4,
             ratio: 0.25,
+            once_in: None,
         }),
         ..Scenario::of("write-size", &["bs=64k,1M", "time=20s", "bytes=none"])
     };

@@ -4,7 +4,7 @@ use iolab_workload::trial::CacheState;
 
 use crate::findings::run::is_by_user;
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
-use iolab_analysis::claim::{dependent_cells, drifting_cells, in_two_groups};
+use iolab_analysis::claim::{dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
 use iolab_workload::quantity::format_percent;
 use iolab_workload::units::format_size;
@@ -77,7 +77,7 @@ fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
             ))
         })
         .collect();
-    let bimodal = count(analyses, in_two_groups);
+    let bimodal = count(analyses, |cell| groups(cell).is_some());
     caveats.extend(about(bimodal, "two groups of trials"));
     let trends = analyses
         .iter()

@@ -87,7 +87,7 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
                 "{}{} {} at bs={}{}{others}",
                 access::in_words(cell.cell.trial()),
                 apart(&access::in_words(cell.cell.trial()), run),
-                best.response.format(top.median),
+                value(best, top),
                 format_size(top.bs),
                 origin(cell)
             ),
@@ -175,7 +175,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     let mut text = format!(
         "{} {response}{place}: {} at bs={}{origin}.",
         capitalised(word),
-        response.format(top.median),
+        value(best, top),
         format_size(top.bs),
     );
     // What cannot be told stands by itself.
@@ -195,6 +195,19 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     text.push_str(&falls(best, worse));
     text.push_str(&doubtful(best));
     text
+}
+
+/// `822 MB/s`, or `99.1 MB/s in some trials and 1545 MB/s in the others`.
+fn value(best: &Best, one: &Candidate) -> String {
+    let format = |value| best.response.format(value);
+    match one.groups {
+        None => format(one.median),
+        Some((low, high)) => format!(
+            "{} in some trials and {} in the others",
+            format(low),
+            format(high)
+        ),
+    }
 }
 
 /// The sizes on either side of the best ones that are shown to be worse.

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{Change, ChangePlace};
-use iolab_analysis::timeline::Access;
+use iolab_analysis::timeline::{Access, Levels};
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 
 use super::in_cell;
@@ -10,11 +10,19 @@ use crate::findings::within;
 
 const IN_TRIALS: &str =
     "changepoints (PELT) in the median over the trials of each interval, confirmed likewise";
+const INSIDE_TRIAL: &str = "changepoints (PELT) in the intervals of consecutive trials, confirmed by Welch's test for dependent values";
 const OVER_RUN: &str = "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values";
 
 pub(super) fn basis(change: &Change) -> &'static str {
     match change.place {
-        ChangePlace::OverRun { .. } => OVER_RUN,
+        ChangePlace::OverRun {
+            levels: Levels::Trials { .. },
+            ..
+        } => OVER_RUN,
+        ChangePlace::OverRun {
+            levels: Levels::Time { .. },
+            ..
+        } => INSIDE_TRIAL,
         ChangePlace::WithinTrials { .. } | ChangePlace::InWarmUp => IN_TRIALS,
     }
 }
@@ -27,11 +35,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     );
     let levels = levels(change, run);
     match change.place {
-        ChangePlace::OverRun {
-            of,
-            trials_before,
-            trials_after,
-        } => {
+        ChangePlace::OverRun { of, levels: seen } => {
             let done = match of {
                 Access::Writes => "written",
                 Access::Reads => "read",
@@ -47,8 +51,19 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                     "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
                 }
             };
+            let seen = match seen {
+                Levels::Trials { before, after } => format!("for {after} trials after {before}"),
+                Levels::Time {
+                    before_ns,
+                    after_ns,
+                } => format!(
+                    "inside a trial, for {} after {} of this cell's trials",
+                    format_ns(after_ns as f64),
+                    format_ns(before_ns as f64)
+                ),
+            };
             format!(
-                "After {bytes} {done} ({time} of trials), throughput {}{levels}, for {trials_after} trials after {trials_before}. {suspect}. Medians over the run mix both levels.",
+                "After {bytes} {done} ({time} of trials), throughput {}{levels}, {seen}. {suspect}. Medians over the run mix both levels.",
                 moved(change.factor)
             )
         }

@@ -1,0 +1,132 @@
+//! A change of the level for good that a run of few long trials holds inside one of them: the course of that trial shows the change,
+//! and the trials before and after it show that it is none that each trial runs into.
+
+use iolab_record::{Interval, RunRecord, Sample};
+use iolab_stats::{lasting_shifts, median};
+
+use super::over_run::{Access, Levels, RunShift, VALUES_MAX};
+use super::within::{INTERVALS_MIN, rates};
+use super::{FACTOR_MIN, VALUES_MIN, group_size, lasting, moments};
+
+/// A trial with its intervals.
+type Course<'a> = (&'a Sample, &'a [Interval]);
+
+/// A change inside one trial of a cell.
+struct Inside<'a> {
+    cell: i64,
+    /// The trials of the cell in the order of time, warm-ups included, and the place of the one that changes.
+    trials: &'a [Course<'a>],
+    place: usize,
+    /// Number of its first interval after the change.
+    change: usize,
+    before_mb_s: f64,
+    after_mb_s: f64,
+}
+
+/// The greatest change for good that lies inside a measured trial of one of these cells.
+pub(super) fn inside_trials(record: &RunRecord, access: Access) -> Option<RunShift> {
+    let cells = access.cells(record).into_iter();
+    let cells: Vec<(i64, Vec<Course<'_>>)> =
+        cells.map(|cell| (cell, courses(record, cell))).collect();
+    let is_tested =
+        |(sample, intervals): &Course<'_>| sample.is_measured() && intervals.len() >= INTERVALS_MIN;
+    let all = cells.iter().flat_map(|(_, trials)| trials);
+    let tested = all.filter(|trial| is_tested(trial)).count();
+    let found = cells.iter().flat_map(|(cell, trials)| {
+        let places = (0..trials.len()).filter(|place| is_tested(&trials[*place]));
+        places.filter_map(|place| inside(*cell, trials, place, tested))
+    });
+    let lasting = found.filter(Inside::is_for_good);
+    let greatest = lasting.max_by(|a, b| a.size().total_cmp(&b.size()))?;
+    greatest.shift(record, access)
+}
+
+/// The trials of a cell of which the course is known.
+fn courses(record: &RunRecord, cell: i64) -> Vec<Course<'_>> {
+    let of = |sample: &Sample| record.series.iter().find(|one| one.sample == sample.id);
+    let own = record.samples.iter().filter(|s| s.cell == cell && s.ok);
+    own.filter_map(|sample| Some((sample, of(sample)?.series.intervals.as_slice())))
+        .collect()
+}
+
+/// The last change inside a trial, as one of so many that are looked at.
+fn inside<'a>(
+    cell: i64,
+    trials: &'a [Course<'a>],
+    place: usize,
+    tested: usize,
+) -> Option<Inside<'a>> {
+    let (_, intervals) = trials[place];
+    let size = group_size(intervals.len(), VALUES_MAX);
+    let rates = rates(intervals, size);
+    // Where nothing at all was done the logarithm has no value; a hundredth of the median says as much.
+    let least = 0.01 * median(&rates)?;
+    let values: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
+    let changes = lasting_shifts(&values, &lasting(values.len(), tested))?;
+    let (change, earlier) = changes.split_last()?;
+    let start = earlier.last().copied().unwrap_or(0);
+    Some(Inside {
+        cell,
+        trials,
+        place,
+        change: change * size,
+        before_mb_s: median(&rates[start..*change])?,
+        after_mb_s: median(&rates[*change..])?,
+    })
+}
+
+impl Inside<'_> {
+    /// The logarithm of the factor, without its sign.
+    fn size(&self) -> f64 {
+        (self.after_mb_s / self.before_mb_s).ln().abs()
+    }
+
+    /// Whether all trials before are at the level before, and all after it at the level after it: at their ends where each would run
+    /// into the change, at their beginnings where each would begin anew. One trial alone shows neither.
+    fn is_for_good(&self) -> bool {
+        let is_at = |part: &[Interval], level: f64| {
+            let own = median(&rates(part, 1));
+            own.is_some_and(|own| (own / level).ln().abs() < 0.5 * self.size())
+        };
+        let before = self.trials[..self.place].iter();
+        let last = |own: &[Interval]| own.len().saturating_sub(VALUES_MIN / 2);
+        let mut before = before.map(|(_, own)| &own[self.change.min(last(own))..]);
+        let after = self.trials[self.place + 1..].iter();
+        let mut after = after.map(|(_, own)| &own[..self.change.min(own.len())]);
+        self.size() >= FACTOR_MIN.ln()
+            && self.trials.len() > 1
+            && before.all(|part| is_at(part, self.before_mb_s))
+            && after.all(|part| is_at(part, self.after_mb_s))
+    }
+
+    fn shift(&self, record: &RunRecord, access: Access) -> Option<RunShift> {
+        let (sample, intervals) = self.trials[self.place];
+        let moments = moments(record).into_iter();
+        let mut own = moments.filter(|moment| moment.sample == sample.id);
+        let at_change = own.nth(self.change)?;
+        let with = |from_ns: u64, trials: &[Course<'_>]| {
+            let elapsed = trials.iter().map(|(sample, _)| sample.elapsed_ns);
+            elapsed.fold(from_ns, u64::saturating_add)
+        };
+        let offset_ns = intervals.get(self.change)?.start_ns;
+        let before_ns = with(offset_ns, &self.trials[..self.place]);
+        let rest_ns = sample.elapsed_ns.saturating_sub(offset_ns);
+        let after_ns = with(rest_ns, &self.trials[self.place + 1..]);
+        Some(RunShift {
+            of: access,
+            moved_bytes: match access {
+                Access::Writes => at_change.written_bytes,
+                Access::Reads => at_change.read_bytes,
+            },
+            after_ns: at_change.start_ns,
+            factor: self.after_mb_s / self.before_mb_s,
+            levels: Levels::Time {
+                before_ns,
+                after_ns,
+            },
+            cell: self.cell,
+            before_mb_s: self.before_mb_s,
+            after_mb_s: self.after_mb_s,
+        })
+    }
+}
