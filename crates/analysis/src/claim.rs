@@ -78,7 +78,7 @@ pub enum Claim {
 
 impl Claim {
     /// The cells that it rests on; empty where it is about a run as a whole.
-    fn cells(&self) -> Vec<CellId> {
+    pub fn cells(&self) -> Vec<CellId> {
         match self {
             Self::Comparison(comparison) => {
                 let effects = comparison.effects.iter();

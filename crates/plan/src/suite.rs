@@ -37,10 +37,15 @@ pub struct Suite {
     pub about: String,
     /// Time for all experiments together.
     pub budget: Duration,
-    /// Whether a study draws its glance as a picture, too.
+    /// Whether a study draws its first numbers as a picture, too.
     pub picture: bool,
     /// The experiments, resolved; each has its share of the budget.
     pub experiments: Vec<Experiment>,
+}
+
+/// A study draws a picture where its suite says nothing about it.
+fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize)]
@@ -49,7 +54,7 @@ struct Document {
     name: Spanned<String>,
     about: Spanned<String>,
     budget: Spanned<Value>,
-    #[serde(default)]
+    #[serde(default = "yes")]
     picture: bool,
     #[serde(default)]
     factors: Entries,

@@ -10,13 +10,14 @@ mod html;
 mod latex;
 mod markdown;
 mod method;
+mod page_table;
 mod picture;
 mod references;
 mod run_sequence;
 mod section;
 mod sparkline;
 mod statement;
-mod summary;
+pub(crate) mod summary;
 
 use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
 use iolab_analysis::analysis::Analysis;
@@ -62,6 +63,8 @@ pub struct StudyReport<'a> {
     each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
     environment: Vec<Fact>,
+    /// What was measured, on what machine, how: name and value, each short.
+    facts: Vec<(&'static str, String)>,
     commands: Vec<String>,
 }
 
@@ -101,6 +104,7 @@ impl<'a> StudyReport<'a> {
             limits: of(FindingKind::Limit),
             choices: statement::statements(FindingKind::Result, &choices),
             environment: environment::facts(inputs),
+            facts: summary::facts(inputs),
             commands: commands::of_report(inputs),
             overview: Overview::new(latest.iter().filter_map(|place| inputs.get(*place))),
             sequences,
