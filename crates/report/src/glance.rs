@@ -52,7 +52,7 @@ impl PictureWords {
 }
 
 impl Overview<'_> {
-    /// The first numbers, with bars as long as their shares of the greatest in the same unit.
+    /// The first numbers, with bars as long as their shares of the greatest in the same unit, its interval included.
     pub(crate) fn first_numbers(&self) -> Vec<FirstNumber<'_>> {
         let glance = &self.digest.glance;
         let varies = glance.varies_in_target();
@@ -66,7 +66,11 @@ impl Overview<'_> {
                 .flat_map(|run| self.ends(run))
                 .collect(),
         };
-        let lengths: Vec<(&str, f64)> = numbers.iter().map(|n| (n.scale, n.value)).collect();
+        let reach = |number: &FirstNumber<'_>| number.interval.map_or(number.value, |ends| ends.1);
+        let lengths: Vec<(&str, f64)> = numbers
+            .iter()
+            .map(|number| (number.scale, reach(number).max(number.value)))
+            .collect();
         for number in &mut numbers {
             let same = lengths.iter().filter(|(scale, _)| *scale == number.scale);
             let longest = same.map(|(_, value)| *value).fold(0.0, f64::max);
