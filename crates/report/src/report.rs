@@ -8,6 +8,7 @@ mod environment;
 mod evidence;
 mod html;
 mod latex;
+mod latex_table;
 mod markdown;
 mod method;
 mod page_table;

@@ -7,6 +7,7 @@ use crate::findings::FindingKind;
 use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, chapters};
+use super::latex_table::table;
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
@@ -28,17 +29,6 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \emergencystretch=3em
 \sloppy
 ";
-/// A column of a table with longer text than this is broken into lines.
-const COLUMN_MAX: usize = 24;
-/// Space between the columns of a table, in characters.
-const GAP: usize = 2;
-/// Characters across that a column of the page holds in a small size.
-const NARROW: usize = 62;
-/// Characters across that the whole page holds in a small size.
-const WIDE: usize = 130;
-/// Rows of a table that fit on a page.
-const ROWS_MAX: usize = 55;
-
 /// The text, with its figures as PDF and its references.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
     let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
@@ -228,51 +218,6 @@ fn items(items: impl Iterator<Item = String>) -> String {
         none if none.is_empty() => none,
         items => format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n"),
     }
-}
-
-/// Tables that float: over one column where they are narrow, else over both; long ones in several parts.
-fn table(table: &Captioned) -> String {
-    let grid = &table.grid;
-    let width = |column: usize| {
-        let values = grid.rows.iter().filter_map(|row| row.get(column));
-        values.map(|v| v.chars().count()).max().unwrap_or(0)
-    };
-    let across: usize = (0..grid.headings.len())
-        .map(|i| {
-            width(i)
-                .max(grid.headings[i].0.chars().count())
-                .min(COLUMN_MAX)
-                + GAP
-        })
-        .sum();
-    let float = if across > NARROW { "table*" } else { "table" };
-    let size = if across > WIDE { "tiny" } else { "scriptsize" };
-    let columns: String = grid
-        .headings
-        .iter()
-        .enumerate()
-        .map(|(i, (_, right))| match (width(i), *right) {
-            (long, _) if long > COLUMN_MAX => r">{\raggedright\arraybackslash}p{0.15\textwidth}",
-            (_, true) => "r",
-            (_, false) => "l",
-        })
-        .collect();
-    let line = |values: Vec<String>| format!("{} \\\\\n", values.join(" & "));
-    let heading = line(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
-    let parts = grid.rows.chunks(ROWS_MAX).enumerate().map(|(part, rows)| {
-        let rows: String = rows
-            .iter()
-            .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
-            .collect();
-        let caption = match part {
-            0 => escaped(&table.caption),
-            _ => "Continued.".to_owned(),
-        };
-        format!(
-            "\\begin{{{float}}}[tbp]\\centering\\{size}\n\\begin{{tabular}}{{{columns}}}\n\\hline\n{heading}\\hline\n{rows}\\hline\n\\end{{tabular}}\n\\caption{{{caption}}}\n\\end{{{float}}}\n\n"
-        )
-    });
-    parts.collect()
 }
 
 /// Lines that are shown as they are. Not `verbatim`, which a line could end.

@@ -98,6 +98,7 @@ mod tests {
             caption: caption.to_owned(),
             grid: Grid {
                 headings: Vec::new(),
+                dispensable: Vec::new(),
                 rows: Vec::new(),
             },
         };
