@@ -197,9 +197,10 @@ pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
     let text = match is_one {
         true => format!("Computed by {first}"),
         false => {
-            let each = computed
-                .iter()
-                .map(|run| format!("{} computed by {}", run.name, model(run)));
+            let each = computed.iter().map(|run| match model(run) {
+                model if model == run.name => format!("{model} is computed"),
+                model => format!("{} is computed by {model}", run.name),
+            });
             each.collect::<Vec<String>>().join("; ")
         }
     };

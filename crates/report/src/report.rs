@@ -4,6 +4,7 @@
 mod bundle;
 mod commands;
 pub(crate) mod data;
+mod deposit;
 mod environment;
 mod evidence;
 mod html;
@@ -30,6 +31,7 @@ use crate::overview::Overview;
 use iolab_workload::escape_control::escape_control;
 
 pub use bundle::Bundle;
+pub use deposit::DepositFile;
 
 use environment::Fact;
 use run_sequence::RunSequence;
@@ -137,6 +139,15 @@ impl<'a> StudyReport<'a> {
     /// When a figure cannot be written.
     pub fn latex(&self, prefix: &str) -> Result<Bundle> {
         latex::bundle(self, prefix)
+    }
+
+    /// All that the report rests on, as files for a repository of data: the page, figures, data as CSV, run files, definitions,
+    /// environment, how to cite it, a licence, checksums. `run_files` are the contents of the run files, in the order of the inputs.
+    ///
+    /// # Errors
+    /// When one of them cannot be made.
+    pub fn deposit(&self, run_files: Vec<Vec<u8>>) -> Result<Vec<DepositFile>> {
+        deposit::files(self, run_files)
     }
 
     /// The commands that repeat all of it, a line each.
