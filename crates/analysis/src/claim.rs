@@ -85,8 +85,8 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// The cells that it is based on; empty where it is about whole runs.
-    fn cells(&self) -> Vec<CellId> {
+    /// The cells that it rests on; empty where it is about a run as a whole.
+    pub fn cells(&self) -> Vec<CellId> {
         match self {
             Self::Comparison(comparison) => {
                 let effects = comparison.effects.iter();

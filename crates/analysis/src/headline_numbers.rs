@@ -57,6 +57,8 @@ pub struct HeadlineRate {
     pub unit: &'static str,
     /// Half-width of the median's interval over the median; `None` below 6 trials.
     pub precision: Option<f64>,
+    /// The ends of that interval.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Block sizes above this are rated in MB/s, others in IOPS; bytes.
@@ -109,6 +111,7 @@ impl HeadlineCell<'_> {
             value: summary.median,
             unit,
             precision: summary.precision(),
+            interval: summary.median_interval.map(|i| (i.low, i.high)),
         })
     }
 

@@ -274,6 +274,9 @@ pub(crate) struct Report {
     /// Output format; default: by the extension of FILE, else html
     #[arg(long, value_enum)]
     pub(crate) format: Option<ReportFormat>,
+    /// Write an archive for a data repository (.zip): page, figures, data, run files, definitions, environment, citation, licence, checksums
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "format"])]
+    pub(crate) bundle: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -22,7 +22,7 @@ use iolab_workload::{Error, Result};
 use latency::View;
 
 use super::FigureRun;
-use super::data::{CellValues, Data, verdict};
+use super::data::{CellValues, Data, Values, verdict};
 use super::kind::FigureKind;
 use super::labels;
 use super::model::{Along, FigureModel, ReferenceLine};
@@ -59,7 +59,7 @@ pub(super) fn model(
 fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
     let terms = Criteria {
         margin: options.margin,
-        tests: vec![HypothesisTest::Welch],
+        tests: vec![HypothesisTest::Welch, HypothesisTest::Student],
         better: Better::Unstated,
         repeats: FIRST_TRIALS.to_vec(),
         within_run: false,
@@ -192,14 +192,54 @@ fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
 
 /// The models that computed the runs; `None` where only devices were measured.
 pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
-    let mut models: Vec<&str> = Vec::new();
-    for analysis in runs.iter().map(FigureRun::analysis) {
-        if analysis.model.is_some() && !models.contains(&&*analysis.target) {
-            models.push(&analysis.target);
+    let is_model = |run: &&FigureRun<'_>| run.analysis().model.is_some();
+    let computed: Vec<&FigureRun<'_>> = runs.iter().filter(is_model).collect();
+    let model = |run: &FigureRun<'_>| run.analysis().target.clone();
+    let first = model(computed.first()?);
+    let is_one = computed.len() == runs.len() && computed.iter().all(|run| model(run) == first);
+    let text = match is_one {
+        true => format!("Computed by {first}"),
+        false => {
+            let each = computed.iter().map(|run| match model(run) {
+                model if model == run.name => format!("{model} is computed"),
+                model => format!("{} is computed by {model}", run.name),
+            });
+            each.collect::<Vec<String>>().join("; ")
         }
+    };
+    Some(escape_control(&text).into_owned())
+}
+
+/// Most cells that are named where a figure cannot show them.
+const NAMED_MAX: usize = 4;
+
+/// The cells that were measured and have no value of the quantity, by name and with the reason; `None` where all have one.
+pub(super) fn left_out(runs: &[FigureRun<'_>], options: &Options) -> Option<String> {
+    let quantity = quantity(runs, options);
+    let mut names: Vec<String> = Vec::new();
+    for run in runs.iter().filter(|run| run.level.is_none()) {
+        let values = Values::of(run, quantity);
+        let analysis = run.analysis();
+        let cells = analysis.cells.iter().filter(|cell| cell.n > 0);
+        let without = cells.filter(|cell| values.of_cell(cell.cell.id).is_empty());
+        names.extend(without.map(|cell| {
+            let levels = analysis.factors.iter().zip(&cell.cell.levels);
+            let levels = levels.map(|(factor, level)| labels::level(factor, level));
+            levels.collect::<Vec<String>>().join(", ")
+        }));
     }
-    let names = escape_control(&models.join(", ")).into_owned();
-    (!models.is_empty()).then(|| format!("Computed by {names}"))
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let why = match quantity.requests_min() {
+        0 | 1 => format!("no value of the {}", labels::of_response(quantity)),
+        least => format!("fewer than {least} requests per trial"),
+    };
+    let names = escape_control(&names.join("; ")).into_owned();
+    (!names.is_empty()).then(|| format!("Not drawn, {why}: {names}{more}"))
 }
 
 /// A horizontal reference line.

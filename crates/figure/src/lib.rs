@@ -112,9 +112,14 @@ pub struct Figure {
 pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
     let mut model = kinds::model(kind, runs, options)?;
-    if let Some(computed) = kinds::computed(runs) {
+    let has_curves = matches!(
+        kind,
+        FigureKind::Response | FigureKind::Load | FigureKind::Scaling
+    );
+    let left_out = kinds::left_out(runs, options).filter(|_| has_curves);
+    for added in kinds::computed(runs).into_iter().chain(left_out) {
         for text in [&mut model.note, &mut model.description] {
-            text.push_str(&format!(" {computed}."));
+            text.push_str(&format!(" {added}."));
         }
     }
     Figure::new(model, options)

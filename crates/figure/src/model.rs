@@ -209,6 +209,8 @@ pub(super) struct FigureModel {
     pub(super) unit: String,
     pub(super) panels: Vec<Panel>,
     pub(super) arrangement: Arrangement,
+    /// What the colours of a heat map stand for, with the unit; empty in other figures.
+    pub(super) heat_label: String,
     /// What a hollow mark means; empty where there is none.
     pub(super) hollow: String,
     /// Written below all, small: what marks and intervals are.
@@ -225,6 +227,7 @@ impl FigureModel {
             unit: String::new(),
             panels,
             arrangement: Arrangement::Facets,
+            heat_label: String::new(),
             hollow: String::new(),
             note: String::new(),
         }

@@ -1,12 +1,9 @@
 //! The overview as a picture of 1200 by 630 pixels, the size of link previews.
 
-use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell};
 use iolab_workload::Result;
-use iolab_workload::quantity::{format_ns, format_percent, significant};
-use iolab_workload::units::format_size;
 
-use super::palette::{SERIES, colour};
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
+use super::svg;
 use super::text::{fitted, width};
 
 /// Width and height, pixels.
@@ -15,19 +12,25 @@ const SIZE: (f64, f64) = (1200.0, 630.0);
 const DPI: f64 = 72.0;
 /// Margin at all edges, pixels.
 const MARGIN: f64 = 48.0;
-/// Start and end of the rows, pixels from the top.
-const ROWS: (f64, f64) = (168.0, 548.0);
+/// Where the rows begin and end, pixels from the top.
+const ROWS: (f64, f64) = (168.0, 540.0);
 /// Width of the names of the rows, pixels.
 const NAMES: f64 = 216.0;
-/// Most readable rows.
-const ROWS_MAX: usize = 4;
+/// Most rows that can be read.
+const ROWS_MAX: usize = 6;
+/// Height of a row that has its texts in full size, pixels.
+const ROW: f64 = 93.0;
+/// Height of a bar, pixels.
+const BAR: f64 = 10.0;
+/// Distance of the lines that hatch a bar, pixels.
+const HATCH: f64 = 7.0;
 
 /// The texts above and below the numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct PreviewText<'a> {
-    /// What was measured; the largest text.
+    /// The largest words: the drive that was measured.
     pub title: &'a str,
-    /// The target, below the title.
+    /// Where and how, below the title.
     pub subject: &'a str,
     /// How reliable the numbers are, below them.
     pub trust: &'a str,
@@ -35,38 +38,86 @@ pub struct PreviewText<'a> {
     pub source: &'a str,
 }
 
+/// A number of the picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreviewNumber {
+    /// Name of its row; numbers of the same name and note stand side by side.
+    pub row: String,
+    /// What stands below that name.
+    pub row_note: String,
+    /// Name of its column.
+    pub column: String,
+    /// The value without its unit.
+    pub value: String,
+    /// Its unit.
+    pub unit: String,
+    /// What stands below the value.
+    pub note: String,
+    /// Length of its bar, as a share of the longest.
+    pub share: f64,
+    /// Ends of its interval on the same scale.
+    pub interval: Option<(f64, f64)>,
+    /// Whether its evidence weakens it: its bar is hatched.
+    pub is_doubtful: bool,
+}
+
 /// The picture as PNG.
 ///
 /// # Errors
 /// Of kind failed when it cannot be drawn.
-pub fn png(rows: &[HeadlineCell<'_>], words: &PreviewText<'_>) -> Result<Vec<u8>> {
-    super::png::png(&scene(rows, words), DPI)
+pub fn png(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Result<Vec<u8>> {
+    super::png::png(&scene(numbers, words), DPI)
 }
 
-fn scene(rows: &[HeadlineCell<'_>], words: &PreviewText<'_>) -> Scene {
+/// The picture as SVG, with ids that begin with `id`.
+pub fn svg(numbers: &[PreviewNumber], words: &PreviewText<'_>, id: &str) -> String {
+    let described = |number: &PreviewNumber| {
+        format!(
+            "{} {} {}: {} {}",
+            number.row, number.row_note, number.column, number.value, number.unit
+        )
+    };
+    let description: Vec<String> = numbers.iter().map(described).collect();
+    let said = svg::Words {
+        id,
+        title: words.title,
+        description: &description.join("; "),
+        unit: "",
+    };
+    svg::write(&scene(numbers, words), &said)
+}
+
+fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     let mut items = Vec::new();
     let room = SIZE.0 - 2.0 * MARGIN;
+    let rows = rows(numbers);
+    let shown = || rows.iter().flatten().copied();
+    let mut source = words.source.to_owned();
+    if shown().any(|number| number.is_doubtful) {
+        source.push_str(" Hatched: disturbed, or not served as asked.");
+    }
     for (text, y, size, paint) in [
         (words.title, 72.0, 36.0, Paint::Ink),
         (words.subject, 108.0, 19.0, Paint::Muted),
-        (words.trust, 584.0, 18.0, Paint::Ink),
-        (words.source, 610.0, 16.0, Paint::Muted),
+        (words.trust, 582.0, 18.0, Paint::Ink),
+        (&source, 610.0, 16.0, Paint::Muted),
     ] {
-        items.push(text_at(MARGIN, y, size, paint, fitted(text, size, room)));
+        items.push(text_at((MARGIN, y), size, paint, fitted(text, size, room)));
     }
-    let groups = groups(rows);
-    let operations: Vec<AccessOperation> = AccessOperation::ALL
-        .into_iter()
-        .filter(|operation| rows.iter().any(|row| row.operation == *operation))
-        .collect();
-    let column = (room - NAMES) / operations.len().max(1) as f64;
-    for (i, operation) in operations.iter().enumerate() {
-        let x = MARGIN + NAMES + column * i as f64;
-        let name = operation.name().to_owned();
-        items.push(text_at(x, ROWS.0 - 14.0, 19.0, Paint::Muted, name));
+    let mut columns: Vec<&str> = Vec::new();
+    for number in shown() {
+        if !columns.contains(&number.column.as_str()) {
+            columns.push(&number.column);
+        }
     }
-    let line = (ROWS.1 - ROWS.0) / groups.len().max(1) as f64;
-    for (place, group) in groups.iter().enumerate() {
+    let column = (room - NAMES) / columns.len().max(1) as f64;
+    for (i, name) in columns.iter().enumerate() {
+        let at = (MARGIN + NAMES + column * i as f64, ROWS.0 - 14.0);
+        items.push(text_at(at, 19.0, Paint::Muted, (*name).to_owned()));
+    }
+    let line = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
+    let scale = (line / ROW).min(1.0);
+    for (place, row) in rows.iter().enumerate() {
         let top = ROWS.0 + line * place as f64;
         items.push(Item::Path {
             class: "",
@@ -76,23 +127,21 @@ fn scene(rows: &[HeadlineCell<'_>], words: &PreviewText<'_>) -> Scene {
             paint: Paint::Grid,
         });
         let middle = top + line / 2.0;
-        if let Some(row) = group.first() {
-            items.push(text_at(MARGIN, middle - 2.0, 28.0, Paint::Ink, name(row)));
-            let concurrency = concurrency(row);
-            items.push(text_at(
-                MARGIN,
-                middle + 24.0,
-                18.0,
-                Paint::Muted,
-                concurrency,
-            ));
+        if let Some(first) = row.first() {
+            for (text, y, size, paint) in [
+                (&first.row, middle - 2.0 * scale, 28.0, Paint::Ink),
+                (&first.row_note, middle + 24.0 * scale, 18.0, Paint::Muted),
+            ] {
+                let size = size * scale;
+                let text = fitted(text, size, NAMES - 12.0);
+                items.push(text_at((MARGIN, y), size, paint, text));
+            }
         }
-        for row in group {
-            let at = operations.iter().position(|o| *o == row.operation);
+        for number in row {
+            let at = columns.iter().position(|name| *name == number.column);
             let at = at.unwrap_or(0);
             let x = MARGIN + NAMES + column * at as f64;
-            let share = share(row, &groups);
-            items.extend(number(row, (x, middle), column - 36.0, share, at));
+            items.extend(drawn(number, (x, middle), column - 36.0, scale, at));
         }
     }
     Scene {
@@ -102,93 +151,108 @@ fn scene(rows: &[HeadlineCell<'_>], words: &PreviewText<'_>) -> Scene {
     }
 }
 
-/// The value with its unit, its interval and p99, and a bar of its share.
-fn number(
-    row: &HeadlineCell<'_>,
+/// The value with its unit, what stands below it, and a bar of its share with its interval.
+fn drawn(
+    number: &PreviewNumber,
     (x, middle): (f64, f64),
     room: f64,
-    share: f64,
+    scale: f64,
     place: usize,
 ) -> Vec<Item> {
-    let Some(rate) = row.rate() else {
-        return Vec::new();
-    };
-    let precision = rate.precision.map_or_else(
-        || "no interval".to_owned(),
-        |precision| format!("±{}", format_percent(precision)),
-    );
-    let p99 = row.cell.latency.filter(|_| row.has_tail());
-    let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
-    let served = match row.cell.is_device() {
-        true => String::new(),
-        false => row
-            .cell
-            .served
-            .as_ref()
-            .map_or_else(String::new, |s| format!("   {s}")),
-    };
-    let below = fitted(&format!("{precision}{p99}{served}"), 17.0, room);
-    let value = significant(rate.value);
-    let unit_x = x + width(&value, 38.0) + 8.0;
+    let sizes = [38.0, 19.0, 17.0].map(|size| size * scale);
+    let unit_x = x + width(&number.value, sizes[0]) + 8.0 * scale;
+    let note = fitted(&number.note, sizes[2], room);
+    let top = middle + 32.0 * scale;
     let bar = Frame {
         left: x,
-        top: middle + 34.0,
-        right: x + (room * share).max(2.0),
-        bottom: middle + 40.0,
+        top,
+        right: x + (room * number.share).max(2.0),
+        bottom: top + BAR * scale,
     };
-    vec![
-        text_at(x, middle, 38.0, Paint::Ink, value),
-        text_at(unit_x, middle, 19.0, Paint::Muted, rate.unit.to_owned()),
-        text_at(x, middle + 24.0, 17.0, Paint::Muted, below),
+    let mut items = vec![
+        text_at((x, middle), sizes[0], Paint::Ink, number.value.clone()),
+        text_at(
+            (unit_x, middle),
+            sizes[1],
+            Paint::Muted,
+            number.unit.clone(),
+        ),
+        text_at((x, middle + 24.0 * scale), sizes[2], Paint::Muted, note),
+        Item::Open {
+            class: "series",
+            series: Some(place),
+            data: Vec::new(),
+            words: String::new(),
+        },
         Item::Rectangle {
             class: "",
             frame: bar,
-            fill: Paint::Fixed(SERIES[colour(place)].to_owned()),
-            outlined: false,
+            fill: match number.is_doubtful {
+                true => Paint::Paper,
+                false => Paint::Series,
+            },
+            outlined: number.is_doubtful,
         },
-    ]
+    ];
+    if number.is_doubtful {
+        items.extend(hatched(bar));
+    }
+    items.push(Item::Close);
+    if let Some((low, high)) = number.interval {
+        items.extend(whisker((x + room * low, x + room * high), bar));
+    }
+    items
 }
 
-/// A value over the greatest of the same unit.
-fn share(row: &HeadlineCell<'_>, groups: &[Vec<&HeadlineCell<'_>>]) -> f64 {
-    let Some(rate) = row.rate() else { return 0.0 };
-    let rates = groups.iter().flatten().filter_map(|row| row.rate());
-    let same = rates.filter(|other| other.unit == rate.unit);
-    rate.value / same.map(|other| other.value).fold(rate.value, f64::max)
+/// The lines that hatch a bar, upwards to the right.
+fn hatched(bar: Frame) -> impl Iterator<Item = Item> {
+    let rise = bar.height();
+    let lines = ((bar.width() - rise) / HATCH).max(0.0) as usize;
+    (0..=lines).map(move |line| {
+        let left = bar.left + line as f64 * HATCH;
+        let right = (left + rise).min(bar.right);
+        Item::Path {
+            class: "",
+            points: vec![(left, bar.bottom), (right, bar.bottom - (right - left))],
+            width: 1.5,
+            dash: "",
+            paint: Paint::Series,
+        }
+    })
 }
 
-/// Rows of the same access, which differ in what they do.
-fn groups<'r, 'a>(rows: &'r [HeadlineCell<'a>]) -> Vec<Vec<&'r HeadlineCell<'a>>> {
-    let key = |row: &HeadlineCell<'_>| (row.order, row.cell.cell.trial().bs, row.in_flight());
-    let mut groups: Vec<Vec<&HeadlineCell<'a>>> = Vec::new();
-    for row in rows {
-        match groups
+/// An interval across the middle of a bar, with its ends.
+fn whisker((low, high): (f64, f64), bar: Frame) -> [Item; 3] {
+    let middle = f64::midpoint(bar.top, bar.bottom);
+    let line = |points: [(f64, f64); 2]| Item::Path {
+        class: "whisker",
+        points: points.to_vec(),
+        width: 2.0,
+        dash: "",
+        paint: Paint::Ink,
+    };
+    let end = |x: f64| line([(x, bar.top - 1.0), (x, bar.bottom + 1.0)]);
+    [line([(low, middle), (high, middle)]), end(low), end(high)]
+}
+
+/// The rows that are shown, each with its numbers.
+fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
+    let key = |number: &PreviewNumber| (number.row.clone(), number.row_note.clone());
+    let mut rows: Vec<Vec<&PreviewNumber>> = Vec::new();
+    for number in numbers {
+        match rows
             .iter_mut()
-            .find(|group| group.first().is_some_and(|first| key(first) == key(row)))
+            .find(|row| row.first().is_some_and(|first| key(first) == key(number)))
         {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
+            Some(row) => row.push(number),
+            None => rows.push(vec![number]),
         }
     }
-    groups.truncate(ROWS_MAX);
-    groups
+    rows.truncate(ROWS_MAX);
+    rows
 }
 
-fn name(row: &HeadlineCell<'_>) -> String {
-    let order = match row.order {
-        AccessOrder::Sequential => "SEQ",
-        AccessOrder::Random => "RND",
-    };
-    let size = format_size(row.cell.cell.trial().bs);
-    format!("{order} {size}")
-}
-
-fn concurrency(row: &HeadlineCell<'_>) -> String {
-    let trial = row.cell.cell.trial();
-    format!("Q{} T{}", trial.depth, trial.threads)
-}
-
-fn text_at(x: f64, y: f64, size: f64, paint: Paint, text: String) -> Item {
+fn text_at((x, y): (f64, f64), size: f64, paint: Paint, text: String) -> Item {
     Item::Text(Text {
         x,
         y,
@@ -198,4 +262,72 @@ fn text_at(x: f64, y: f64, size: f64, paint: Paint, text: String) -> Item {
         paint,
         text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(row: &str, column: &str, is_doubtful: bool) -> PreviewNumber {
+        PreviewNumber {
+            row: row.to_owned(),
+            row_note: "Q1 T1".to_owned(),
+            column: column.to_owned(),
+            value: "502".to_owned(),
+            unit: "MB/s".to_owned(),
+            note: "±2.0 %".to_owned(),
+            share: 0.9,
+            interval: Some((0.88, 0.92)),
+            is_doubtful,
+        }
+    }
+
+    fn of(numbers: &[PreviewNumber]) -> Scene {
+        let words = PreviewText {
+            title: "A disk",
+            subject: "here",
+            trust: "Trust: good",
+            source: "iolab",
+        };
+        scene(numbers, &words)
+    }
+
+    #[test]
+    fn everything_stays_on_the_picture() {
+        let rows: Vec<String> = (0..9).map(|row| format!("RND {row}KiB")).collect();
+        for count in [1, 4, 6, 9] {
+            let numbers = rows.iter().take(count);
+            let numbers = numbers.flat_map(|row| ["read", "write"].map(|c| number(row, c, true)));
+            let scene = of(&numbers.collect::<Vec<_>>());
+            let frames: Vec<Frame> = scene.texts().map(Text::frame).collect();
+            for frame in &frames {
+                assert!(frame.left >= 0.0 && frame.right <= SIZE.0, "{frame:?}");
+                assert!(frame.top >= 0.0 && frame.bottom <= SIZE.1, "{frame:?}");
+            }
+            for (i, frame) in frames.iter().enumerate() {
+                let apart = |other: &Frame| !frame.overlaps(other);
+                assert!(frames[..i].iter().all(apart), "{count} rows: {frame:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_doubtful_number_is_hatched_and_the_picture_says_so() {
+        for is_doubtful in [false, true] {
+            let scene = of(&[number("SEQ 1MiB", "read", is_doubtful)]);
+            let is_hatch = |item: &&Item| {
+                matches!(
+                    item,
+                    Item::Path {
+                        paint: Paint::Series,
+                        ..
+                    }
+                )
+            };
+            let lines = scene.items.iter().filter(is_hatch).count();
+            assert_eq!(lines > 10, is_doubtful);
+            let legend = scene.texts().any(|text| text.text.contains("Hatched"));
+            assert_eq!(legend, is_doubtful);
+        }
+    }
 }

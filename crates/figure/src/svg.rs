@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::marker::corners;
-use super::palette::{self, GRID, INK, MUTED, PAPER};
+use super::palette::{self, GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, PAPER, PAPER_DARK};
 use super::scene::{Anchor, Item, Paint, Scene, Text};
 use super::text;
 use iolab_workload::escape_control::escape_control;
@@ -19,8 +19,9 @@ pub(super) const DOTS_OPACITY: f64 = 0.45;
 pub fn style() -> String {
     let mut light =
         format!("--fig-ink:{INK};--fig-muted:{MUTED};--fig-grid:{GRID};--fig-paper:{PAPER}");
-    let mut dark =
-        "--fig-ink:#e6e6e6;--fig-muted:#a8a8a8;--fig-grid:#34373c;--fig-paper:#15171a".to_owned();
+    let mut dark = format!(
+        "--fig-ink:{INK_DARK};--fig-muted:{MUTED_DARK};--fig-grid:{GRID_DARK};--fig-paper:{PAPER_DARK}"
+    );
     let mut classes = String::new();
     for (place, (day, night)) in palette::SERIES.iter().zip(palette::SERIES_DARK).enumerate() {
         let _ = write!(light, ";--fig-c{place}:{day}");

@@ -65,6 +65,7 @@ needs! {
     Cc, "cc", ["cc"], "a C compiler that links programs, static and not";
     Mpi, "mpi", ["mpirun"], "mpirun, and a program built with MPI";
     Browser, "browser", ["chromium", "chromium-browser", "google-chrome"], "a browser without a window";
+    Axe, "axe", [], "axe-core, whose file axe.min.js is named by IOLAB_AXE";
     Latex, "latex", ["pdflatex"], "LaTeX";
     Dpkg, "dpkg", ["dpkg"], "dpkg";
     Python, "python", ["python3"], "Python 3.9 or newer";

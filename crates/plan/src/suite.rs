@@ -43,13 +43,18 @@ pub struct Suite {
     pub experiments: Vec<Experiment>,
 }
 
+/// A study draws a picture where its suite says nothing about it.
+fn yes() -> bool {
+    true
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     name: Spanned<String>,
     about: Spanned<String>,
     budget: Spanned<Value>,
-    #[serde(default)]
+    #[serde(default = "yes")]
     picture: bool,
     #[serde(default)]
     factors: Entries,

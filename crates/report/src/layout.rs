@@ -91,6 +91,8 @@ impl Column {
 pub(crate) struct Grid {
     /// Each column's heading, and whether it is right-aligned.
     pub(crate) headings: Vec<(String, bool)>,
+    /// How dear each column is, as [`Column::new`] takes it.
+    pub(crate) dispensable: Vec<u8>,
     /// One value per column.
     pub(crate) rows: Vec<Vec<String>>,
 }
@@ -101,7 +103,17 @@ impl Grid {
         let row = |row: usize| columns.iter().map(|c| c.values[row].clone()).collect();
         Self {
             rows: (0..rows).map(row).collect(),
+            dispensable: columns.iter().map(|c| c.dispensable).collect(),
             headings: columns.into_iter().map(|c| (c.heading, c.right)).collect(),
+        }
+    }
+
+    /// The same without a column.
+    pub(crate) fn remove(&mut self, column: usize) {
+        self.headings.remove(column);
+        self.dispensable.remove(column);
+        for row in &mut self.rows {
+            row.remove(column);
         }
     }
 }

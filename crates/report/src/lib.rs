@@ -26,6 +26,7 @@ pub mod fitness;
 pub mod forecast;
 pub mod formats;
 pub mod gbench;
+mod glance;
 pub mod history;
 pub mod input;
 mod latex;

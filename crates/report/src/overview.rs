@@ -220,24 +220,18 @@ impl<'a> Overview<'a> {
     ///
     /// Of kind failed when it cannot be drawn.
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
-        if self.digest.glance.rows.is_empty() {
-            return Ok(None);
+        let numbers = self.picture_numbers();
+        match numbers.is_empty() {
+            true => Ok(None),
+            false => preview_image::png(&numbers, &self.picture_words().borrowed()).map(Some),
         }
-        let run = self.inputs.first().map(|input| &input.run.record().run);
-        let source = run.map_or_else(String::new, |run| {
-            let day = run.started_utc.split('T').next().unwrap_or_default();
-            format!(
-                "iolab {}, {day}. Medians of trials; ± is half of the 95 % interval for a repeat at once.",
-                run.tool_version
-            )
-        });
-        let words = preview_image::PreviewText {
-            title: "Storage at a glance",
-            subject: &self.subject(),
-            trust: &trust(&self.digest.trust),
-            source: &source,
-        };
-        preview_image::png(&self.digest.glance.rows, &words).map(Some)
+    }
+
+    /// The same as SVG for a page, with ids that begin with `id`.
+    pub(crate) fn picture_svg(&self, id: &str) -> Option<String> {
+        let numbers = self.picture_numbers();
+        let svg = || preview_image::svg(&numbers, &self.picture_words().borrowed(), id);
+        (!numbers.is_empty()).then(svg)
     }
 
     /// The columns of the main numbers.
@@ -254,7 +248,7 @@ impl<'a> Overview<'a> {
         }
         columns.extend([
             column("at a glance", 0, &access).left(),
-            column("", 0, &|row| row.operation.name().to_owned()).left(),
+            column("operation", 0, &|row| row.operation.name().to_owned()).left(),
         ]);
         if glance.varies_in_flight() {
             columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));

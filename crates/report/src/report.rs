@@ -3,19 +3,22 @@
 mod bundle;
 mod commands;
 pub(crate) mod data;
+mod deposit;
 mod environment;
 mod evidence;
 mod html;
 mod latex;
+mod latex_table;
 mod markdown;
 mod method;
+mod page_table;
 mod picture;
 mod references;
 mod run_sequence;
 mod section;
 mod sparkline;
 mod statement;
-mod summary;
+pub(crate) mod summary;
 
 use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
 use iolab_analysis::analysis::Analysis;
@@ -27,6 +30,7 @@ use crate::overview::Overview;
 use iolab_workload::escape_control::escape_control;
 
 pub use bundle::Bundle;
+pub use deposit::DepositFile;
 
 use environment::Fact;
 use run_sequence::RunSequence;
@@ -61,6 +65,8 @@ pub struct StudyReport<'a> {
     each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
     environment: Vec<Fact>,
+    /// What was measured, on what machine, how: name and value, each short.
+    facts: Vec<(&'static str, String)>,
     commands: Vec<String>,
 }
 
@@ -100,6 +106,7 @@ impl<'a> StudyReport<'a> {
             limits: of(FindingKind::Limit),
             choices: statement::statements(FindingKind::Result, &choices),
             environment: environment::facts(inputs),
+            facts: summary::facts(inputs),
             commands: commands::of_report(inputs),
             overview: Overview::new(latest.iter().filter_map(|place| inputs.get(*place))),
             sequences,
@@ -134,7 +141,16 @@ impl<'a> StudyReport<'a> {
         latex::bundle(self, prefix)
     }
 
-    /// The commands that repeat everything, one per line.
+    /// All that the report rests on, as files for a repository of data: the page, figures, data as CSV, run files, definitions,
+    /// environment, how to cite it, a licence, checksums. `run_files` are the contents of the run files, in the order of the inputs.
+    ///
+    /// # Errors
+    /// When one of them cannot be made.
+    pub fn deposit(&self, run_files: Vec<Vec<u8>>) -> Result<Vec<DepositFile>> {
+        deposit::files(self, run_files)
+    }
+
+    /// The commands that repeat all of it, a line each.
     fn all_commands(&self) -> String {
         let each = self.sections.iter().flat_map(|s| &s.commands);
         let commands: Vec<&str> = each.chain(&self.commands).map(String::as_str).collect();

@@ -57,11 +57,108 @@
     }
   };
 
-  // What is folded away on the screen is part of what is printed.
-  const unfoldForPrint = () => {
-    addEventListener("beforeprint", () => {
-      for (const details of document.querySelectorAll("details")) details.open = true;
-    });
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // A page that was opened from a file may not be allowed to: a selection is.
+      const field = document.createElement("textarea");
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      document.execCommand("copy");
+      field.remove();
+    }
+  };
+
+  const offerCopies = () => {
+    for (const pre of document.querySelectorAll("pre.commands")) {
+      const copying = document.createElement("button");
+      copying.type = "button";
+      copying.className = "copy";
+      copying.textContent = "Copy the commands";
+      copying.dataset.text = pre.textContent;
+      pre.before(copying);
+    }
+    for (const copying of document.querySelectorAll("button.copy")) {
+      const name = copying.textContent;
+      copying.hidden = false;
+      copying.addEventListener("click", async () => {
+        await copy(copying.dataset.text);
+        copying.textContent = "Copied";
+        setTimeout(() => { copying.textContent = name; }, 2000);
+      });
+    }
+  };
+
+  // A number in the smallest unit of its kind; null for a text.
+  const units = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, min: 6e10, h: 3.6e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
+  const measure = (text) => {
+    const found = /^([+-]?[\d.,\u00a0\u2009\u202f]*\d(?:e[+-]?\d+)?)\s*([^\s\d*]*)/i.exec(text.trim());
+    return found ? Number(found[1].replace(/[,\u00a0\u2009\u202f]/g, "")) * (units[found[2]] || 1) : null;
+  };
+
+  const offerSorting = (table) => {
+    const body = table.tBodies[0];
+    if (!table.tHead || body.rows.length < 3) return;
+    const headings = [...table.tHead.rows[0].cells];
+    for (const [column, heading] of headings.entries()) {
+      if (heading.classList.contains("bars")) continue;
+      const sorting = document.createElement("button");
+      sorting.type = "button";
+      sorting.textContent = heading.textContent;
+      heading.textContent = "";
+      heading.append(sorting);
+      sorting.addEventListener("click", () => {
+        const order = heading.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+        for (const other of headings) other.removeAttribute("aria-sort");
+        heading.setAttribute("aria-sort", order);
+        const sign = order === "ascending" ? 1 : -1;
+        const rows = [...body.rows].map((row) => {
+          const text = row.cells[column].textContent;
+          return { row, text, value: measure(text) };
+        });
+        // What has no number stands last in either order.
+        rows.sort((a, b) => {
+          if (a.value === null || b.value === null) {
+            return (a.value === null) - (b.value === null) || sign * a.text.localeCompare(b.text);
+          }
+          return sign * (a.value - b.value);
+        });
+        body.append(...rows.map(({ row }) => row));
+      });
+    }
+  };
+
+  // The marks of a figure that are of the cell of a row, and the rows of a mark's cell.
+  const marksOf = (row) => {
+    const [, section, cell] = /^(.*)-c(-?\d+)$/.exec(row.id) || [];
+    const within = section ? byId(section) : null;
+    return within ? [...within.querySelectorAll(`.mark[data-cell="${cell}"]`)] : [];
+  };
+  const rowOf = (mark) => {
+    const section = mark.closest(".experiment");
+    return section && mark.dataset.cell ? byId(section.id + "-c" + mark.dataset.cell) : null;
+  };
+  const cite = (rows) => {
+    for (const part of document.querySelectorAll(".cited")) part.classList.remove("cited");
+    for (const row of rows) {
+      row.classList.add("cited");
+      for (const mark of marksOf(row)) mark.classList.add("cited");
+    }
+  };
+
+  // A finding shows its rows, a row its marks, a number at a glance its row.
+  const offerLinks = () => {
+    for (const link of document.querySelectorAll("a[data-rows]")) {
+      link.addEventListener("click", () => cite(link.dataset.rows.split(" ").map(byId).filter(Boolean)));
+    }
+    for (const row of document.querySelectorAll(".experiment tr[id]")) {
+      row.addEventListener("pointerenter", () => cite([row]));
+    }
+    for (const row of document.querySelectorAll("tr[data-row]")) {
+      row.addEventListener("click", () => { location.hash = row.dataset.row; });
+    }
   };
 
   // A link to what is folded away unfolds it.
@@ -92,31 +189,6 @@
       mark.dataset.words = title ? title.textContent : "";
       if (title) title.remove();
     }
-  };
-
-  // Two switches choose one of the variants that lie in the page.
-  const offerVariants = (figure, controls, hideTip) => {
-    const variants = [...figure.querySelectorAll(".variant")];
-    const shown = variants.find((variant) => !variant.hidden);
-    if (variants.length < 2 || !shown) return;
-    const chosen = { scale: shown.dataset.scale, center: shown.dataset.center };
-    const show = () => {
-      hideTip();
-      for (const variant of variants) {
-        const { scale, center } = variant.dataset;
-        variant.hidden = scale !== chosen.scale || center !== chosen.center;
-      }
-    };
-    controls.append(
-      button("Logarithmic axis", chosen.scale === "log", (on) => {
-        chosen.scale = on ? "log" : "linear";
-        show();
-      }),
-      button("Mean", chosen.center === "mean", (on) => {
-        chosen.center = on ? "mean" : "median";
-        show();
-      }),
-    );
   };
 
   const offerSeries = (figure, controls, hideTip) => {
@@ -160,7 +232,7 @@
       tip.style.left = Math.max(0, Math.min(x, frame.width - tip.offsetWidth)) + "px";
       tip.style.top = Math.max(0, y) + "px";
     };
-    const marks = () => [...figure.querySelectorAll(".variant:not([hidden]) .mark")].filter((m) => m.getClientRects().length > 0);
+    const marks = () => [...figure.querySelectorAll(".mark")].filter((m) => m.getClientRects().length > 0);
     const distance = (mark, x, y) => {
       const at = mark.getBoundingClientRect();
       return Math.hypot(Math.max(at.left - x, 0, x - at.right), Math.max(at.top - y, 0, y - at.bottom));
@@ -186,23 +258,29 @@
       };
       return next[key];
     };
-    for (const svg of figure.querySelectorAll("svg")) {
-      svg.setAttribute("tabindex", "0");
-      svg.addEventListener("pointermove", (event) => {
-        const mark = nearest(event.clientX, event.clientY);
-        if (mark) tell(mark);
-        else hide();
-      });
-      svg.addEventListener("pointerleave", hide);
-      svg.addEventListener("blur", hide);
-      svg.addEventListener("keydown", (event) => {
-        if (event.key === "Escape") return hide();
-        const mark = step(event.key);
-        if (!mark) return;
-        event.preventDefault();
-        tell(mark);
-      });
-    }
+    const frame = figure.querySelector(".variant");
+    frame.addEventListener("pointermove", (event) => {
+      const mark = nearest(event.clientX, event.clientY);
+      if (mark) tell(mark);
+      else hide();
+    });
+    const follow = () => {
+      const row = current && rowOf(current);
+      if (!row) return;
+      location.hash = row.id;
+      cite([row]);
+    };
+    frame.addEventListener("click", follow);
+    frame.addEventListener("pointerleave", hide);
+    frame.addEventListener("blur", hide);
+    frame.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") return hide();
+      if (event.key === "Enter") return follow();
+      const mark = step(event.key);
+      if (!mark) return;
+      event.preventDefault();
+      tell(mark);
+    });
     return hide;
   };
 
@@ -211,15 +289,58 @@
     const hide = offerWords(figure);
     const controls = document.createElement("div");
     controls.className = "controls";
-    offerVariants(figure, controls, hide);
-    offerSeries(figure, controls, hide);
-    if (controls.children.length > 0) figure.prepend(controls);
+    figure.prepend(controls);
+    const offer = () => {
+      hide();
+      controls.replaceChildren();
+      offerSeries(figure, controls, hide);
+    };
+    offer();
+    return () => {
+      takeWords(figure);
+      offer();
+    };
   };
 
-  for (const figure of document.querySelectorAll("figure")) animate(figure);
+  // Compressed text in letters, as JSON.
+  const unpacked = async (letters) => {
+    const bytes = Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  };
+
+  // The switches choose one of the pictures of every figure.
+  const offerSwitches = (redrawn) => {
+    const switches = byId("switches");
+    if (!switches || !window.DecompressionStream) return;
+    switches.hidden = false;
+    let variants = null;
+    switches.addEventListener("submit", (event) => event.preventDefault());
+    switches.addEventListener("change", async () => {
+      variants = variants || unpacked(byId("variants").textContent);
+      const { figures, svgs } = await variants;
+      const { metric, axis, center } = Object.fromEntries(new FormData(switches));
+      for (const [figure, redraw] of redrawn) {
+        const own = figures[figure.dataset.figure];
+        if (!own) continue;
+        const asked = figure.dataset.metric;
+        // A figure that lacks what is chosen stays at what its experiment asks about.
+        const tried = [`${metric || asked} ${axis} ${center}`, `${metric || asked} ${axis} median`, `${asked} ${axis} median`, `${asked} auto median`];
+        const found = tried.find((name) => name in own);
+        if (found === undefined || figure.dataset.shown === found) continue;
+        figure.dataset.shown = found;
+        figure.querySelector(".variant").innerHTML = svgs[own[found]];
+        redraw();
+      }
+    });
+  };
+
+  const figures = [...document.querySelectorAll("figure")];
+  offerSwitches(figures.map((figure) => [figure, animate(figure)]));
+  for (const table of document.querySelectorAll(".scroll table")) offerSorting(table);
+  offerLinks();
+  offerCopies();
   offerSamples();
   offerDefinitions();
-  unfoldForPrint();
   addEventListener("hashchange", unfoldTarget);
   unfoldTarget();
 })();

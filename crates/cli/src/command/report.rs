@@ -1,12 +1,12 @@
 //! `iolab report`: all that run files tell, in one document.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use iolab_report::input::Input;
-use iolab_report::report::{Bundle, StudyReport};
-use iolab_workload::{Kind, Result};
+use iolab_report::report::{Bundle, DepositFile, StudyReport};
+use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::read_run;
@@ -21,6 +21,9 @@ const NAMES_MAX: u32 = 10_000;
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {
+    if let Some(path) = &options.bundle {
+        return archive(&options.files, path);
+    }
     let format = format_of(
         options.output.as_deref(),
         options.format,
@@ -47,6 +50,43 @@ pub(crate) fn report(options: &Options) -> Outcome {
     let mut to = output::open(None)?;
     writeln!(to, "{}", path.display())?;
     Ok(to.flush()?)
+}
+
+/// Writes the report with all that it rests on to a new archive, and its name to stdout. The same run files give the same archive.
+fn archive(files: &[PathBuf], path: &Path) -> Outcome {
+    if path.extension().is_none_or(|extension| extension != "zip") {
+        return Err(
+            Error::usage(format!("{} is no name of an archive", path.display()))
+                .hint("write --bundle NAME.zip")
+                .into(),
+        );
+    }
+    let inputs = read(files)?;
+    let contents = inputs.iter().map(|input| Ok(std::fs::read(&input.path)?));
+    let contents: Vec<Vec<u8>> = contents.collect::<Outcome<_>>()?;
+    let deposit = StudyReport::new(&inputs).deposit(contents)?;
+    let folder = path.file_stem().unwrap_or_default().to_string_lossy();
+    let packed = zipped(&folder, &deposit)
+        .map_err(|error| Error::failed(format!("{}: {error}", path.display())))?;
+    let mut to = output::open_raw(Some(path))?;
+    to.write_all(&packed)?;
+    to.flush()?;
+    let mut to = output::open(None)?;
+    writeln!(to, "{}", path.display())?;
+    Ok(to.flush()?)
+}
+
+/// The files in a folder of an archive. All bear the same time.
+fn zipped(folder: &str, files: &[DepositFile]) -> zip::result::ZipResult<Vec<u8>> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default()
+        .last_modified_time(zip::DateTime::default())
+        .unix_permissions(0o644);
+    for (name, content) in files {
+        writer.start_file(format!("{folder}/{name}"), options)?;
+        writer.write_all(content)?;
+    }
+    Ok(writer.finish()?.into_inner())
 }
 
 /// The file that was asked for: by its name, or by that of a folder.

@@ -180,7 +180,7 @@ fn a_cache_that_fills_up_inside_one_of_few_trials_is_a_change_of_the_run() {
         let is_of_run = |place| {
             matches!(
                 place,
-                Place::OverRun {
+                ChangePlace::OverRun {
                     levels: Levels::Time { .. },
                     ..
                 }

@@ -51,6 +51,52 @@ fn text_has_its_figures_beside_it() {
 }
 
 #[test]
+fn an_archive_holds_all_that_a_report_rests_on() {
+    let folder = folder();
+    with_runs(folder.path(), &["a.iolab"]);
+    let bundle = ["report", "a.iolab", "--bundle", "out.zip"];
+    let done = run(folder.path(), &bundle).expect(0);
+    assert_eq!(done.stdout, "out.zip\n");
+    let file = fs::File::open(folder.path().join("out.zip")).unwrap();
+    zip::ZipArchive::new(file)
+        .unwrap()
+        .extract(folder.path())
+        .unwrap();
+    let out = folder.path().join("out");
+    assert_eq!(
+        entries(&out),
+        [
+            "CITATION.cff",
+            "LICENSE",
+            "README.txt",
+            "SHA256SUMS",
+            "data",
+            "environment.csv",
+            "experiments",
+            "figures",
+            "report.html",
+            "runs"
+        ]
+    );
+    let again = run(&out, &["table", "runs/e1-read-size.iolab"]).expect(0);
+    let first = run(folder.path(), &["table", "a.iolab"]).expect(0);
+    assert_eq!(again.stdout, first.stdout);
+    let sums = fs::read_to_string(out.join("SHA256SUMS")).unwrap();
+    for line in sums.lines() {
+        let (_, name) = line.split_once("  ").unwrap();
+        assert!(out.join(name).is_file(), "{name}");
+    }
+    let checked = std::process::Command::new("sha256sum")
+        .args(["--quiet", "-c", "SHA256SUMS"])
+        .current_dir(&out)
+        .status();
+    assert!(checked.is_ok_and(|status| status.success()));
+    // Results are never overwritten, and a name says what it is.
+    run(folder.path(), &bundle).expect(3);
+    run(folder.path(), &["report", "a.iolab", "--bundle", "out.tar"]).expect(2);
+}
+
+#[test]
 fn what_is_no_run_file_makes_no_report() {
     let folder = folder();
     fs::write(folder.path().join("a.iolab"), "no database").unwrap();

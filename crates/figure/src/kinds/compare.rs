@@ -339,7 +339,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     Ok(panel)
 }
 
-/// The p values of the first test, for the first trials of both sides and for all of them.
+/// The p values of each test in panels of its own, for the first trials of both sides and for all of them.
 ///
 /// # Errors
 /// Of kind usage when no cell has one.
@@ -348,10 +348,9 @@ pub(in super::super) fn p_values(
     options: &Options,
 ) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
-    let test = comparison.terms.first_test();
     let x = &cells.along.axis;
     let y = Axis {
-        label: format!("p of {test}'s test"),
+        label: "p".to_owned(),
         scale: Scale::Log {
             low: P_MIN * 0.8,
             high: 1.25,
@@ -359,9 +358,13 @@ pub(in super::super) fn p_values(
         ticks: Ticks::Number,
     };
     let mut panels = Vec::new();
-    for other in &cells.others {
+    let tests = comparison.terms.tests.iter().copied();
+    for (test, other) in tests.flat_map(|test| cells.others.iter().map(move |o| (test, o))) {
         let mut panel = Panel::new(x.clone(), y.clone());
-        panel.title = cells.other_name(other);
+        panel.title = match cells.other_name(other).as_str() {
+            "" => format!("{test}'s test"),
+            name => format!("{test}'s test, {name}"),
+        };
         panel.lines.push(line_across(ALPHA, "0.05"));
         let line = cells.line(other);
         let mut add = |name: String, of: &dyn Fn(&CellComparison) -> Option<f64>| {
@@ -369,7 +372,7 @@ pub(in super::super) fn p_values(
                 .iter()
                 .filter_map(|(x, cell)| {
                     let p = of(cell)?;
-                    let told = format!("{name}, p {}", format_p(p));
+                    let told = format!("{test}'s test, {name}, p {}", format_p(p));
                     Some(Mark {
                         x: *x,
                         y: p.max(P_MIN),
@@ -390,9 +393,11 @@ pub(in super::super) fn p_values(
             });
         }
         add("all trials".to_owned(), &|cell| cell.p(test));
-        panels.push(panel);
+        if !panel.series.is_empty() {
+            panels.push(panel);
+        }
     }
-    if panels.iter().all(|panel| panel.series.is_empty()) {
+    if panels.is_empty() {
         return Err(Error::usage("no cell has a p value")
             .hint("a test needs two trials on each side at least"));
     }

@@ -8,7 +8,7 @@ use super::super::FigureRun;
 use super::super::data::{Data, Parts, verdict};
 use super::super::labels;
 use super::super::model::{Field, FigureModel, Origin, Panel};
-use super::super::options::Options;
+use super::super::options::{Center, Options};
 use super::axis::{self, FactorAxis};
 use super::response::center;
 
@@ -27,7 +27,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let (columns, rows) = (steps(&data, x), steps(&data, y));
     let values = data.rows.iter().map(|row| center(&row.summary, options));
     let values: Vec<f64> = values.collect();
-    let scale = axis::of_quantity(quantity, &values, true, options).scale;
+    let colours = axis::of_quantity(quantity, &values, true, options);
+    let scale = colours.scale;
     let mut panels = Vec::new();
     for key in parts.panels(&data) {
         let own = data.rows.iter().filter(|row| parts.panel(row) == key);
@@ -60,10 +61,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panels.push(panel);
     }
     let corner = super::corner(data.rows.iter().map(|row| row.cell));
-    let unit = match quantity {
-        Response::Throughput => ", MB/s",
-        _ => "",
-    };
     Ok(FigureModel {
         description: format!(
             "{} by {} and {}",
@@ -72,7 +69,14 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             labels::noun(data.factors[y])
         ),
         unit: quantity.unit().to_owned(),
-        note: format!("Colour: {}{unit}{corner}.", labels::of_response(quantity)),
+        heat_label: colours.label,
+        note: format!(
+            "{} of trials{corner}.",
+            match options.center {
+                Center::Median => "Medians",
+                Center::Mean => "Means",
+            }
+        ),
         ..FigureModel::of(panels)
     })
 }

@@ -111,8 +111,15 @@ fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
     })
 }
 
+/// What the level of the load stands for in a cell.
+fn of_load(data: &Data<'_>, load: usize, row: &CellValues<'_>) -> f64 {
+    labels::position(data.factors[load], row.levels[load]).unwrap_or(f64::INFINITY)
+}
+
 fn ends(data: &Data<'_>, load: usize) -> String {
-    let levels = data.levels(load);
+    let mut levels = data.levels(load);
+    let place = |level: &&str| labels::position(data.factors[load], level).unwrap_or(f64::INFINITY);
+    levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
     match levels.as_slice() {
         [first, .., last] => format!("{first} to {last}"),
         _ => levels.concat(),
@@ -144,7 +151,10 @@ fn lines_of(
     let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
     let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
     let rates: Vec<Values> = rates.collect();
-    for row in &data.rows {
+    // A search for a rate has measured them in another order.
+    let mut rows: Vec<&CellValues<'_>> = data.rows.iter().collect();
+    rows.sort_by(|a, b| of_load(data, load, a).total_cmp(&of_load(data, load, b)));
+    for row in rows {
         let panel = parts.panel(row);
         let (name, place) = match parts.series {
             Some(i) => {

@@ -125,6 +125,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             None => "Throughput of each rank or host, by block".to_owned(),
         },
         unit: quantity.unit().to_owned(),
+        heat_label: labels::capital(&labels::of_response(quantity)),
         note: format!(
             "Colour: {}{of_what}{}{left_out}.",
             labels::of_response(quantity),

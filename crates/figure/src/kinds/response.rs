@@ -17,6 +17,8 @@ use super::axis::{self, FactorAxis};
 
 /// Most lines of a panel with a band.
 const BANDS_MAX: usize = 3;
+/// How far an axis reaches beyond a ceiling, so that the name of that stands above it and not on the curves.
+const HEADROOM: f64 = 1.12;
 
 /// Makes the model.
 ///
@@ -35,7 +37,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .chain(
             data.rows
                 .iter()
-                .filter_map(|row| annotate::ceiling(row, quantity)),
+                .filter_map(|row| annotate::ceiling(row, quantity))
+                .map(|ceiling| ceiling * HEADROOM),
         )
         .collect();
     let mut y = axis::of_quantity(quantity, &values, true, options);

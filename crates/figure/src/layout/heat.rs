@@ -4,7 +4,7 @@ use super::super::model::Axis;
 use super::super::model::{Field, FigureModel, Panel, Ticks};
 use super::super::palette::{contrast, luminance, shade};
 use super::super::scale::Scale;
-use super::super::scene::{Anchor, Frame, Item, Paint};
+use super::super::scene::{Anchor, Frame, Item, Paint, Text};
 use super::super::text;
 use super::{Canvas, axes};
 
@@ -18,7 +18,7 @@ const STEPS: usize = 24;
 /// The bar's axis: the same values as the fields.
 fn bar_axis(scale: Scale, model: &FigureModel) -> Axis {
     Axis {
-        label: String::new(),
+        label: model.heat_label.clone(),
         scale,
         ticks: if model.unit == "ns" {
             Ticks::Time
@@ -32,7 +32,20 @@ fn bar_axis(scale: Scale, model: &FigureModel) -> Axis {
 pub(super) fn bar_width(canvas: &Canvas, scale: Scale, model: &FigureModel) -> f64 {
     let size = canvas.sizes.tick;
     let chosen = axes::vertical(&bar_axis(scale, model), size * 14.0, size);
-    BAR_GAP + BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
+    BAR_GAP + beside_label(&chosen, size) + label_height(size, model)
+}
+
+/// From the left side of the bar to where its label begins, points.
+fn beside_label(chosen: &axes::Chosen, size: f64) -> f64 {
+    BAR + axes::TICK + axes::GAP + chosen.width(size).max(size * 2.0)
+}
+
+/// What the label of the bar takes across; nothing where it has none.
+fn label_height(size: f64, model: &FigureModel) -> f64 {
+    match model.heat_label.is_empty() {
+        true => 0.0,
+        false => size * text::LINE_HEIGHT,
+    }
 }
 
 /// Draws the fields of a panel.
@@ -139,6 +152,17 @@ pub(super) fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Figur
         });
     }
     let chosen = axes::vertical(&bar_axis(scale, model), frame.height(), size);
+    if !model.heat_label.is_empty() {
+        canvas.items.push(Item::Text(Text {
+            x: left + beside_label(&chosen, size) + size,
+            y: f64::midpoint(frame.top, frame.bottom),
+            size,
+            anchor: Anchor::Middle,
+            upwards: true,
+            paint: Paint::Ink,
+            text: text::fitted(&model.heat_label, size, frame.height()),
+        }));
+    }
     for tick in chosen.ticks {
         let Some(share) = scale.share(tick.at) else {
             continue;

@@ -21,7 +21,6 @@ const ENTRY_GAP: f64 = 1.3;
 /// A label at the end of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DirectLabel {
-    place: usize,
     name: String,
 }
 
@@ -43,7 +42,6 @@ pub(super) fn direct_labels(model: &FigureModel, canvas: &Canvas) -> Option<Vec<
         .series
         .iter()
         .map(|series| DirectLabel {
-            place: series.place,
             name: series.name.clone(),
         })
         .collect();
@@ -67,10 +65,15 @@ pub(super) fn direct_width(labels: &[DirectLabel], canvas: &Canvas) -> f64 {
     let widths = labels
         .iter()
         .map(|label| text::width(&label.name, canvas.sizes.tick));
-    widths.fold(0.0, f64::max) + DIRECT_GAP + 1.0
+    widths.fold(0.0, f64::max) + DIRECT_GAP + sample_width(canvas) + 1.0
 }
 
-/// Writes the labels at the ends of the lines.
+/// Width of the sample of a line with the space behind it, points.
+fn sample_width(canvas: &Canvas) -> f64 {
+    canvas.sizes.tick * (SAMPLE + 0.4)
+}
+
+/// Writes the labels at the ends of the lines, each with dash and marker: in grey the colour says nothing.
 pub(super) fn draw_direct(
     canvas: &mut Canvas,
     frame: Frame,
@@ -93,10 +96,12 @@ pub(super) fn draw_direct(
         frame.top + half,
         frame.bottom - half,
     );
-    for (label, place) in labels.iter().zip(places) {
-        entry(canvas, &label.name, Some(label.place));
+    for ((label, series), place) in labels.iter().zip(&panel.series).zip(places) {
+        let left = frame.right + DIRECT_GAP;
+        entry(canvas, &label.name, Some(series.place));
+        sample(canvas, series, (left, left + size * SAMPLE), place);
         canvas.text(
-            frame.right + DIRECT_GAP,
+            left + sample_width(canvas),
             place + half,
             size,
             Anchor::Start,

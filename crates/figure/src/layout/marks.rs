@@ -128,6 +128,12 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let frame = places.frame;
     let drawn = traced(places);
     let mut taken: Vec<Frame> = Vec::new();
+    let across = places
+        .panel
+        .lines
+        .iter()
+        .filter(|line| line.along == Along::X);
+    let across: Vec<f64> = across.filter_map(|line| places.y(line.at)).collect();
     for line in places
         .panel
         .lines
@@ -164,6 +170,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
                 && covers.left >= frame.left
                 && covers.right <= frame.right
                 && !taken.iter().any(|other| other.overlaps(&covers))
+                && !across.iter().any(|y| covers.top < *y && *y < covers.bottom)
         };
         // Takes the position with the least overlap; the first of equals.
         let covered = |text: &Text| {

@@ -7,7 +7,7 @@ use crate::findings::trust::Trust;
 use crate::findings::{agreement, words};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{self, HEADLINES_MAX};
+use iolab_analysis::claim::{self, CellId, HEADLINES_MAX};
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 
 pub use caveat::Caveat;
@@ -30,6 +30,8 @@ pub struct Headline {
     pub text: String,
     /// Whether it says itself which of the runs it is about.
     pub names_runs: bool,
+    /// The cells that it rests on; empty where it is about runs as a whole.
+    pub cells: Vec<CellId>,
 }
 
 /// What a page begins with.
@@ -64,17 +66,24 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
     let claims = claim::claims(analyses);
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let found = agreement(&told.interpretation.peers).into_iter().take(1);
-        found.map(move |finding| (vec![run], finding.text))
+        found.map(move |finding| (vec![run], Vec::new(), finding.text))
     });
     let of_claims = claim::headlines(&claims).into_iter();
-    let of_claims = of_claims.map(|one| (one.runs(), words::finding(one, analyses).text));
+    let of_claims = of_claims.map(|one| {
+        let text = words::finding(one, analyses).text;
+        (one.runs(), one.cells(), text)
+    });
     let mut all: Vec<Headline> = Vec::new();
-    for (runs, text) in of_tools.chain(of_claims) {
+    for (runs, cells, text) in of_tools.chain(of_claims) {
         match all.iter_mut().find(|other| other.text == text) {
-            Some(other) => other.runs.extend(runs),
+            Some(other) => {
+                other.runs.extend(runs);
+                other.cells.extend(cells);
+            }
             None => all.push(Headline {
                 names_runs: runs.len() > 1,
                 runs,
+                cells,
                 text,
             }),
         }

@@ -26,7 +26,14 @@ pub(super) struct Shown {
     content: Vec<u8>,
 }
 
-/// The latest run of an experiment, with the series of all its runs.
+impl Shown {
+    /// Its name and its content.
+    pub(super) fn into_file(self) -> (String, Vec<u8>) {
+        (self.file, self.content)
+    }
+}
+
+/// The latest run of an experiment with what its runs show over time.
 #[derive(Debug)]
 pub(super) struct Chapter<'a> {
     pub(super) section: &'a Section,
@@ -93,7 +100,7 @@ impl Bundle {
             .flatten();
         Self {
             text,
-            figures: files.map(|shown| (shown.file, shown.content)).collect(),
+            figures: files.map(Shown::into_file).collect(),
         }
     }
 }

@@ -7,12 +7,14 @@ use iolab_workload::{Error, Result};
 
 use super::data;
 use super::method::{MethodRule, RULES};
-use super::picture::{self, Picture};
+use super::page_table::{PageTable, Shared};
+use super::picture::{self, METRICS, Picture, Variants};
 use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section};
 use super::sparkline::Small;
-use super::statement::{About, Statement, statements};
+use super::statement::{About, Statement, StatementGroup, statements};
 use super::{StudyReport, clean};
+use crate::glance::FirstNumber;
 use crate::layout::Grid;
 use crate::overview;
 
@@ -22,13 +24,20 @@ use crate::overview;
 struct Page<'a> {
     report: &'a StudyReport<'a>,
     subject: String,
-    glance: Option<Captioned>,
+    answers: Vec<(&'a super::AnswerPart, PageTable<'a>)>,
+    glance: Option<Glance>,
     trust: String,
     level: &'static str,
     caveats: Vec<String>,
     smalls: Vec<Small>,
     headlines: Vec<Headline>,
+    shared: String,
     views: Vec<View<'a>>,
+    /// What several experiments show: results, then what limits trust, then limits of the study.
+    together: [Vec<&'a StatementGroup>; 3],
+    evidence: Vec<(&'a Section, PageTable<'a>)>,
+    metrics: &'static [(iolab_analysis::analysis::Response, &'static str)],
+    variants: String,
     style: &'static str,
     figure_style: String,
     script: &'static str,
@@ -36,54 +45,99 @@ struct Page<'a> {
     rules: &'static [MethodRule],
 }
 
-/// A finding with links to the sections of its experiments.
+/// The first numbers as a table with bars, and as a picture to save.
+struct Glance {
+    headings: Vec<(String, bool)>,
+    rows: Vec<(Vec<String>, Bar)>,
+    note: &'static str,
+    /// The column that the bars stand behind.
+    bars_after: usize,
+    has_doubts: bool,
+    picture: String,
+}
+
+/// A bar: where it ends, and its interval, %.
+struct Bar {
+    end: f64,
+    interval: Option<(f64, f64)>,
+    is_doubtful: bool,
+    /// Id of the row of its cell.
+    row: String,
+}
+
+/// A finding that matters, with links to the sections and rows that it is about.
 struct Headline {
     text: String,
     /// Name of each experiment, and id of its section.
     links: Vec<(String, String)>,
+    /// Ids of the rows of its cells.
+    rows: Vec<String>,
 }
 
 /// An experiment: its latest run with its figure, and the series of its runs.
 struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
+    tables: Vec<PageTable<'a>>,
     findings: Vec<Statement>,
     over_time: Option<Captioned>,
     /// The series as a figure, and its description.
     series: Option<(String, String)>,
-    earlier: Vec<&'a Section>,
+    earlier: Vec<(&'a Section, Vec<PageTable<'a>>)>,
+}
+
+impl View<'_> {
+    fn over_time(&self) -> Option<PageTable<'_>> {
+        self.over_time.as_ref().map(PageTable::of)
+    }
 }
 
 /// The whole page.
 pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
+    let latest = report.latest.iter();
+    let latest = latest.filter_map(|place| report.sections.get(*place));
+    let shared = Shared::of(latest.filter_map(|section| section.tables.first()));
+    let mut variants = Variants::default();
     let views: Vec<View<'a>> = report
         .sequences
         .iter()
-        .filter_map(|sequence| view(report, sequence))
+        .filter_map(|sequence| view(report, sequence, &shared, &mut variants))
         .collect();
     let overview = &report.overview;
     let digest = &overview.digest;
+    let section_of = |number: usize| report.sections.get(*report.latest.get(number)?);
     let named = |number: usize| {
-        let section = report.sections.get(*report.latest.get(number)?)?;
+        let section = section_of(number)?;
         Some((section.name.clone(), section.id.clone()))
     };
-    let headlines = digest.headlines.iter().map(|headline| Headline {
-        text: bound(&clean(&headline.text)),
-        links: headline.runs.iter().filter_map(|run| named(*run)).collect(),
+    let row_of =
+        |number: usize, cell: i64| section_of(number).and_then(|section| section.row_id(cell));
+    let headlines = digest.headlines.iter().map(|headline| {
+        let rows = headline.cells.iter();
+        let mut rows: Vec<String> = rows.filter_map(|id| row_of(id.run, id.cell)).collect();
+        let mut seen = std::collections::HashSet::new();
+        rows.retain(|row| seen.insert(row.clone()));
+        Headline {
+            text: bound(&clean(&headline.text)),
+            links: headline.runs.iter().filter_map(|run| named(*run)).collect(),
+            rows,
+        }
     });
     let outlines = overview.outlines();
     let smalls = outlines.iter().filter_map(|(number, name, outline)| {
         let (_, id) = named(*number)?;
         Small::of(&id, name, outline)
     });
-    let glance = Captioned {
-        caption: overview.glance_note().to_owned(),
-        grid: Grid::of(overview.glance_columns()),
-    };
+    let groups = [&report.results, &report.doubts, &report.limits];
     let page = Page {
         report,
         subject: overview.subject(),
-        glance: Some(glance).filter(|_| !digest.glance.rows.is_empty()),
+        answers: report
+            .answers
+            .iter()
+            .map(|answer| (answer, PageTable::of(&answer.table)))
+            .collect(),
+        glance: glance(report, row_of),
         trust: overview::trust(&digest.trust),
         level: match digest.trust.level {
             Level::Good => "good",
@@ -97,26 +151,81 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .collect(),
         smalls: smalls.collect(),
         headlines: headlines.collect(),
+        shared: shared.text(),
         views,
+        together: groups.map(|groups| {
+            let several = groups.iter();
+            let several = several.filter(|group| !matches!(group.about, About::One { .. }));
+            several.collect()
+        }),
+        evidence: report
+            .sections
+            .iter()
+            .map(|section| (section, PageTable::of(&section.evidence)))
+            .collect(),
+        metrics: &METRICS,
+        variants: variants.packed().map_err(|error| failed(&error))?,
         figure_style: iolab_figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
         data: data::json(report.inputs, &report.latest),
         rules: RULES,
     };
-    page.render()
-        .map_err(|error| Error::failed(format!("the page cannot be put together: {error}")))
+    page.render().map_err(|error| failed(&error))
 }
 
-fn view<'a>(report: &'a StudyReport<'a>, sequence: &RunSequence) -> Option<View<'a>> {
+fn failed(error: &dyn std::fmt::Display) -> Error {
+    Error::failed(format!("the page cannot be put together: {error}"))
+}
+
+/// The first numbers; `None` where there are none.
+fn glance(
+    report: &StudyReport<'_>,
+    row_of: impl Fn(usize, i64) -> Option<String>,
+) -> Option<Glance> {
+    let overview = &report.overview;
+    let numbers = overview.first_numbers();
+    let picture = overview.picture_svg("glance")?;
+    let grid = Grid::of(overview.first_columns(&numbers));
+    let bar = |number: &FirstNumber<'_>| Bar {
+        end: number.shown.share * 100.0,
+        interval: number
+            .shown
+            .interval
+            .map(|(low, high)| (low * 100.0, high * 100.0)),
+        is_doubtful: number.shown.is_doubtful,
+        row: row_of(number.run, number.cell.cell.id).unwrap_or_default(),
+    };
+    let bars_after = grid
+        .headings
+        .iter()
+        .position(|(heading, _)| heading == "median");
+    Some(Glance {
+        has_doubts: numbers.iter().any(|number| number.shown.is_doubtful),
+        rows: grid.rows.into_iter().zip(numbers.iter().map(bar)).collect(),
+        headings: grid.headings,
+        note: overview.glance_note(),
+        bars_after: bars_after.unwrap_or(0),
+        picture,
+    })
+}
+
+fn view<'a>(
+    report: &'a StudyReport<'a>,
+    sequence: &RunSequence,
+    shared: &Shared,
+    variants: &mut Variants,
+) -> Option<View<'a>> {
     let latest = sequence.latest()?;
     let (section, input) = (report.sections.get(latest)?, report.inputs.get(latest)?);
     let own = report.each.get(latest)?;
     let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
     let earlier = sequence.0.iter().rev().skip(1);
+    let tables = |section: &'a Section| shared.left_out(section);
     Some(View {
         section,
-        picture: picture::on_page(&section.id, input),
+        picture: variants.add(&section.id, input),
+        tables: tables(section),
         findings: kinds
             .into_iter()
             .flat_map(|kind| statements(kind, own))
@@ -130,6 +239,7 @@ fn view<'a>(report: &'a StudyReport<'a>, sequence: &RunSequence) -> Option<View<
             .map(|figure| (figure.svg(), clean(figure.description()))),
         earlier: earlier
             .filter_map(|place| report.sections.get(*place))
+            .map(|section| (section, tables(section)))
             .collect(),
     })
 }

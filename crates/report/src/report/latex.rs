@@ -6,6 +6,7 @@ use crate::findings::FindingKind;
 use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, chapters};
+use super::latex_table::table;
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
@@ -27,18 +28,7 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 \emergencystretch=3em
 \sloppy
 ";
-/// Columns of a table whose text is longer than this break it into lines, characters.
-const COLUMN_MAX: usize = 24;
-/// Space between the columns of a table, in characters.
-const GAP: usize = 2;
-/// Characters of small text in the width of a column of the page.
-const NARROW: usize = 62;
-/// Characters of small text in the width of the page.
-const WIDE: usize = 130;
-/// Rows of a table per page.
-const ROWS_MAX: usize = 55;
-
-/// The text, with its figures as PDF and its bibliography.
+/// The text, with its figures as PDF and its references.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
     let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
     let bib = format!("{}.bib", file_name(prefix));
@@ -229,52 +219,7 @@ fn items(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Tables that float: in one column where they fit, otherwise over both; long ones in several parts.
-fn table(table: &Captioned) -> String {
-    let grid = &table.grid;
-    let width = |column: usize| {
-        let values = grid.rows.iter().filter_map(|row| row.get(column));
-        values.map(|v| v.chars().count()).max().unwrap_or(0)
-    };
-    let across: usize = (0..grid.headings.len())
-        .map(|i| {
-            width(i)
-                .max(grid.headings[i].0.chars().count())
-                .min(COLUMN_MAX)
-                + GAP
-        })
-        .sum();
-    let float = if across > NARROW { "table*" } else { "table" };
-    let size = if across > WIDE { "tiny" } else { "scriptsize" };
-    let columns: String = grid
-        .headings
-        .iter()
-        .enumerate()
-        .map(|(i, (_, right))| match (width(i), *right) {
-            (long, _) if long > COLUMN_MAX => r">{\raggedright\arraybackslash}p{0.15\textwidth}",
-            (_, true) => "r",
-            (_, false) => "l",
-        })
-        .collect();
-    let line = |values: Vec<String>| format!("{} \\\\\n", values.join(" & "));
-    let heading = line(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
-    let parts = grid.rows.chunks(ROWS_MAX).enumerate().map(|(part, rows)| {
-        let rows: String = rows
-            .iter()
-            .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
-            .collect();
-        let caption = match part {
-            0 => escaped(&table.caption),
-            _ => "Continued.".to_owned(),
-        };
-        format!(
-            "\\begin{{{float}}}[tbp]\\centering\\{size}\n\\begin{{tabular}}{{{columns}}}\n\\hline\n{heading}\\hline\n{rows}\\hline\n\\end{{tabular}}\n\\caption{{{caption}}}\n\\end{{{float}}}\n\n"
-        )
-    });
-    parts.collect()
-}
-
-/// Preformatted lines. Not `verbatim`, which the content of a line could end.
+/// Lines that are shown as they are. Not `verbatim`, which a line could end.
 fn block(lines: &str) -> String {
     let line = |line: &str| {
         let indent = line.len() - line.trim_start_matches(' ').len();

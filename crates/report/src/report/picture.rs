@@ -1,30 +1,115 @@
 //! The figure of one experiment: one for paper, and the variants for a page.
 
-use super::{Input, clean};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use iolab_analysis::analysis::Response;
 use iolab_figure::{Center, Figure, FigureKind, FigureRun, Options, default_kind, draw};
+use serde::Serialize;
+
+use super::{Input, clean};
 
 /// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
 /// Width and text size on paper, points: about five inches.
 const PAPER: (f64, f64) = (370.0, 8.0);
 
-/// A figure in several variants, of which the page shows one.
+/// Metrics that a page switches between, with their names on it.
+pub(super) const METRICS: [(Response, &str); 4] = [
+    (Response::Throughput, "throughput"),
+    (Response::Iops, "IOPS"),
+    (Response::Latency, "p50"),
+    (Response::P99, "p99"),
+];
+
+/// A figure as it is shown first.
 #[derive(Debug, Clone)]
 pub(super) struct Picture {
     /// A description of the figure.
     pub(super) words: String,
-    pub(super) variants: Vec<Variant>,
+    /// The metric that it shows.
+    pub(super) metric: Response,
+    pub(super) svg: String,
 }
 
-/// One way to draw the data.
-#[derive(Debug, Clone)]
-pub(super) struct Variant {
-    /// `log` or `linear`: the axis of the response. Empty where there is no choice.
-    pub(super) scale: &'static str,
-    /// `median` or `mean`. Empty where there is no choice.
-    pub(super) center: &'static str,
-    pub(super) shown: bool,
-    pub(super) svg: String,
+/// Every way to draw the figures of a page, each picture once.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Variants {
+    /// For the id of each figure: the place of its picture for `METRIC AXIS CENTER`, where AXIS is `auto`, `log` or `linear`.
+    figures: BTreeMap<String, BTreeMap<String, usize>>,
+    svgs: Vec<String>,
+}
+
+impl Variants {
+    /// Draws the figure of a run, with ids that begin with `id`, in all ways that its data allows; gives it as it is shown first. `None`
+    /// where the data makes no figure.
+    pub(super) fn add(&mut self, id: &str, input: &Input) -> Option<Picture> {
+        let runs = [run(input)];
+        let drawn = |metric: Option<Response>, log_y: Option<bool>, center: Center| {
+            let options = Options {
+                y: metric,
+                log_y,
+                center,
+                ..page_options(id)
+            };
+            draw(&runs, &options).ok()
+        };
+        let first = drawn(None, None, Center::Median)?;
+        let asked = input.run.analysis().response;
+        let kind = default_kind(&runs);
+        let others = METRICS.iter().map(|(metric, _)| *metric);
+        let others = others.filter(|metric| kind == FigureKind::Response && *metric != asked);
+        let metrics = std::iter::once((asked, None)).chain(others.map(|m| (m, Some(m))));
+        let centers = match kind {
+            FigureKind::Response => &[(Center::Median, "median"), (Center::Mean, "mean")][..],
+            _ => &[(Center::Median, "median")],
+        };
+        let mut places = BTreeMap::new();
+        for (metric, given) in metrics {
+            for (center, center_name) in centers {
+                let mut known: Vec<(Figure, usize)> = Vec::new();
+                for (axis, log_y) in [("auto", None), ("log", Some(true)), ("linear", Some(false))]
+                {
+                    let Some(figure) = drawn(given, log_y, *center) else {
+                        continue;
+                    };
+                    let same = known.iter().find(|(other, _)| other.same_picture(&figure));
+                    let place = match same {
+                        Some((_, place)) => *place,
+                        None => {
+                            self.svgs.push(figure.svg());
+                            known.push((figure, self.svgs.len() - 1));
+                            self.svgs.len() - 1
+                        }
+                    };
+                    places.insert(format!("{} {axis} {center_name}", metric.name()), place);
+                }
+            }
+        }
+        self.figures.insert(id.to_owned(), places);
+        Some(Picture {
+            words: clean(first.description()),
+            metric: asked,
+            svg: first.svg(),
+        })
+    }
+
+    /// All of it as compressed JSON in letters that a page can hold; empty where there is nothing to switch between.
+    ///
+    /// # Errors
+    /// When it cannot be written to memory.
+    pub(super) fn packed(&self) -> std::io::Result<String> {
+        if self.svgs.len() == self.figures.len() {
+            return Ok(String::new());
+        }
+        let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+        packer.write_all(serde_json::json!(self).to_string().as_bytes())?;
+        Ok(STANDARD.encode(packer.finish()?))
+    }
 }
 
 /// The figure for paper; `None` where the data makes none.
@@ -51,53 +136,6 @@ pub(super) fn page_options(id: &str) -> Options {
         text_pt,
         ..Options::default()
     }
-}
-
-/// The figure for a page, whose ids begin with `id`; `None` where the data makes none.
-pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
-    let runs = [run(input)];
-    let variant = |scale: &'static str, center: &'static str| {
-        let options = Options {
-            log_y: (!scale.is_empty()).then_some(scale == "log"),
-            center: match center {
-                "mean" => Center::Mean,
-                _ => Center::Median,
-            },
-            ..page_options(&format!("{id}-{scale}{center}"))
-        };
-        let figure = draw(&runs, &options).ok()?;
-        let variant = Variant {
-            scale,
-            center,
-            shown: false,
-            svg: figure.svg(),
-        };
-        Some((figure, variant))
-    };
-    let (first, mut only) = variant("", "")?;
-    let mut picture = Picture {
-        words: clean(first.description()),
-        variants: Vec::new(),
-    };
-    if default_kind(&runs) == FigureKind::Response {
-        for (scale, center) in [
-            ("log", "median"),
-            ("linear", "median"),
-            ("log", "mean"),
-            ("linear", "mean"),
-        ] {
-            if let Some((figure, mut variant)) = variant(scale, center) {
-                variant.shown = figure.same_picture(&first);
-                picture.variants.push(variant);
-            }
-        }
-    }
-    // Without exactly one default variant, the page offers no choice.
-    if picture.variants.iter().filter(|v| v.shown).count() != 1 {
-        only.shown = true;
-        picture.variants = vec![only];
-    }
-    Some(picture)
 }
 
 fn run(input: &Input) -> FigureRun<'_> {

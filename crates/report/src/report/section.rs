@@ -29,6 +29,8 @@ pub(super) struct Section {
     /// The number of trials that its findings are based on, and what served them.
     pub(super) trials: String,
     pub(super) tables: Vec<Captioned>,
+    /// The cells that the rows of its first table are; none where these are not one of each cell.
+    pub(super) cells: Vec<i64>,
     pub(super) evidence: Captioned,
     /// Name and value of the settings that are the same in every cell.
     pub(super) settings: Vec<(String, String)>,
@@ -90,13 +92,17 @@ impl Section {
     fn new(id: String, name: String, input: &Input) -> Self {
         let (record, analysis) = (input.run.record(), input.run.analysis());
         let toml_name = format!("{}.toml", file_name(&record.experiment.name));
+        let tables = tables(analysis, &input.interpretation.peers);
+        let rows = tables.first().map_or(0, |table| table.grid.rows.len());
+        let cells = analysis.cells.iter().map(|cell| cell.cell.id);
         Self {
             id,
             name,
+            cells: cells.filter(|_| rows == analysis.cells.len()).collect(),
             question: clean(&record.experiment.question),
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
-            tables: tables(analysis, &input.interpretation.peers),
+            tables,
             evidence: Captioned {
                 caption: evidence::caption(),
                 grid: evidence::grid(record, analysis),
@@ -111,7 +117,15 @@ impl Section {
     }
 }
 
-/// The name of an experiment as a file name: only letters, digits, dots, dashes and underscores.
+impl Section {
+    /// The id of the row of a cell in its first table; `None` where that has no such row.
+    pub(super) fn row_id(&self, cell: i64) -> Option<String> {
+        let has_row = self.cells.contains(&cell);
+        has_row.then(|| format!("{}-c{cell}", self.id))
+    }
+}
+
+/// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.
 pub(super) fn file_name(name: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let name: String = name

@@ -2,15 +2,131 @@
 
 use std::collections::BTreeSet;
 
+use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 use iolab_workload::quantity::format_bytes;
+use iolab_workload::settings::SETTINGS;
 use iolab_workload::units::format_size;
 
 use super::{Input, clean};
 use crate::input::experiments;
 use iolab_workload::quantity::counted;
 
-/// The title: the number of experiments, and the target.
+/// Settings that say how the trials of a report were made, where their experiments do not ask about them.
+const SHORT: [&str; 5] = ["backend", "depth", "threads", "cache", "region"];
+
+/// The names of the drives that were measured: maker and model where the kernel knows them, else the device, else the target.
+pub(crate) fn drives(records: &[&RunRecord]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for record in records {
+        for number in 0..=record.further_targets.len() {
+            let name = drive(record, number);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.join(" and ")
+}
+
+/// The name of the drive below one target of a run.
+fn drive(record: &RunRecord, number: usize) -> String {
+    let known = |key| {
+        let value: Option<String> = record.environment.get_of(number, key);
+        value.map(|text| clean(text.trim()))
+    };
+    let target = || clean(record.targets().nth(number).unwrap_or_default());
+    match (known(&KEYS.device_vendor), known(&KEYS.device_model)) {
+        (Some(vendor), Some(model)) if !model.starts_with(&vendor) => format!("{vendor} {model}"),
+        (_, Some(model)) => model,
+        (_, None) => match known(&KEYS.device) {
+            Some(device) => format!("{device} ({})", target()),
+            None => target(),
+        },
+    }
+}
+
+/// What was measured, when, on what machine, and how: name and value, each short enough for one line.
+pub(super) fn facts(inputs: &[Input]) -> Vec<(&'static str, String)> {
+    let records: Vec<&RunRecord> = inputs.iter().map(|input| input.run.record()).collect();
+    let mut disks: Vec<String> = Vec::new();
+    for record in &records {
+        for number in 0..=record.further_targets.len() {
+            let disk = disk(record, number);
+            if !disks.contains(&disk) {
+                disks.push(disk);
+            }
+        }
+    }
+    let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
+    let started = records.iter().map(|record| record.run.started_utc.as_str());
+    let host = [known(&KEYS.host_name), known(&KEYS.cpu_model)];
+    let host: Vec<String> = host.into_iter().flatten().collect();
+    let facts = [
+        ("Disk", Some(disks.join("; "))),
+        ("Date", started.min().map(moment)),
+        ("Host", Some(host.join(", "))),
+        (
+            "Kernel",
+            known(&KEYS.kernel_release).map(|release| format!("Linux {release}")),
+        ),
+        ("Settings", Some(settings(&records))),
+    ];
+    let facts = facts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    facts.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// The drive below one target of a run, with its size and how it is attached.
+fn disk(record: &RunRecord, number: usize) -> String {
+    let text = |key| {
+        let value: Option<String> = record.environment.get_of(number, key);
+        value.map(|text| clean(text.trim()))
+    };
+    let bytes = record.environment.get_of(number, &KEYS.device_bytes);
+    let device = text(&KEYS.device_model).and_then(|_| text(&KEYS.device));
+    let rest = [
+        device,
+        bytes.map(|bytes| format_bytes(bytes as f64)),
+        text(&KEYS.device_transport),
+        text(&KEYS.file_system),
+    ];
+    let parts = std::iter::once(drive(record, number)).chain(rest.into_iter().flatten());
+    parts.collect::<Vec<String>>().join(", ")
+}
+
+/// `psync, depth 1 to 32, threads 1, direct, region 1GiB`: the levels of a few settings in all cells.
+fn settings(records: &[&RunRecord]) -> String {
+    let cells = || records.iter().flat_map(|record| &record.cells);
+    let cells = || cells().filter(|cell| !cell.spec.runs_program() && !cell.spec.has_groups());
+    let shown = SHORT.iter();
+    let shown = shown.filter_map(|name| SETTINGS.iter().find(|setting| setting.name == *name));
+    let parts = shown.filter_map(|setting| {
+        let mut levels: Vec<String> = Vec::new();
+        for cell in cells() {
+            let level = clean(&setting.get(&cell.spec));
+            if !level.is_empty() && !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        let counts: Option<Vec<u64>> = levels.iter().map(|level| level.parse().ok()).collect();
+        let ends = counts.and_then(|counts| Some((*counts.iter().min()?, *counts.iter().max()?)));
+        let levels = match ends {
+            Some((least, most)) if least < most => format!("{least} to {most}"),
+            _ => levels.join(" and "),
+        };
+        let is_named = !matches!(setting.name, "backend" | "cache");
+        let text = match is_named {
+            true => format!("{} {levels}", setting.name),
+            false => levels.clone(),
+        };
+        (!levels.is_empty()).then_some(text)
+    });
+    parts.collect::<Vec<String>>().join(", ")
+}
+
+/// The title: how many experiments, on which target.
 pub(super) fn title(inputs: &[Input]) -> String {
     let targets = targets(inputs);
     let place = match targets.as_slice() {

@@ -27,13 +27,12 @@ addEventListener('securitypolicyviolation', (e) => problems.push('refused: ' + e
 const AFTER: &str = "<script>
 const figure = document.querySelector('figure');
 const said = () => figure.querySelector('.tip').textContent;
-const shown = () => [...figure.querySelectorAll('.variant')].filter((v) => !v.hidden);
 const press = (name) => [...figure.querySelectorAll('button')].find((b) => b.textContent === name).click();
-const svg = () => shown()[0].querySelector('svg');
-const key = (name) => svg().dispatchEvent(new KeyboardEvent('keydown', { key: name }));
+const frame = figure.querySelector('.variant');
+const svg = () => frame.querySelector('svg');
+const key = (name) => frame.dispatchEvent(new KeyboardEvent('keydown', { key: name }));
 const point = (x, y, kind) => svg().dispatchEvent(new PointerEvent(kind, { clientX: x, clientY: y, bubbles: true }));
 const seen = {};
-seen.before = shown().map((v) => v.dataset.scale + ' ' + v.dataset.center).join();
 const mark = svg().querySelectorAll('.mark')[1];
 const at = mark.getBoundingClientRect();
 point(at.left + at.width / 2, at.top + at.height / 2, 'pointermove');
@@ -47,35 +46,61 @@ key('ArrowRight');
 seen.right = said();
 key('ArrowUp');
 seen.up = said();
+key('Enter');
+seen.row = location.hash.slice(1);
+seen.target = document.querySelectorAll('tr.cited').length;
 key('Escape');
 seen.escape = said();
-const scale = shown()[0].dataset.scale;
-press('Logarithmic axis');
-press('Mean');
-seen.after = shown().map((v) => v.dataset.scale + ' ' + v.dataset.center).join();
-seen.scaled = scale !== shown()[0].dataset.scale;
+const finding = document.querySelector('a[data-rows]');
+finding.click();
+seen.cited = [...document.querySelectorAll('tr.cited')].map((row) => row.id).join(' ');
+seen.finding = finding.dataset.rows;
+seen.marks = document.querySelectorAll('.mark.cited').length;
 const visible = () => [...svg().querySelectorAll('.mark')].filter((m) => m.getClientRects().length > 0).length;
 seen.all = visible();
 press(svg().querySelector('.series').dataset.series);
 seen.some = visible();
 // As where the font of the figures is missing and a wider one stands in for it: each text keeps its length.
-shown().forEach((v) => { v.querySelector('svg').style.fontFamily = 'monospace'; });
+svg().style.fontFamily = 'monospace';
 const texts = [...svg().querySelectorAll('text')];
 const off = (text) => Math.abs(text.getBBox().width - text.getAttribute('textLength')) > 0.5;
 seen.texts = texts.length;
 seen.longer = texts.filter(off).map((text) => text.textContent);
+const table = document.querySelector('.experiment table');
+const column = (n) => [...table.tBodies[0].rows].map((row) => row.cells[n].textContent);
+seen.unsorted = column(1);
+table.querySelectorAll('th button')[1].click();
+seen.ascending = column(1);
+table.querySelectorAll('th button')[1].click();
+seen.descending = column(1);
+const chart = () => [figure.dataset.shown, svg().dataset.unit, svg().querySelector('desc').textContent].join(' | ');
+const choose = (name, value) => new Promise((done) => {
+  const field = document.querySelector(`#switches [name=${name}]`);
+  field.value = value;
+  field.dispatchEvent(new Event('change', { bubbles: true }));
+  new MutationObserver((_, seen) => { seen.disconnect(); done(chart()); }).observe(frame, { childList: true });
+});
 URL.createObjectURL = (blob) => { window.blob = blob; return '#'; };
 document.getElementById('csv').click();
-seen.rows = 0;
-seen.problems = problems;
-seen.requests = performance.getEntriesByType('resource').map((e) => e.name);
 const write = () => {
   const out = document.createElement('pre');
   out.id = 'seen';
   out.textContent = JSON.stringify(seen);
   document.body.append(out);
 };
-blob.text().then((text) => { seen.rows = text.trim().split('\\r\\n').length; seen.csv = text.slice(0, 200); write(); });
+(async () => {
+  seen.linear = await choose('axis', 'linear');
+  seen.iops = await choose('metric', 'iops');
+  seen.mean = await choose('center', 'mean');
+  seen.figures = [...document.querySelectorAll('figure')].map((f) => f.dataset.shown);
+  seen.words_again = svg().querySelectorAll('.mark')[1].dataset.words;
+  const text = await blob.text();
+  seen.rows = text.trim().split('\\r\\n').length;
+  seen.csv = text.slice(0, 200);
+  seen.problems = problems;
+  seen.requests = performance.getEntriesByType('resource').map((e) => e.name);
+  write();
+})();
 </script>";
 
 fn strided() -> RunRecord {
@@ -116,22 +141,7 @@ fn used(browser: &str, folder: &Path, page: &str) -> serde_json::Value {
         .replacen("</body>", &format!("{AFTER}</body>"), 1);
     let file = folder.join("driven.html");
     fs::write(&file, driven).unwrap();
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--window-size=1280,900",
-        ])
-        .args(["--virtual-time-budget=5000", "--dump-dom"])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.join("profile").display()
-        ))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap();
-    seen_in(&String::from_utf8_lossy(&output.stdout))
+    seen_in(&dom(browser, folder, &file, &["--window-size=1280,900"]))
 }
 
 /// What a driver wrote into a page.
@@ -179,12 +189,42 @@ fn figures_answer_and_nothing_is_fetched() {
         "{seen}"
     );
     assert_eq!(seen["escape"], "");
+    assert_eq!(
+        (&seen["row"], &seen["target"]),
+        (&"e1-c4".into(), &1.into())
+    );
+    assert_eq!(seen["cited"], seen["finding"], "{seen}");
+    assert!(seen["marks"].as_u64().unwrap() > 0, "{seen}");
+    assert_eq!(
+        seen["unsorted"],
+        serde_json::json!(["4KiB", "1MiB", "4MiB", "4KiB", "1MiB", "4MiB"])
+    );
+    assert_eq!(
+        seen["ascending"],
+        serde_json::json!(["4KiB", "4KiB", "1MiB", "1MiB", "4MiB", "4MiB"])
+    );
+    assert_eq!(
+        seen["descending"],
+        serde_json::json!(["4MiB", "4MiB", "1MiB", "1MiB", "4KiB", "4KiB"])
+    );
+    for (step, start) in [
+        (
+            "linear",
+            "throughput linear median | MB/s | read-stride: throughput",
+        ),
+        ("iops", "iops linear median | IOPS | read-stride: requests"),
+        ("mean", "iops linear mean | IOPS | read-stride: requests"),
+    ] {
+        assert!(seen[step].as_str().unwrap().starts_with(start), "{seen}");
+    }
+    assert_eq!(
+        seen["figures"],
+        serde_json::json!(["iops linear mean", "iops linear mean"])
+    );
     assert!(
-        seen["before"].as_str().unwrap().ends_with(" median"),
+        seen["words_again"].as_str().unwrap().contains("IOPS"),
         "{seen}"
     );
-    assert!(seen["after"].as_str().unwrap().ends_with(" mean"), "{seen}");
-    assert_eq!(seen["scaled"], true);
     assert_eq!(
         (&seen["all"], &seen["some"]),
         (&6.into(), &3.into()),
@@ -200,6 +240,72 @@ fn figures_answer_and_nothing_is_fetched() {
             .unwrap()
             .starts_with("experiment,level_bs,level_skip,cell,")
     );
+}
+
+/// Keeps what axe-core finds wrong with the page, and whether it is dark.
+const AUDIT: &str = "<script>
+for (const details of document.querySelectorAll('details')) details.open = true;
+axe.run().then(({ violations }) => {
+  const seen = {
+    dark: matchMedia('(prefers-color-scheme: dark)').matches,
+    violations: violations.map((v) => [v.id, v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))]),
+  };
+  const out = document.createElement('pre');
+  out.id = 'seen';
+  out.textContent = JSON.stringify(seen);
+  document.body.append(out);
+});
+</script>";
+
+#[test]
+fn axe_finds_nothing_wrong_in_light_and_dark() {
+    let Some(browser) = needs::tool(Need::Browser) else {
+        return;
+    };
+    let Some(axe) = std::env::var_os("IOLAB_AXE") else {
+        return needs::skip(Need::Axe, "the variable is not set");
+    };
+    let axe = fs::read_to_string(axe).unwrap();
+    let mut study = crate::overview::study();
+    study.extend(inputs());
+    let page = StudyReport::new(&study).html().unwrap();
+    let audit = format!("<script>{axe}</script>{AUDIT}</body>");
+    let (start, end) = page.rsplit_once("</body>").unwrap();
+    let page = format!("{start}{audit}{end}");
+    for is_dark in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audited.html");
+        fs::write(&file, &page).unwrap();
+        let scheme = match is_dark {
+            true => "--blink-settings=preferredColorScheme=0",
+            false => "--blink-settings=preferredColorScheme=1",
+        };
+        let dom = dom(
+            browser,
+            folder.path(),
+            &file,
+            &["--window-size=1280,900", scheme],
+        );
+        let seen = seen_in(&dom);
+        assert_eq!(seen["dark"], is_dark, "{seen}");
+        assert_eq!(seen["violations"], serde_json::json!([]), "{seen:#}");
+    }
+}
+
+/// The document that a browser makes of a file, after its scripts.
+fn dom(browser: &str, folder: &Path, file: &Path, options: &[&str]) -> String {
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--virtual-time-budget=15000", "--dump-dom"])
+        .args(options)
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Where the parts of a page lie in a window of this size, and what its links do. A frame stands for the window, since no
@@ -235,18 +341,8 @@ document.querySelector('iframe').addEventListener('load', (event) => {{
     );
     let file = folder.path().join("frame.html");
     fs::write(&file, frame).unwrap();
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu"])
-        .args(["--allow-file-access-from-files", "--window-size=1400,1000"])
-        .args(["--virtual-time-budget=5000", "--dump-dom"])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.path().join("profile").display()
-        ))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap();
-    seen_in(&String::from_utf8_lossy(&output.stdout))
+    let options = ["--allow-file-access-from-files", "--window-size=1400,1000"];
+    seen_in(&dom(browser, folder.path(), &file, &options))
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn a_page_holds_other_tools_against_iolab() {
     for part in [
         "Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10\u{a0}%.",
         "All of them together, in 8 blocks: ratio 1.00 (95\u{a0}% interval 1.00 to 1.00); equivalent within 10\u{a0}%",
-        "margin 10 %; base: fio, new: iolab",
+        "margin 10 %</caption>",
+        "base: fio, new: iolab",
     ] {
         assert!(page.contains(part), "{part} is missing");
     }

@@ -142,11 +142,11 @@ fn change_inside(claim: &Claim, truth: &Truth) -> Option<bool> {
     };
     let cell = &truth.cells[place(change.cell, truth)];
     Some(match change.place {
-        Place::OverRun { .. } => {
+        ChangePlace::OverRun { .. } => {
             let alike = |of: &TrueChange| (change.factor / of.ratio).ln().abs() < 1.2_f64.ln();
             cell.changes.iter().any(alike)
         }
-        Place::WithinTrials { .. } | Place::InWarmUp => false,
+        ChangePlace::WithinTrials { .. } | ChangePlace::InWarmUp => false,
     })
 }
 

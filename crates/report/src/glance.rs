@@ -1,0 +1,246 @@
+//! The numbers that a page and its picture begin with: sequential and random access where they were measured, else the best and the
+//! worst cell of each experiment.
+
+use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
+use iolab_figure::preview_image::{PreviewNumber, PreviewText};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::settings::cell_label;
+use iolab_workload::units::format_size;
+
+use crate::layout::{Column, none};
+use crate::overview::{Overview, trust};
+use crate::report::summary;
+
+/// A first number with the cell that it is of.
+#[derive(Debug, Clone)]
+pub(crate) struct FirstNumber<'a> {
+    /// As the picture shows it.
+    pub(crate) shown: PreviewNumber,
+    /// The number of its run.
+    pub(crate) run: usize,
+    /// Its cell.
+    pub(crate) cell: &'a CellAnalysis,
+    /// The value, in the unit of the bars.
+    value: f64,
+    /// The ends of its 95 % interval.
+    interval: Option<(f64, f64)>,
+    /// Half-width of that over the median.
+    precision: Option<f64>,
+    /// What bars of the same length are measured in: `MB/s`, `IOPS` or `ns`.
+    scale: &'static str,
+}
+
+/// The words of the picture.
+pub(crate) struct PictureWords {
+    title: String,
+    subject: String,
+    trust: String,
+    source: String,
+}
+
+impl PictureWords {
+    pub(crate) fn borrowed(&self) -> PreviewText<'_> {
+        PreviewText {
+            title: &self.title,
+            subject: &self.subject,
+            trust: &self.trust,
+            source: &self.source,
+        }
+    }
+}
+
+impl Overview<'_> {
+    /// The first numbers, with bars as long as their shares of the greatest in the same unit, its interval included.
+    pub(crate) fn first_numbers(&self) -> Vec<FirstNumber<'_>> {
+        let glance = &self.digest.glance;
+        let varies = glance.varies_in_target();
+        let mut numbers: Vec<FirstNumber<'_>> = match glance.rows.is_empty() {
+            false => glance
+                .rows
+                .iter()
+                .filter_map(|row| of_access(row, varies))
+                .collect(),
+            true => (0..self.inputs.len())
+                .flat_map(|run| self.ends(run))
+                .collect(),
+        };
+        let reach = |number: &FirstNumber<'_>| number.interval.map_or(number.value, |ends| ends.1);
+        let lengths: Vec<(&str, f64)> = numbers
+            .iter()
+            .map(|number| (number.scale, reach(number).max(number.value)))
+            .collect();
+        for number in &mut numbers {
+            let same = lengths.iter().filter(|(scale, _)| *scale == number.scale);
+            let longest = same.map(|(_, value)| *value).fold(0.0, f64::max);
+            let share = |value: f64| match longest > 0.0 {
+                true => (value / longest).clamp(0.0, 1.0),
+                false => 0.0,
+            };
+            number.shown.share = share(number.value);
+            number.shown.interval = number.interval.map(|(low, high)| (share(low), share(high)));
+        }
+        numbers
+    }
+
+    /// The best and the worst cell of a run; one where it has no other.
+    fn ends(&self, run: usize) -> Vec<FirstNumber<'_>> {
+        let Some(analysis) = self.inputs.get(run).map(|input| input.run.analysis()) else {
+            return Vec::new();
+        };
+        let response = analysis.response;
+        let rated = analysis.cells.iter().filter_map(|cell| {
+            let summary = cell.response.filter(|_| cell.n > 0)?;
+            Some((cell, summary))
+        });
+        let mut rated: Vec<_> = rated.collect();
+        rated.sort_by(|a, b| {
+            response
+                .worth(b.1.median)
+                .total_cmp(&response.worth(a.1.median))
+        });
+        let number = |(cell, summary): &(&CellAnalysis, iolab_stats::Summary), column: &str| {
+            let text = response.format(summary.median);
+            let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
+            let precision = summary.precision();
+            let cell: &CellAnalysis = analysis.cells.iter().find(|c| c.cell.id == cell.cell.id)?;
+            let label = cell_label(&analysis.factors, &cell.cell.levels);
+            Some(FirstNumber {
+                shown: PreviewNumber {
+                    row: escape_control(&analysis.experiment).into_owned(),
+                    row_note: response.to_string(),
+                    column: column.to_owned(),
+                    value: value.to_owned(),
+                    unit: unit.to_owned(),
+                    note: escape_control(&format!("{}   {label}", in_words(precision)))
+                        .into_owned(),
+                    share: 0.0,
+                    interval: None,
+                    is_doubtful: is_doubtful(cell),
+                },
+                run,
+                cell,
+                value: summary.median,
+                interval: summary.median_interval.map(|i| (i.low, i.high)),
+                precision,
+                scale: response.unit(),
+            })
+        };
+        let best = rated.first().and_then(|one| number(one, "best"));
+        let worst = rated.last().filter(|_| rated.len() > 1);
+        let worst = worst.and_then(|one| number(one, "worst"));
+        best.into_iter().chain(worst).collect()
+    }
+
+    /// The columns of the first numbers, one row each.
+    pub(crate) fn first_columns(&self, numbers: &[FirstNumber<'_>]) -> Vec<Column> {
+        if !self.digest.glance.rows.is_empty() {
+            return self.glance_columns();
+        }
+        let column = |heading: &str, value: &dyn Fn(&FirstNumber<'_>) -> String| {
+            Column::new(heading, 0, numbers.iter().map(value))
+        };
+        let label = |number: &FirstNumber<'_>| {
+            let analysis = self.inputs.get(number.run).map(|i| i.run.analysis());
+            let levels = analysis.map(|a| cell_label(&a.factors, &number.cell.cell.levels));
+            escape_control(&levels.unwrap_or_default()).into_owned()
+        };
+        vec![
+            column("at a glance", &|n| n.shown.row.clone()).left(),
+            column("quantity", &|n| n.shown.row_note.clone()).left(),
+            column("cell", &|n| format!("{}: {}", n.shown.column, label(n))).left(),
+            column("median", &|n| format!("{} {}", n.shown.value, n.shown.unit)),
+            column("+/-", &|n| n.precision.map_or_else(none, format_percent)),
+        ]
+    }
+
+    /// The numbers of the picture: of several targets those with the most requests in flight.
+    pub(crate) fn picture_numbers(&self) -> Vec<PreviewNumber> {
+        let varies = self.digest.glance.varies_in_target();
+        let mut numbers = self.first_numbers();
+        if varies {
+            let rows = &self.digest.glance.rows;
+            let most = |row: &HeadlineCell<'_>| {
+                let same = rows
+                    .iter()
+                    .filter(|r| (r.target, r.order) == (row.target, row.order));
+                same.map(HeadlineCell::in_flight).max()
+            };
+            let kept = rows.iter().filter(|row| row.rate().is_some());
+            let kept: Vec<bool> = kept.map(|row| Some(row.in_flight()) == most(row)).collect();
+            let mut kept = kept.into_iter();
+            numbers.retain(|_| kept.next().unwrap_or(true));
+        }
+        numbers.into_iter().map(|number| number.shown).collect()
+    }
+
+    /// What stands above and below the numbers of the picture.
+    pub(crate) fn picture_words(&self) -> PictureWords {
+        let records: Vec<_> = self.inputs.iter().map(|input| input.run.record()).collect();
+        let source = records.first().map_or_else(String::new, |record| {
+            let day = record.run.started_utc.split('T').next().unwrap_or_default();
+            let text = format!(
+                "iolab {}, {day}. Medians; ± and whiskers: 95 % interval for a repeat at once.",
+                record.run.tool_version
+            );
+            escape_control(&text).into_owned()
+        });
+        PictureWords {
+            title: summary::drives(&records),
+            subject: self.subject(),
+            trust: trust(&self.digest.trust),
+            source,
+        }
+    }
+}
+
+/// A row of the glance; `None` without a value.
+fn of_access<'a>(row: &HeadlineCell<'a>, varies_in_target: bool) -> Option<FirstNumber<'a>> {
+    let rate = row.rate()?;
+    let trial = row.cell.cell.trial();
+    let order = match row.order {
+        AccessOrder::Sequential => "SEQ",
+        AccessOrder::Random => "RND",
+    };
+    let target = match varies_in_target {
+        true => format!(" {}", escape_control(row.target)),
+        false => String::new(),
+    };
+    let p99 = row.cell.latency.filter(|_| row.has_tail());
+    let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
+    let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
+    let served = served.map_or_else(String::new, |served| format!("   {served}"));
+    Some(FirstNumber {
+        shown: PreviewNumber {
+            row: format!("{order} {}", format_size(trial.bs)),
+            row_note: format!("Q{} T{}{target}", trial.depth, trial.threads),
+            column: row.operation.name().to_owned(),
+            value: significant(rate.value),
+            unit: rate.unit.to_owned(),
+            note: format!("{}{p99}{served}", in_words(rate.precision)),
+            share: 0.0,
+            interval: None,
+            is_doubtful: is_doubtful(row.cell),
+        },
+        run: row.run,
+        cell: row.cell,
+        value: rate.value,
+        interval: rate.interval,
+        precision: rate.precision,
+        scale: rate.unit,
+    })
+}
+
+/// Half of an interval in words.
+fn in_words(precision: Option<f64>) -> String {
+    precision.map_or_else(
+        || "no interval".to_owned(),
+        |precision| format!("±{}", format_percent(precision)),
+    )
+}
+
+/// Whether the evidence of a cell weakens its numbers.
+fn is_doubtful(cell: &CellAnalysis) -> bool {
+    cell.is_disturbed() || !cell.is_as_asked()
+}

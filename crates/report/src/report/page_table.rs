@@ -1,0 +1,115 @@
+//! A table as a page shows it: its title, its notes, its rows; notes that all tables share stand once, above them.
+
+use super::section::{Captioned, Section};
+use crate::layout::Grid;
+
+/// A table with its caption in two parts.
+#[derive(Debug)]
+pub(super) struct PageTable<'a> {
+    /// What it shows.
+    pub(super) title: &'a str,
+    /// What else has to be known to read it; empty where that is nothing.
+    pub(super) notes: String,
+    pub(super) grid: &'a Grid,
+    /// The id of each row; none where rows are not those of cells.
+    ids: Vec<String>,
+}
+
+impl<'a> PageTable<'a> {
+    /// With all of its notes.
+    pub(super) fn of(table: &'a Captioned) -> Self {
+        Shared(Vec::new()).without(table)
+    }
+
+    /// The id of a row; empty where it has none.
+    pub(super) fn id(&self, row: &usize) -> &str {
+        self.ids.get(*row).map_or("", String::as_str)
+    }
+}
+
+/// Notes that all tables have.
+#[derive(Debug)]
+pub(super) struct Shared(Vec<String>);
+
+impl Shared {
+    /// The notes that each of these tables has; none of a single table.
+    pub(super) fn of<'a>(tables: impl Iterator<Item = &'a Captioned>) -> Self {
+        let notes = tables.map(|table| split(&table.caption).1);
+        let all: Vec<Vec<&str>> = notes.collect();
+        let Some((first, rest)) = all.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+            return Self(Vec::new());
+        };
+        let shared = first
+            .iter()
+            .filter(|note| rest.iter().all(|other| other.contains(note)));
+        Self(shared.map(|note| (*note).to_owned()).collect())
+    }
+
+    /// The notes as one sentence; empty where there are none.
+    pub(super) fn text(&self) -> String {
+        self.0.join("; ")
+    }
+
+    /// The tables of a section without these notes.
+    pub(super) fn left_out<'a>(&self, section: &'a Section) -> Vec<PageTable<'a>> {
+        let mut tables: Vec<PageTable<'a>> = section
+            .tables
+            .iter()
+            .map(|table| self.without(table))
+            .collect();
+        if let Some(first) = tables.first_mut() {
+            let ids = section
+                .cells
+                .iter()
+                .filter_map(|cell| section.row_id(*cell));
+            first.ids = ids.collect();
+        }
+        tables
+    }
+
+    fn without<'a>(&self, table: &'a Captioned) -> PageTable<'a> {
+        let (title, mut notes) = split(&table.caption);
+        notes.retain(|note| !self.0.iter().any(|shared| shared == note));
+        PageTable {
+            title,
+            notes: notes.join("; "),
+            grid: &table.grid,
+            ids: Vec::new(),
+        }
+    }
+}
+
+/// The title of a caption, and its notes.
+fn split(caption: &str) -> (&str, Vec<&str>) {
+    let end = [caption.find("; "), caption.find(". ")];
+    match end.into_iter().flatten().min() {
+        Some(end) => (&caption[..end], caption[end + 2..].split("; ").collect()),
+        None => (caption, Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_tables_have_in_common_is_said_once() {
+        let table = |caption: &str| Captioned {
+            caption: caption.to_owned(),
+            grid: Grid {
+                headings: Vec::new(),
+                dispensable: Vec::new(),
+                rows: Vec::new(),
+            },
+        };
+        let tables = [
+            table("a: speed; p50: one request; bs=1"),
+            table("b; p50: one request"),
+        ];
+        let shared = Shared::of(tables.iter());
+        assert_eq!(shared.text(), "p50: one request");
+        let shown = shared.without(&tables[0]);
+        assert_eq!((shown.title, shown.notes.as_str()), ("a: speed", "bs=1"));
+        assert_eq!(Shared::of(tables[..1].iter()).text(), "");
+    }
+}
