@@ -5,7 +5,7 @@
 //! are compared most, `sparkline.rs` a run as one small curve, `snapshot.rs` a run under way, `claim.rs` what runs show, as data, `doubt.rs` what speaks against an
 //! answer, `fitness.rs`
 //! whether service levels hold, `slo.rs` the search for the greatest rate at which they do, `answer.rs` what a run answers to its
-//! question.
+//! question, `witness.rs` what the observation of a program shows.
 
 pub mod analysed_run;
 pub mod analysis;
@@ -32,3 +32,4 @@ pub mod snapshot;
 pub mod sparkline;
 pub mod thresholds;
 pub mod timeline;
+pub mod witness;

@@ -2,9 +2,13 @@
 
 use std::fmt::Display;
 
-/// A number of things: `1 cell`, `2 cells`.
+/// A number of things: `1 cell`, `2 cells`, `3 flushes`.
 pub fn counted<N: Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
-    let plural = if n == N::from(1) { "" } else { "s" };
+    let plural = match n == N::from(1) {
+        true => "",
+        false if what.ends_with("sh") || what.ends_with('s') => "es",
+        false => "s",
+    };
     format!("{n} {what}{plural}")
 }
 
