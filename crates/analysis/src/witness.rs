@@ -10,7 +10,7 @@ use iolab_record::ServedVerdict;
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::medium::Medium;
 use iolab_workload::region_state::Residency;
-use iolab_workload::witness::{Observed, OtherSource, UncountedWay};
+use iolab_workload::witness::{NoStorage, Observed, UncountedWay};
 
 /// Bytes below which a program is said to have read or written nothing of note: those of loaders and of messages.
 const NOTEWORTHY: u64 = 256 << 10;
@@ -60,8 +60,10 @@ pub enum Unknown {
     TooShort,
     /// It used ways of I/O whose bytes no account counts.
     Uncounted(BTreeSet<UncountedWay>),
+    /// Storage carried far more than its calls asked for.
+    MoreThanAsked,
     /// It could read from something else as well.
-    Sources(BTreeSet<OtherSource>),
+    Sources(BTreeSet<NoStorage>),
 }
 
 /// Bytes that a program asked storage for, by calls.
@@ -102,8 +104,8 @@ pub enum OtherUse {
     Some {
         /// Bytes read.
         read: Bounds,
-        /// Bytes written, or left to be written.
-        written: u64,
+        /// Bytes written.
+        written: Bounds,
     },
     /// It cannot be seen.
     Unknown,
@@ -146,7 +148,7 @@ impl<'a> Reading<'a> {
         }
         let ways = &self.observed.ways;
         let mut files = self.observed.files.iter();
-        let is_memory = ways.sources.contains(&OtherSource::Memory) && !ways.reads_files;
+        let is_memory = ways.sources.contains(&NoStorage::Memory) && !ways.reads.any();
         match files.next() {
             Some(first) if files.all(|file| file.medium == first.medium) => first.medium,
             None if is_memory => Medium::Memory,
@@ -164,7 +166,15 @@ impl<'a> Reading<'a> {
         if !ways.uncounted.is_empty() {
             return unknown(Unknown::Uncounted(ways.uncounted.clone()), None);
         }
-        if nothing || (ways.looks > 0 && !ways.reads_files && io.read_bytes < NOTEWORTHY && self.medium() == Medium::Storage) {
+        if io.read_bytes >= NOTEWORTHY && io.read_bytes / 2 > io.rchar {
+            return unknown(Unknown::MoreThanAsked, None);
+        }
+        if nothing
+            || (ways.looks > 0
+                && !ways.reads.any()
+                && io.read_bytes < NOTEWORTHY
+                && self.medium() == Medium::Storage)
+        {
             return Asked::Nothing;
         }
         if ways.looks == 0 {
@@ -172,8 +182,8 @@ impl<'a> Reading<'a> {
         }
         let mut sources = ways.sources.clone();
         if self.medium() == Medium::Memory {
-            sources.remove(&OtherSource::Memory);
-            sources.remove(&OtherSource::CharDevice);
+            sources.remove(&NoStorage::Memory);
+            sources.remove(&NoStorage::CharDevice);
         }
         if !sources.is_empty() {
             return unknown(Unknown::Sources(sources), Some(io.rchar));
@@ -188,9 +198,18 @@ impl<'a> Reading<'a> {
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
+        let ways = &self.observed.ways;
+        // Of calls it is not known where each went: they count where all that was open for writing lies there.
+        let mut sinks = ways.sinks.iter();
+        let is_there = match self.medium() {
+            Medium::Storage => false,
+            Medium::Memory => sinks.len() > 0 && sinks.all(|sink| *sink == NoStorage::Memory),
+            Medium::Elsewhere => ways.writes.any() && sinks.len() == 0,
+        };
         let written = match self.medium() {
             Medium::Storage => self.dirtied().unwrap_or(0),
-            Medium::Memory | Medium::Elsewhere => io.wchar,
+            Medium::Memory | Medium::Elsewhere if is_there => io.wchar,
+            Medium::Memory | Medium::Elsewhere => 0,
         };
         match written < NOTEWORTHY {
             true => Asked::Nothing,
@@ -202,12 +221,20 @@ impl<'a> Reading<'a> {
     pub fn dirtied(&self) -> Option<u64> {
         let processes = &self.observed.processes;
         let io = processes.io?;
-        Some(io.write_bytes.saturating_sub(processes.cancelled_write_bytes))
+        Some(
+            io.write_bytes
+                .saturating_sub(processes.cancelled_write_bytes),
+        )
     }
 
     /// The names of the devices in question: those of the target, else of the files that were seen, else the only disk that was used.
     pub fn devices(&self) -> Vec<String> {
-        let known: Vec<String> = self.observed.devices.iter().map(|one| one.name.clone()).collect();
+        let known: Vec<String> = self
+            .observed
+            .devices
+            .iter()
+            .map(|one| one.name.clone())
+            .collect();
         match (known.is_empty(), self.observed.disks.as_slice()) {
             (true, [only]) => vec![only.name.clone()],
             _ => known,
@@ -220,9 +247,9 @@ impl<'a> Reading<'a> {
         match (devices.as_slice(), self.observed.disks.as_slice()) {
             ([], [only]) => Some(only.traffic),
             ([], _) => None,
-            _ => devices
-                .iter()
-                .try_fold(DeviceStat::default(), |sum, one| Some(sum.plus(one.traffic?))),
+            _ => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
+                Some(sum.plus(one.traffic?))
+            }),
         }
     }
 
@@ -260,7 +287,12 @@ impl<'a> Reading<'a> {
             let counted = others.active.iter().filter(|one| kernel || !one.is_kernel);
             counted.map(of).sum::<u64>()
         };
-        (others.unread == 0).then(|| (sum(|one| one.read_bytes, true), sum(|one| one.write_bytes, false)))
+        (others.unread == 0).then(|| {
+            (
+                sum(|one| one.read_bytes, true),
+                sum(|one| one.write_bytes, false),
+            )
+        })
     }
 
     /// What of the program's reads the devices in question carried.
@@ -268,8 +300,13 @@ impl<'a> Reading<'a> {
         let fetched = self.observed.processes.io?.read_bytes;
         let device = self.traffic()?.read_bytes;
         let by_disks = fetched.saturating_sub(self.elsewhere().read_bytes);
-        let by_processes = self.by_others().map_or(0, |(read, _)| device.saturating_sub(read));
-        Some(Bounds::between(by_disks.max(by_processes), fetched.min(device)))
+        let by_processes = self
+            .by_others()
+            .map_or(0, |(read, _)| device.saturating_sub(read));
+        Some(Bounds::between(
+            by_disks.max(by_processes),
+            fetched.min(device),
+        ))
     }
 
     /// What of the program's writes the devices in question carried by the end of the observation.
@@ -278,10 +315,23 @@ impl<'a> Reading<'a> {
         let device = self.traffic()?.write_bytes;
         let most = dirtied.saturating_sub(self.owed().unwrap_or(0)).min(device);
         let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
-        let least = by_others.map_or(0, |((_, written), before)| {
+        let by_others = by_others.map_or(0, |((_, written), before)| {
             device.saturating_sub(written).saturating_sub(before)
         });
-        Some(Bounds::between(least, most))
+        Some(Bounds::between(by_others.max(self.written_back()), most))
+    }
+
+    /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the files that were seen can hold all
+    /// of it, less what still is dirty.
+    fn written_back(&self) -> u64 {
+        let files = self.observed.files.iter().filter(|file| file.is_written);
+        let held: u64 = files.map(|file| file.bytes).sum();
+        match (self.dirtied(), self.owed()) {
+            (Some(dirtied), Some(owed)) if dirtied <= held + OWN_DATA => {
+                dirtied.saturating_sub(owed)
+            }
+            _ => 0,
+        }
     }
 
     /// Bytes of the files that it wrote, or of the target, that still had to be written at the end.
@@ -290,7 +340,9 @@ impl<'a> Reading<'a> {
         let of_target = target.and_then(|target| target.region.after);
         let written = self.observed.files.iter().filter(|file| file.is_written);
         let of_files = written.filter_map(|file| file.after);
-        let owed = of_files.filter_map(|after| after.owed_bytes()).reduce(u64::saturating_add);
+        let owed = of_files
+            .filter_map(|after| after.owed_bytes())
+            .reduce(u64::saturating_add);
         owed.max(of_target.as_ref().and_then(Residency::owed_bytes))
     }
 
@@ -302,25 +354,23 @@ impl<'a> Reading<'a> {
 
     /// What others did with the devices in question.
     pub fn others(&self) -> OtherUse {
-        let (Some(traffic), Some(carried)) = (self.traffic(), self.carried_reads()) else {
+        let (Some(traffic), Some(read), Some(written)) =
+            (self.traffic(), self.carried_reads(), self.carried_writes())
+        else {
             return OtherUse::Unknown;
         };
-        let read = Bounds {
-            least: traffic.read_bytes.saturating_sub(carried.most),
-            most: traffic.read_bytes.saturating_sub(carried.least),
+        let rest = |all: u64, own: Bounds| Bounds {
+            least: all.saturating_sub(own.most),
+            most: all.saturating_sub(own.least),
         };
-        let Some((_, written)) = self.by_others() else {
-            return OtherUse::Unknown;
-        };
+        let read = rest(traffic.read_bytes, read);
+        let written = rest(traffic.write_bytes, written);
         let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
-        let is_alone = read.most <= slack(traffic.read_bytes)
-            && written.min(traffic.write_bytes) <= slack(traffic.write_bytes);
+        let is_alone =
+            read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
         match is_alone {
             true => OtherUse::None,
-            false => OtherUse::Some {
-                read,
-                written: written.min(traffic.write_bytes),
-            },
+            false => OtherUse::Some { read, written },
         }
     }
 }
@@ -328,3 +378,6 @@ impl<'a> Reading<'a> {
 fn unknown(why: Unknown, most: Option<u64>) -> Asked {
     Asked::Unknown { why, most }
 }
+
+#[cfg(test)]
+mod tests;

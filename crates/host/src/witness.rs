@@ -7,9 +7,10 @@
 mod accounts;
 mod descriptors;
 mod disks;
+mod exits;
 mod signals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -20,25 +21,25 @@ use iolab_storage::{Opened, Stack, meminfo};
 use iolab_workload::counters::{ProcessIo, ResourceUse};
 use iolab_workload::medium::Medium;
 use iolab_workload::region_state::Region;
-use iolab_workload::witness::{
-    Observed, ObservedEnd, ObservedFile, ObservedTarget, ProcessTotals,
-};
+use iolab_workload::witness::{Observed, ObservedEnd, ObservedFile, ObservedTarget, ProcessTotals};
 use iolab_workload::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::counters::{self, FileRange, account_of, extents, residency, resource_use};
-use accounts::{Others, descendants, run_delay_ns};
+use accounts::{Others, descendants, ignores_children, run_delay_ns};
 use descriptors::Descriptors;
 use disks::AllDevices;
+use exits::Exits;
 use signals::{Came, Signals};
 
 pub use signals::end_by;
 
-/// Time between two looks at the processes.
+/// Longest and shortest time between two looks at the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Time to the first look, which doubles until it is that between two looks: a short program is looked at, too.
 const LOOK_FIRST: Duration = Duration::from_millis(1);
+/// The part of the time so far that passes between two looks, within these bounds: what lasts longer is seen, in a short program too.
+const LOOK_SHARE: u32 = 8;
 
 /// A program to observe.
 #[derive(Debug, Clone)]
@@ -67,15 +68,19 @@ impl Witness<'_> {
         let signals = Signals::watch().map_err(cannot)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|errno| cannot(errno.into()))?;
+        let exits = Exits::watch();
         let mut target = self.target.map(Target::before);
         let others = Others::read();
         let dirty_before_bytes = dirty_bytes();
-        let stacks: Vec<Stack> = target.iter().filter_map(|target| target.stack.clone()).collect();
+        let stacks: Vec<Stack> = target
+            .iter()
+            .filter_map(|target| target.stack.clone())
+            .collect();
         let before = counters::snapshot(&stacks);
         let devices = AllDevices::read();
         let began = Instant::now();
         let child = self.start()?;
-        let mut tree = Tree::new(Pid::from_child(&child));
+        let mut tree = Tree::new(Pid::from_child(&child), exits);
         tree.follow(&signals, began, outlived)?;
         let now = AllDevices::read();
         let counted = counters::since(&before, &stacks);
@@ -90,7 +95,11 @@ impl Witness<'_> {
             }
         }
         Ok(Observed {
-            command: self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            command: self
+                .words
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
             end: tree.end,
             elapsed_ns: tree.ended_ns.unwrap_or_else(|| nanoseconds(began)),
             observed_ns: tree.observed_ns,
@@ -151,7 +160,14 @@ impl Target {
     fn before(path: &Path) -> Self {
         let opened = Opened::open(path).ok();
         // A file that is to be made lies where its folder does.
-        let folder = || Opened::open(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))).ok();
+        let folder = || {
+            Opened::open(
+                path.parent()
+                    .filter(|parent| !parent.as_os_str().is_empty())
+                    .unwrap_or(Path::new(".")),
+            )
+            .ok()
+        };
         let stack = opened.as_ref().map(Opened::stack);
         let mut target = Self {
             path: path.to_owned(),
@@ -217,18 +233,20 @@ struct Tree {
     /// What each process waited for CPUs, as of the last look at it, ns.
     delays: BTreeMap<u32, u64>,
     descriptors: Descriptors,
+    exits: Option<Exits>,
 }
 
 impl Tree {
-    fn new(program: Pid) -> Self {
+    fn new(program: Pid, exits: Option<Exits>) -> Self {
         Self {
             program,
+            exits,
             end: ObservedEnd::Running,
             ended_ns: None,
             observed_ns: 0,
             totals: ProcessTotals::default(),
             delays: BTreeMap::new(),
-            descriptors: Descriptors::default(),
+            descriptors: Descriptors::new(),
         }
     }
 
@@ -238,17 +256,19 @@ impl Tree {
         began: Instant,
         outlived: &mut dyn FnMut(usize),
     ) -> Result<()> {
-        let mut pause = LOOK_FIRST;
         let mut look_at = began;
         let mut told = false;
         let mut living = true;
         while living {
             if Instant::now() >= look_at {
                 self.look();
-                look_at = Instant::now() + pause;
-                pause = (pause * 2).min(LOOK_EVERY);
+                let pause = began.elapsed() / LOOK_SHARE;
+                look_at = Instant::now() + pause.clamp(LOOK_FIRST, LOOK_EVERY);
             }
-            wait(signals, look_at)?;
+            wait(signals, self.exits.as_ref(), look_at)?;
+            if let Some(exits) = &mut self.exits {
+                exits.take();
+            }
             let came = signals.take();
             living = self.collect(began)?;
             let has_ended = self.ended_ns.is_some();
@@ -265,6 +285,7 @@ impl Tree {
         }
         self.observed_ns = nanoseconds(began);
         self.add_running();
+        self.add_uncollected();
         self.totals.run_delay_ns = self.delays.values().sum();
         Ok(())
     }
@@ -273,6 +294,7 @@ impl Tree {
         let processes = descendants();
         self.descriptors.look(&processes);
         for process in processes {
+            self.totals.ignores_children |= ignores_children(process);
             if let Some(delay) = run_delay_ns(process) {
                 self.delays.insert(process, delay);
             }
@@ -321,6 +343,20 @@ impl Tree {
         }
     }
 
+    /// Adds what those did whose ends their parents ignore: they are in no other account.
+    fn add_uncollected(&mut self) {
+        let Some(exits) = &mut self.exits else { return };
+        exits.take();
+        let ancestors = BTreeSet::from([std::process::id()]);
+        let Some((all, cancelled)) = exits.of_descendants(ancestors) else {
+            return;
+        };
+        let most = |a: Option<u64>, b: Option<u64>| a.max(b);
+        self.totals.io = Some(self.totals.io.map_or(all, |io| io.with(all, most)));
+        self.totals.cancelled_write_bytes = self.totals.cancelled_write_bytes.max(cancelled);
+        self.totals.is_complete = true;
+    }
+
     /// Adds what those did so far that have not ended.
     fn add_running(&mut self) {
         for process in descendants() {
@@ -330,11 +366,13 @@ impl Tree {
     }
 }
 
-/// Waits until a signal comes, or a moment.
-fn wait(signals: &Signals, until: Instant) -> Result<()> {
+/// Waits until a signal comes, a task has ended, or a moment.
+fn wait(signals: &Signals, exits: Option<&Exits>, until: Instant) -> Result<()> {
+    let mut sources = vec![PollFd::new(signals, PollFlags::IN)];
+    sources.extend(exits.map(|exits| PollFd::new(exits, PollFlags::IN)));
     let left = until.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).ok();
-    match poll(&mut [PollFd::new(signals, PollFlags::IN)], timeout.as_ref()) {
+    match poll(&mut sources, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(lost(errno.into())),
     }

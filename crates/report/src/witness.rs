@@ -69,19 +69,31 @@ fn reads(evidence: &Evidence, device: &str) -> Option<String> {
         _ => "the bytes that it read".to_owned(),
     };
     Some(match verdict.served_by {
-        ServedBy::Device => format!("{} {asked} came from {device}{}", share(verdict), open(reads)),
-        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.direct => format!(
+        ServedBy::Device => format!(
+            "{} {asked} came from {device}{}",
+            share(verdict),
+            open(reads)
+        ),
+        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.reads.direct => format!(
             "{} {asked} came from {device}, the rest from the page cache{}",
             share(verdict),
             open(reads)
         ),
-        ServedBy::Hole => format!("{asked} lie in holes, which read as zeros: no storage is behind them"),
+        ServedBy::Hole => {
+            format!("{asked} lie in holes, which read as zeros: no storage is behind them")
+        }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
         _ => {
             let moved = reads.moved.map_or(String::new(), |moved| {
-                format!("storage carried {} of its reads; ", format_bytes(moved as f64))
+                format!(
+                    "storage carried {} of its reads; ",
+                    format_bytes(moved as f64)
+                )
             });
-            format!("{moved}where {asked} came from is unknown: {}", verdict.reason)
+            format!(
+                "{moved}where {asked} came from is unknown: {}",
+                verdict.reason
+            )
         }
     })
 }
@@ -93,13 +105,22 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
         Asked::Bytes(bytes) => format!("the {} that it wrote", format_bytes(bytes.most as f64)),
         _ => "the bytes that it wrote".to_owned(),
     };
-    let owed = evidence.owed.filter(|owed| *owed > 0).map_or(String::new(), |owed| {
-        format!(", and {} had still to be written back", format_bytes(owed as f64))
-    });
+    let owed = evidence
+        .owed
+        .filter(|owed| *owed > 0)
+        .map_or(String::new(), |owed| {
+            format!(
+                ", and {} had still to be written back",
+                format_bytes(owed as f64)
+            )
+        });
     Some(match verdict.served_by {
         ServedBy::Device => format!("{} {asked} reached {device}", share(verdict)),
-        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.direct => {
-            format!("{} {asked} had reached {device} at its end{owed}", share(verdict))
+        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.writes.direct => {
+            format!(
+                "{} {asked} had reached {device} at its end{owed}",
+                share(verdict)
+            )
         }
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
@@ -110,6 +131,7 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
 fn share(verdict: &ServedVerdict) -> String {
     match verdict.device_fraction {
         Some(share) if share >= 0.9995 => "all of".to_owned(),
+        Some(share) if share < 0.0005 => "none of".to_owned(),
         Some(share) => format!("{} of", format_percent(share)),
         None => "an unknown share of".to_owned(),
     }
@@ -129,7 +151,15 @@ fn open(direction: &Direction) -> String {
 
 fn flushes(evidence: &Evidence, device: &str) -> Option<String> {
     let flushes = evidence.flushes.filter(|flushes| *flushes > 0)?;
-    Some(format!("{device} completed {}", counted(flushes, "cache flush")))
+    evidence.writes.verdict.as_ref()?;
+    let of = match evidence.others {
+        OtherUse::None => "",
+        OtherUse::Some { .. } | OtherUse::Unknown => ", of all processes",
+    };
+    Some(format!(
+        "{device} completed {}{of}",
+        counted(flushes, "cache flush")
+    ))
 }
 
 fn others(evidence: &Evidence, device: &str) -> Option<String> {
@@ -139,13 +169,20 @@ fn others(evidence: &Evidence, device: &str) -> Option<String> {
     }
     Some(match evidence.others {
         OtherUse::None => format!("nothing else used {device}"),
-        OtherUse::Some { read, written } => format!(
-            "other processes read {} and wrote {} on {device} meanwhile",
-            bounds(read),
-            format_bytes(written as f64)
-        ),
+        OtherUse::Some { read, written } => {
+            let may = if read.least.max(written.least) == 0 {
+                "may have"
+            } else {
+                "have"
+            };
+            format!(
+                "others {may} read {} and written {} on {device} meanwhile",
+                bounds(read),
+                bounds(written)
+            )
+        }
         OtherUse::Unknown => {
-            format!("whether others used {device} is unknown: root can read all accounts")
+            format!("whether others used {device} is unknown: its traffic is not counted")
         }
     })
 }
@@ -154,6 +191,7 @@ fn bounds(bytes: Bounds) -> String {
     let text = |bytes: u64| format_bytes(bytes as f64);
     match bytes.least == bytes.most {
         true => text(bytes.most),
+        false if bytes.least == 0 => format!("up to {}", text(bytes.most)),
         false => format!("{} to {}", text(bytes.least), text(bytes.most)),
     }
 }
@@ -199,24 +237,41 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         }
     }
     for device in &observed.devices {
-        let traffic = device.traffic.map_or_else(|| "its traffic is not counted".to_owned(), traffic);
+        let traffic = device
+            .traffic
+            .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
         rows.push(("device", format!("{}: {traffic}", device.name)));
     }
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
         rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));
     }
-    rows.extend(observed.files.iter().take(LISTED_MAX).map(|file| {
+    let mut files: Vec<_> = observed.files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.bytes));
+    rows.extend(files.into_iter().take(LISTED_MAX).map(|file| {
         let cached = file.after.map_or(String::new(), |after| {
-            format!(", {} of it in the page cache at the end", format_bytes(after.resident_bytes as f64))
+            format!(
+                ", {} of it in the page cache at the end",
+                format_bytes(after.resident_bytes as f64)
+            )
         });
         let size = format_bytes(file.bytes as f64);
         ("file", format!("{}: {size}{cached}", file.path.display()))
     }));
-    rows.extend(observed.others.active.iter().take(LISTED_MAX).map(|one| ("other", other(one))));
+    rows.extend(
+        observed
+            .others
+            .active
+            .iter()
+            .take(LISTED_MAX)
+            .map(|one| ("other", other(one))),
+    );
     if observed.others.unread > 0 {
         let unread = counted(observed.others.unread, "process");
-        rows.push(("other", format!("the accounts of {unread} of other users cannot be read")));
+        rows.push((
+            "other",
+            format!("the accounts of {unread} of other users cannot be read"),
+        ));
     }
     rows.push(("CPU", cpu(evidence)));
     rows
@@ -239,8 +294,17 @@ fn end(evidence: &Evidence) -> String {
     if processes.running > 0 {
         also.push(format!("{} still running", processes.running));
     }
+    if processes.ignores_children && !processes.is_complete {
+        also.push(
+            "I/O of children whose ends their parent ignored may be missing: only root sees it"
+                .to_owned(),
+        );
+    }
     if processes.unread > 0 {
-        also.push(format!("{} without an account that can be read", processes.unread));
+        also.push(format!(
+            "{} without an account that can be read",
+            processes.unread
+        ));
     }
     [vec![how], also].concat().join("; ")
 }
@@ -258,7 +322,11 @@ fn traffic(traffic: DeviceStat) -> String {
 }
 
 fn other(one: &OtherProcess) -> String {
-    let kind = if one.is_kernel { ", a thread of the kernel" } else { "" };
+    let kind = if one.is_kernel {
+        ", a thread of the kernel"
+    } else {
+        ""
+    };
     format!(
         "{} ({}{kind}): read {}, wrote {}, on any disk",
         one.name,
@@ -278,7 +346,10 @@ fn cpu(evidence: &Evidence) -> String {
     ];
     let pressure = observed.pressure;
     let told = [
-        ("some task of the machine waited for a CPU", pressure.cpu_stall_ns),
+        (
+            "some task of the machine waited for a CPU",
+            pressure.cpu_stall_ns,
+        ),
         ("the hypervisor took", pressure.steal_ns),
         ("a CPU quota held this group back", pressure.throttled_ns),
     ];
@@ -286,7 +357,6 @@ fn cpu(evidence: &Evidence) -> String {
         Some(format!("{what} {}", ns(spent.filter(|spent| *spent > 0)?)))
     });
     parts.extend(told);
-    let observer = observed.observer_cpu_ns as f64 / observed.observed_ns.max(1) as f64;
-    parts.push(format!("observing took {} of one CPU", format_percent(observer)));
+    parts.push(format!("observing took {}", ns(observed.observer_cpu_ns)));
     parts.join("; ")
 }

@@ -76,10 +76,15 @@ impl<'a> Case<'a> {
 
     fn judge(&self, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
         let ways = &self.observed.ways;
+        let open = if write_bytes > 0 {
+            ways.writes
+        } else {
+            ways.reads
+        };
         judge(&Facts {
             does_io: true,
             medium: self.reading.medium(),
-            direct: ways.direct && !ways.buffered,
+            direct: open.is_direct(),
             read_bytes,
             write_bytes,
             counters,
@@ -92,9 +97,9 @@ impl<'a> Case<'a> {
         let asked = self.reading.asked_reads();
         let verdict = match &asked {
             Asked::Nothing => None,
-            Asked::Bytes(bytes) => Some(self.of_bounds(*bytes, |bytes| {
-                self.judge(bytes, 0, &self.counters)
-            })),
+            Asked::Bytes(bytes) => {
+                Some(self.of_bounds(*bytes, |bytes| self.judge(bytes, 0, &self.counters)))
+            }
             Asked::Unknown { why, most } => Some(self.of_unknown(why, *most)),
         };
         Direction {
@@ -128,14 +133,19 @@ impl<'a> Case<'a> {
         let fetched = self.observed.processes.io.map_or(0, |io| io.read_bytes);
         if self.reads_device_only(why) && fetched > 0 {
             return ServedVerdict {
-                reason: "every descriptor of storage bypasses the page cache, and the file has no holes".to_owned(),
+                reason:
+                    "every descriptor of storage bypasses the page cache, and the file has no holes"
+                        .to_owned(),
                 ..self.judge(fetched, 0, &self.counters)
             };
         }
         let of = most.filter(|most| *most > 0);
         let share = of.map(|most| {
             let share = (fetched as f64 / most as f64).min(1.0);
-            format!("; at least {} of all that it read came from storage", format_percent(share))
+            format!(
+                "; at least {} of all that it read came from storage",
+                format_percent(share)
+            )
         });
         undecided(reason(why) + &share.unwrap_or_default())
     }
@@ -146,8 +156,7 @@ impl<'a> Case<'a> {
         let is_ring = |ways: &BTreeSet<UncountedWay>| !ways.contains(&UncountedWay::Mmap);
         let empty = self.region.empty_share(self.region_bytes);
         matches!(why, Unknown::Uncounted(ways) if is_ring(ways))
-            && ways.direct
-            && !ways.buffered
+            && ways.reads.is_direct()
             && self.reading.medium() == Medium::Storage
             && empty.is_some_and(|empty| empty < HOLES_LEAST)
     }
@@ -195,9 +204,7 @@ impl<'a> Case<'a> {
 /// Why it is not known how much a program asked for, in words.
 fn reason(why: &Unknown) -> String {
     match why {
-        Unknown::NoAccount => {
-            "the I/O accounts of its processes cannot be read".to_owned()
-        }
+        Unknown::NoAccount => "the I/O accounts of its processes cannot be read".to_owned(),
         Unknown::TooShort => {
             "it ended before its open files could be seen; --on FILE names one".to_owned()
         }
@@ -207,6 +214,10 @@ fn reason(why: &Unknown) -> String {
                 "it used {}, whose requests the kernel does not count, so the share of the page cache is not known",
                 ways.join(" and ")
             )
+        }
+        Unknown::MoreThanAsked => {
+            "storage carried far more than its read calls asked for, as with files that are mapped"
+                .to_owned()
         }
         Unknown::Sources(sources) => {
             let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();

@@ -64,6 +64,10 @@ pub struct ProcessTotals {
     pub unread: u64,
     /// Processes that had not ended at the end of the observation.
     pub running: u64,
+    /// One ignored the ends of its children, whose accounts are in no other one.
+    pub ignores_children: bool,
+    /// The accounts of all tasks that ended were received, those of such children among them.
+    pub is_complete: bool,
     /// I/O of all of them; `None` where no account could be read.
     pub io: Option<ProcessIo>,
     /// Bytes among those that were to be written that never will be, because their file was cut or removed.
@@ -79,18 +83,39 @@ pub struct ProcessTotals {
 pub struct IoWays {
     /// Looks that saw a process.
     pub looks: u64,
-    /// A file or device of storage was open with O_DIRECT.
-    pub direct: bool,
-    /// One was open without.
-    pub buffered: bool,
-    /// One was open for reading.
-    pub reads_files: bool,
+    /// Files and devices of storage that were open for reading.
+    pub reads: OpenWays,
+    /// Those that were open for writing.
+    pub writes: OpenWays,
     /// Ways to read or write that the kernel does not count as calls.
     pub uncounted: BTreeSet<UncountedWay>,
     /// What else could be read from.
-    pub sources: BTreeSet<OtherSource>,
+    pub sources: BTreeSet<NoStorage>,
+    /// What else could be written to, its own standard output and standard error left out.
+    pub sinks: BTreeSet<NoStorage>,
     /// Pipes among the processes: what is read from them was written to them before.
     pub inner_pipes: bool,
+}
+
+/// How files and devices of storage were open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpenWays {
+    /// One with O_DIRECT.
+    pub direct: bool,
+    /// One without.
+    pub buffered: bool,
+}
+
+impl OpenWays {
+    /// Whether any was open.
+    pub fn any(self) -> bool {
+        self.direct || self.buffered
+    }
+
+    /// Whether all were open with O_DIRECT.
+    pub fn is_direct(self) -> bool {
+        self.direct && !self.buffered
+    }
 }
 
 named! {
@@ -107,9 +132,9 @@ named! {
 }
 
 named! {
-    /// Something without storage that a process can read from.
+    /// Something without storage that a process can read from or write to.
     #[derive(PartialOrd, Ord)]
-    pub enum OtherSource: "source" {
+    pub enum NoStorage: "source" {
         /// A character device that is no terminal, as `/dev/zero`.
         CharDevice = "character device",
         /// A pipe whose other end lies outside.

@@ -27,7 +27,11 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
     let format = format_of(named, None, Some(Format::Text), known)?;
     // Made before the program runs: a name that cannot be written is no surprise at its end.
     let file = named.map(|path| output::open(Some(path))).transpose()?;
-    let name = options.command.first().map(Path::new).unwrap_or(Path::new(""));
+    let name = options
+        .command
+        .first()
+        .map(Path::new)
+        .unwrap_or(Path::new(""));
     let program = Witness {
         program: &Program::find(name)?,
         words: &options.command,

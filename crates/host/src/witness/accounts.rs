@@ -47,6 +47,14 @@ pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
     delays.reduce(u64::saturating_add)
 }
 
+/// Whether a process ignores the ends of its children, whose accounts are then lost: proc_pid_status(5), signal N as bit N - 1.
+pub(super) fn ignores_children(process: u32) -> bool {
+    let status = read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (libc::SIGCHLD - 1) & 1 == 1)
+}
+
 /// What is told of a process apart from its account.
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {

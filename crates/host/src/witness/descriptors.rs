@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_storage::Opened;
 use iolab_workload::medium::Medium;
-use iolab_workload::witness::{IoWays, OtherSource, UncountedWay};
+use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
 use rustix::fs::{OFlags, major};
 
 /// Most files whose state is kept; further ones count for the ways of I/O only.
@@ -39,6 +39,8 @@ pub(super) struct Descriptors {
     pub(super) ways: IoWays,
     /// Files that were seen and are not kept.
     known: BTreeMap<FileId, Kind>,
+    /// What this process has as standard output and standard error.
+    report: BTreeSet<FileId>,
     pipes_read: BTreeSet<FileId>,
     pipes_written: BTreeSet<FileId>,
 }
@@ -50,11 +52,21 @@ enum Kind {
     Stored,
     /// It lies in memory.
     Memory,
-    /// The kernel makes its content up.
+    /// The kernel makes its content up, or it is a part of the program.
     Pseudo,
 }
 
 impl Descriptors {
+    /// Nothing was seen yet.
+    pub(super) fn new() -> Self {
+        let own = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
+        let own = own.filter_map(|link| fs::metadata(link).ok());
+        Self {
+            report: own.map(|own| (own.dev(), own.ino())).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Looks at processes once.
     pub(super) fn look(&mut self, processes: &[u32]) {
         let mut left = DESCRIPTORS_MAX;
@@ -81,7 +93,7 @@ impl Descriptors {
         let mut ways = std::mem::take(&mut self.ways);
         ways.inner_pipes = self.pipes_read.intersection(&self.pipes_written).count() > 0;
         if self.pipes_read.difference(&self.pipes_written).count() > 0 {
-            ways.sources.insert(OtherSource::Pipe);
+            ways.sources.insert(NoStorage::Pipe);
         }
         ways
     }
@@ -96,6 +108,8 @@ impl Descriptors {
         let (reads, writes) = (access != OFlags::WRONLY, access != OFlags::RDONLY);
         let id = (metadata.dev(), metadata.ino());
         let kind = metadata.file_type();
+        // What goes to the standard output that it shares with this process is its report, as a rule.
+        let is_report = !reads && self.report.contains(&id);
         if kind.is_fifo() {
             if reads {
                 self.pipes_read.insert(id);
@@ -103,29 +117,49 @@ impl Descriptors {
             if writes {
                 self.pipes_written.insert(id);
             }
+            if writes && !is_report {
+                self.ways.sinks.insert(NoStorage::Pipe);
+            }
         } else if kind.is_socket() {
-            self.ways.sources.insert(OtherSource::Socket);
+            self.note(NoStorage::Socket, reads, writes && !is_report);
         } else if kind.is_char_device() {
             let is_null = metadata.rdev() == NULL_DEVICE;
-            if reads && !is_null && !TERMINALS.contains(&major(metadata.rdev())) {
-                self.ways.sources.insert(OtherSource::CharDevice);
+            if !TERMINALS.contains(&major(metadata.rdev())) {
+                self.note(
+                    NoStorage::CharDevice,
+                    reads && !is_null,
+                    writes && !is_report,
+                );
             }
         } else if kind.is_file() || kind.is_block_device() {
             match self.stored(id, link, writes) {
-                Some(Kind::Stored) => {
-                    self.ways.reads_files |= reads;
-                    match flags.contains(OFlags::DIRECT) {
-                        true => self.ways.direct = true,
-                        false => self.ways.buffered = true,
+                Some(Kind::Stored) if !is_report => {
+                    let is_direct = flags.contains(OFlags::DIRECT);
+                    let note = |ways: &mut OpenWays| match is_direct {
+                        true => ways.direct = true,
+                        false => ways.buffered = true,
+                    };
+                    if reads {
+                        note(&mut self.ways.reads);
+                    }
+                    if writes {
+                        note(&mut self.ways.writes);
                     }
                 }
-                Some(Kind::Memory) if reads => {
-                    self.ways.sources.insert(OtherSource::Memory);
-                }
+                Some(Kind::Memory) => self.note(NoStorage::Memory, reads, writes && !is_report),
                 _ => {}
             }
         } else {
             self.ring(link);
+        }
+    }
+
+    fn note(&mut self, what: NoStorage, reads: bool, writes: bool) {
+        if reads {
+            self.ways.sources.insert(what);
+        }
+        if writes {
+            self.ways.sinks.insert(what);
         }
     }
 
@@ -147,7 +181,7 @@ impl Descriptors {
             return Some(*kind);
         }
         let path = fs::read_link(link).ok()?;
-        let kind = if path.starts_with("/proc") || path.starts_with("/sys") {
+        let kind = if path.starts_with("/proc") || path.starts_with("/sys") || is_library(&path) {
             Kind::Pseudo
         } else {
             let opened = Opened::open(link).ok()?;
@@ -178,6 +212,12 @@ impl Descriptors {
     }
 }
 
+/// Whether a file is one that the loader opens for a moment: `libc.so.6`.
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+}
+
 /// Device number of `/dev/null`.
 const NULL_DEVICE: u64 = 0x0103;
 
@@ -205,8 +245,7 @@ fn mapping(line: &str) -> Option<UncountedWay> {
     let is_memory = ["/dev/", "/SYSV", "/memfd:", "anon_inode:"]
         .iter()
         .any(|start| path.starts_with(start));
-    let is_way =
-        rights.ends_with('s') && inode != "0" && !is_memory && length >= MAPPED_LEAST;
+    let is_way = rights.ends_with('s') && inode != "0" && !is_memory && length >= MAPPED_LEAST;
     is_way.then_some(UncountedWay::Mmap)
 }
 
@@ -249,12 +288,16 @@ mod tests {
         let _zero = fs::File::open("/dev/zero").expect("there");
         let _null = fs::File::open("/dev/null").expect("there");
         let (_from, _to) = std::io::pipe().expect("a pipe");
-        let mut seen = Descriptors::default();
+        let mut seen = Descriptors::new();
         seen.look(&[std::process::id()]);
         let found = seen.files.values().find(|seen| seen.path == file.path());
-        assert!(found.is_some_and(|found| found.is_written), "{:?}", seen.files);
+        assert!(
+            found.is_some_and(|found| found.is_written),
+            "{:?}",
+            seen.files
+        );
         let ways = seen.finish();
-        assert!(ways.buffered && ways.reads_files && ways.inner_pipes);
-        assert!(ways.sources.contains(&OtherSource::CharDevice));
+        assert!(ways.reads.buffered && ways.writes.buffered && ways.inner_pipes);
+        assert!(ways.sources.contains(&NoStorage::CharDevice));
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
 use iolab_record::ServedBy;
 use iolab_workload::counters::DeviceStat;
-use iolab_workload::witness::{ObservedEnd, OtherSource, UncountedWay};
+use iolab_workload::witness::{NoStorage, ObservedEnd, UncountedWay};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -101,7 +101,12 @@ struct DirectionData<'a> {
 }
 
 fn served_by_or_null() -> Vec<Option<&'static str>> {
-    ServedBy::NAMES.iter().copied().map(Some).chain([None]).collect()
+    ServedBy::NAMES
+        .iter()
+        .copied()
+        .map(Some)
+        .chain([None])
+        .collect()
 }
 
 /// A device, and what it carried of all processes.
@@ -144,16 +149,23 @@ struct FileData {
 struct WaysData {
     /// Looks at its processes; with 0 nothing below was seen.
     looks: u64,
-    /// Storage was open with O_DIRECT.
-    direct: bool,
-    /// Storage was open without.
-    buffered: bool,
+    /// Storage was open for reading with O_DIRECT.
+    direct_reads: bool,
+    /// Storage was open for reading without.
+    buffered_reads: bool,
+    /// Storage was open for writing with O_DIRECT.
+    direct_writes: bool,
+    /// Storage was open for writing without.
+    buffered_writes: bool,
     /// Ways whose bytes the kernel does not count as calls.
     #[schemars(extend("items" = json!({"type": "string", "enum": UncountedWay::NAMES})))]
     uncounted: Vec<&'static str>,
     /// What else it could read from.
-    #[schemars(extend("items" = json!({"type": "string", "enum": OtherSource::NAMES})))]
+    #[schemars(extend("items" = json!({"type": "string", "enum": NoStorage::NAMES})))]
     sources: Vec<&'static str>,
+    /// What else it could write to, its standard output and standard error left out.
+    #[schemars(extend("items" = json!({"type": "string", "enum": NoStorage::NAMES})))]
+    sinks: Vec<&'static str>,
 }
 
 /// The processes of a program.
@@ -166,6 +178,8 @@ struct ProcessesData {
     unread: u64,
     /// Processes that had not ended.
     running: u64,
+    /// Whether I/O of children can be missing, because their parent ignored their ends and only root sees them.
+    may_miss_children: bool,
     /// Bytes that read calls returned, from wherever; `null` without an account.
     rchar: Option<u64>,
     /// Bytes handed to write calls; `null` without an account.
@@ -192,8 +206,8 @@ struct OthersData<'a> {
     used_devices: Option<bool>,
     /// Bytes that others read there; `null` where that is not known.
     read_bytes: Option<BoundsData>,
-    /// Bytes that others wrote there or left to be written, at most; `null` where that is not known.
-    written_bytes: Option<u64>,
+    /// Bytes that others wrote there; `null` where that is not known.
+    written_bytes: Option<BoundsData>,
     /// Processes whose account could not be read.
     unread: u64,
     /// Processes that did I/O, on any disk.
@@ -252,7 +266,9 @@ impl<'a> WitnessDocument<'a> {
             flushes: evidence.flushes,
             owed_bytes: evidence.owed,
             devices: devices.map(|one| device(&one.name, one.traffic)).collect(),
-            disks: disks.map(|one| device(&one.name, Some(one.traffic))).collect(),
+            disks: disks
+                .map(|one| device(&one.name, Some(one.traffic)))
+                .collect(),
             files: files
                 .map(|file| FileData {
                     path: file.path.to_string_lossy().into_owned(),
@@ -263,15 +279,19 @@ impl<'a> WitnessDocument<'a> {
                 .collect(),
             ways: WaysData {
                 looks: ways.looks,
-                direct: ways.direct,
-                buffered: ways.buffered,
+                direct_reads: ways.reads.direct,
+                buffered_reads: ways.reads.buffered,
+                direct_writes: ways.writes.direct,
+                buffered_writes: ways.writes.buffered,
                 uncounted: ways.uncounted.iter().map(|way| way.name()).collect(),
                 sources: ways.sources.iter().map(|source| source.name()).collect(),
+                sinks: ways.sinks.iter().map(|sink| sink.name()).collect(),
             },
             processes: ProcessesData {
                 accounts: processes.accounts,
                 unread: processes.unread,
                 running: processes.running,
+                may_miss_children: processes.ignores_children && !processes.is_complete,
                 rchar: io.map(|io| io.rchar),
                 wchar: io.map(|io| io.wchar),
                 read_calls: io.map(|io| io.syscr),
@@ -322,7 +342,7 @@ fn others(evidence: &Evidence) -> OthersData<'_> {
     let others = &evidence.observed.others;
     let (used_devices, read_bytes, written_bytes) = match evidence.others {
         OtherUse::None => (Some(false), None, None),
-        OtherUse::Some { read, written } => (Some(true), Some(read.into()), Some(written)),
+        OtherUse::Some { read, written } => (Some(true), Some(read.into()), Some(written.into())),
         OtherUse::Unknown => (None, None, None),
     };
     OthersData {
