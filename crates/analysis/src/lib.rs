@@ -31,3 +31,4 @@ pub mod snapshot;
 pub mod sparkline;
 pub mod thresholds;
 pub mod timeline;
+pub mod witness;

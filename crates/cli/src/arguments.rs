@@ -4,6 +4,7 @@ mod comparing;
 mod measuring;
 mod models;
 mod plotting;
+mod witnessing;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -23,6 +24,7 @@ pub(crate) use self::measuring::{
 };
 pub(crate) use self::models::{Model, ModelAction, ModelFormat, Serve};
 pub(crate) use self::plotting::Plot;
+pub(crate) use self::witnessing::Witness;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +48,8 @@ Examples:
   iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
   iolab compare --base a*.iolab --new b*.iolab
                                   several runs of each side, cell by cell
+  iolab witness -- dd if=data of=/dev/null bs=1M
+                                  the evidence for any program
   iolab gate --history runs NEW.iolab
                                   for CI: fails when NEW is slower than the
                                   earlier runs predict
@@ -137,6 +141,8 @@ pub(crate) enum Command {
     Model(Model),
     /// Serve a disk model as a file in real time, for any tool to measure
     Serve(Serve),
+    /// Run any program, and show where its bytes came from and went to
+    Witness(Witness),
     /// Print the JSON Schema of what a command prints as JSON
     Schema(Schema),
     /// Print shell completions

@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     No,
     /// The answer is unknown; everything is printed.
     CannotTell,
+    /// A program that was observed has failed with this code; all is said.
+    Program(i32),
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
     /// The reader of the output closed it (EPIPE): not a failure.
@@ -68,6 +70,8 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
         Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,
         Err(Failure::No) => ExitCode::from(4),
         Err(Failure::CannotTell) => ExitCode::from(5),
+        // An exit code has 8 bits.
+        Err(Failure::Program(code)) => ExitCode::from(code as u8),
         Err(Failure::Told(error)) => {
             tell(&error);
             ExitCode::from(match error.kind() {

@@ -26,3 +26,4 @@ pub mod program;
 pub mod pseudo_files;
 pub mod tlb;
 pub mod transport;
+pub mod witness;

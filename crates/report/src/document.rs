@@ -146,7 +146,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
 }
 
 /// Writes a document: each entry of its lists on a line of its own, so that line by line can be searched and compared.
-fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *to, Lines::default());
     document.serialize(&mut serializer)?;
     writeln!(to)

@@ -45,3 +45,4 @@ pub mod series;
 pub mod slo;
 pub mod table;
 mod values;
+pub mod witness;

@@ -9,6 +9,7 @@ use crate::document::{SamplesDocument, TableDocument};
 use crate::fitness::data::FitDocument;
 use crate::report::data::ReportDocument;
 use crate::runs::data::{GateDocument, RunsDocument};
+use crate::witness::data::WitnessDocument;
 
 macro_rules! documents {
     ($($document:ident = $name:literal, $command:literal, $type:ty;)+) => {
@@ -48,6 +49,7 @@ documents! {
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;
     Gate = "gate", "iolab gate --format json", GateDocument<'_>;
     Report = "report", "the page of iolab report, script element 'samples'", ReportDocument;
+    Witness = "witness", "iolab witness -o FILE.json -- COMMAND", WitnessDocument<'_>;
 }
 
 impl Document {

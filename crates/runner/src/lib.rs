@@ -3,7 +3,7 @@
 //!
 //! Files to begin with: `session.rs` a run under way, `strategy.rs` what it measures next, `stopping_rule.rs` the stopping rule,
 //! `executor.rs` the engine behind a trait, `system_under_test.rs` what is measured (target, programs or model), `simulated.rs`
-//! models, `evidence.rs` counters to `served_by`, `ranks.rs` a run by several processes.
+//! models, `evidence.rs` counters to `served_by`, `witness.rs` the same of a program that is observed, `ranks.rs` a run by several processes.
 
 mod batch_probe;
 pub mod builtin_reader;
@@ -32,6 +32,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod tool_failures;
+pub mod witness;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

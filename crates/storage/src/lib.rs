@@ -31,6 +31,7 @@ pub mod memory_limits;
 mod mounts;
 mod open;
 mod open_mode;
+mod opened;
 mod overlay;
 mod path_lookup;
 mod private_folder;
@@ -52,6 +53,7 @@ pub use lent_file::Lent;
 use mounts::Mount;
 pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
 pub use open_mode::OpenMode;
+pub use opened::Opened;
 pub use overlay::{Layering, Layers, is_overlaid};
 use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
@@ -346,16 +348,7 @@ impl Target {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        let is_file = matches!(self.kind, TargetKind::Scratch | TargetKind::File);
-        let is_served =
-            || rustix::fs::fstatfs(self.holder()).is_ok_and(|stat| mounts::is_served_fs(&stat));
-        if self.is_memory() {
-            Medium::Memory
-        } else if is_file && is_served() {
-            Medium::Elsewhere
-        } else {
-            Medium::Storage
-        }
+        opened::medium_of(self.holder())
     }
 
     /// Alignment for direct I/O.

@@ -35,6 +35,7 @@ pub mod tool;
 pub mod trial;
 pub mod units;
 pub mod verify;
+pub mod witness;
 pub mod workload_code;
 
 pub use error::{Error, Kind, Result};

@@ -4,7 +4,11 @@ use std::fmt::Display;
 
 /// A count with its noun: `1 cell`, `2 cells`.
 pub fn counted<N: Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
-    let plural = if n == N::from(1) { "" } else { "s" };
+    let plural = match n == N::from(1) {
+        true => "",
+        false if what.ends_with("sh") || what.ends_with('s') => "es",
+        false => "s",
+    };
     format!("{n} {what}{plural}")
 }
 

@@ -21,7 +21,7 @@ mod slo;
 mod stats;
 mod study;
 mod table;
-mod why;
+mod witness;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -61,6 +61,7 @@ pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
         Command::Export(options) => export::export(&options),
         Command::Model(options) => model::model(&options),
         Command::Serve(options) => serve::serve(options),
+        Command::Witness(options) => witness::witness(&options),
         Command::Schema(options) => schema::schema(&options),
         Command::Completions(options) => completions::completions(&options),
     }

@@ -87,7 +87,7 @@ fn sum(disks: BTreeSet<(u32, u32)>) -> Option<Counted> {
 
 /// The counters of a device; `None` where it has none, or they are switched off. An NVMe namespace with several paths may leave
 /// the counting to these, and does not count for its partitions: theirs is the count of all of it.
-fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
+pub(crate) fn read_device(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceStat> {
     let folder = sys.join(format!("dev/block/{major}:{minor}"));
     let is_partition = folder.join("partition").exists();
     let disk = match is_partition {

@@ -13,20 +13,19 @@ pub(super) fn read_thread_io() -> Option<ProcessIo> {
 
 /// The account of another process, which may have ended already as long as its end was not collected.
 pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
-    parse_process_io(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
+    account_of(process).map(|(io, _)| io)
+}
+
+/// The same, and the bytes among `write_bytes` that will never be written, because their file was cut or removed.
+pub(crate) fn account_of(process: u32) -> Option<(ProcessIo, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    let cancelled = field(&text, "cancelled_write_bytes").unwrap_or(0);
+    Some((parse_process_io(&text)?, cancelled))
 }
 
 /// proc(5), `/proc/pid/io`.
 fn parse_process_io(text: &str) -> Option<ProcessIo> {
-    let field = |name: &str| {
-        text.lines().find_map(|line| {
-            line.strip_prefix(name)?
-                .strip_prefix(':')?
-                .trim()
-                .parse()
-                .ok()
-        })
-    };
+    let field = |name: &str| field(text, name);
     Some(ProcessIo {
         rchar: field("rchar")?,
         wchar: field("wchar")?,
@@ -34,6 +33,16 @@ fn parse_process_io(text: &str) -> Option<ProcessIo> {
         syscw: field("syscw")?,
         read_bytes: field("read_bytes")?,
         write_bytes: field("write_bytes")?,
+    })
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        line.strip_prefix(name)?
+            .strip_prefix(':')?
+            .trim()
+            .parse()
+            .ok()
     })
 }
 

@@ -1,0 +1,383 @@
+//! What an observation of a program shows: bytes that it asked for, bytes that devices carried for it, and what others did.
+//!
+//! An account of I/O names no device, and a device no process. What a device carried for the program lies between two bounds: all
+//! that the program moved less what other disks carried, or all that the device carried less what other processes moved; and
+//! both of these themselves.
+
+use std::collections::BTreeSet;
+
+use iolab_record::ServedVerdict;
+use iolab_workload::counters::DeviceStat;
+use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Residency;
+use iolab_workload::witness::{NoStorage, Observed, UncountedWay};
+
+/// Bytes below which a program is said to have read or written nothing of note: those of loaders and of messages.
+const NOTEWORTHY: u64 = 256 << 10;
+/// Share of a whole that two numbers may differ by and still count as one.
+const CLOSE: f64 = 0.01;
+/// Bytes of file systems' own data that do not count as use by others.
+const OWN_DATA: u64 = 256 << 10;
+
+/// A number of bytes that is known to lie between two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// It is no less.
+    pub least: u64,
+    /// It is no more.
+    pub most: u64,
+}
+
+impl Bounds {
+    /// Exactly so many.
+    pub fn exact(bytes: u64) -> Self {
+        Self {
+            least: bytes,
+            most: bytes,
+        }
+    }
+
+    /// Between these two, whichever is more.
+    fn between(least: u64, most: u64) -> Self {
+        Self {
+            least: least.min(most),
+            most,
+        }
+    }
+
+    /// Whether both ends are within 1 % of a whole.
+    pub fn is_close(self, whole: u64) -> bool {
+        (self.most - self.least) as f64 <= CLOSE * whole as f64
+    }
+}
+
+/// Why bytes that a program asked for are not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// No account could be read.
+    NoAccount,
+    /// It ended before its descriptors were seen.
+    TooShort,
+    /// It used ways of I/O whose bytes no account counts.
+    Uncounted(BTreeSet<UncountedWay>),
+    /// Storage carried far more than its calls asked for.
+    MoreThanAsked,
+    /// It could read from something else as well.
+    Sources(BTreeSet<NoStorage>),
+}
+
+/// Bytes that a program asked storage for, by calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// None of note.
+    Nothing,
+    /// So many.
+    Bytes(Bounds),
+    /// Not known; no more than `most`, where that is known.
+    Unknown {
+        /// Why.
+        why: Unknown,
+        /// Bytes of all its calls.
+        most: Option<u64>,
+    },
+}
+
+/// What an observation shows of reads, or of writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Direction {
+    /// What the program asked for.
+    pub asked: Asked,
+    /// What its accounts say that storage carried; of writes, what was sent or left in the page cache to be sent.
+    pub moved: Option<u64>,
+    /// What the devices in question carried of that.
+    pub carried: Option<Bounds>,
+    /// Where the bytes came from or went to; `None` where there were none of note.
+    pub verdict: Option<ServedVerdict>,
+}
+
+/// What others did with the devices in question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherUse {
+    /// Nothing of note.
+    None,
+    /// They moved so many bytes.
+    Some {
+        /// Bytes read.
+        read: Bounds,
+        /// Bytes written.
+        written: Bounds,
+    },
+    /// It cannot be seen.
+    Unknown,
+}
+
+/// What an observation shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// What was observed.
+    pub observed: Observed,
+    /// The devices in question, by name.
+    pub devices: Vec<String>,
+    /// What was read.
+    pub reads: Direction,
+    /// What was written.
+    pub writes: Direction,
+    /// Flushes of a write cache that the devices completed; `None` where no device counts.
+    pub flushes: Option<u64>,
+    /// Bytes of its files that still had to be written at the end; `None` where that is not known.
+    pub owed: Option<u64>,
+    /// What others did with the devices.
+    pub others: OtherUse,
+}
+
+/// Reads what an observation shows, but for verdicts.
+pub struct Reading<'a> {
+    observed: &'a Observed,
+}
+
+impl<'a> Reading<'a> {
+    /// Of this observation.
+    pub fn of(observed: &'a Observed) -> Self {
+        Self { observed }
+    }
+
+    /// What answers for the bytes: of the target where there is one, else of all files that were seen, where it is the same.
+    pub fn medium(&self) -> Medium {
+        if let Some(target) = &self.observed.target {
+            return target.medium;
+        }
+        let ways = &self.observed.ways;
+        let mut files = self.observed.files.iter();
+        let is_memory = ways.sources.contains(&NoStorage::Memory) && !ways.reads.any();
+        match files.next() {
+            Some(first) if files.all(|file| file.medium == first.medium) => first.medium,
+            None if is_memory => Medium::Memory,
+            _ => Medium::Storage,
+        }
+    }
+
+    /// Bytes that the program asked for with read calls.
+    pub fn asked_reads(&self) -> Asked {
+        let ways = &self.observed.ways;
+        let Some(io) = self.observed.processes.io else {
+            return unknown(Unknown::NoAccount, None);
+        };
+        let nothing = io.rchar < NOTEWORTHY && io.read_bytes < NOTEWORTHY;
+        if !ways.uncounted.is_empty() {
+            return unknown(Unknown::Uncounted(ways.uncounted.clone()), None);
+        }
+        if io.read_bytes >= NOTEWORTHY && io.read_bytes / 2 > io.rchar {
+            return unknown(Unknown::MoreThanAsked, None);
+        }
+        if nothing
+            || (ways.looks > 0
+                && !ways.reads.any()
+                && io.read_bytes < NOTEWORTHY
+                && self.medium() == Medium::Storage)
+        {
+            return Asked::Nothing;
+        }
+        if ways.looks == 0 {
+            return unknown(Unknown::TooShort, Some(io.rchar));
+        }
+        let mut sources = ways.sources.clone();
+        if self.medium() == Medium::Memory {
+            sources.remove(&NoStorage::Memory);
+            sources.remove(&NoStorage::CharDevice);
+        }
+        if !sources.is_empty() {
+            return unknown(Unknown::Sources(sources), Some(io.rchar));
+        }
+        let of_pipes = if ways.inner_pipes { io.wchar } else { 0 };
+        Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
+    }
+
+    /// Bytes that the program wrote to storage, whether they have reached it or not. Where a file system does not count them, what it
+    /// asked for with write calls.
+    pub fn asked_writes(&self) -> Asked {
+        let Some(io) = self.observed.processes.io else {
+            return unknown(Unknown::NoAccount, None);
+        };
+        let ways = &self.observed.ways;
+        // Of calls it is not known where each went: they count where all that was open for writing lies there.
+        let mut sinks = ways.sinks.iter();
+        let is_there = match self.medium() {
+            Medium::Storage => false,
+            Medium::Memory => sinks.len() > 0 && sinks.all(|sink| *sink == NoStorage::Memory),
+            Medium::Elsewhere => ways.writes.any() && sinks.len() == 0,
+        };
+        let written = match self.medium() {
+            Medium::Storage => self.dirtied().unwrap_or(0),
+            Medium::Memory | Medium::Elsewhere if is_there => io.wchar,
+            Medium::Memory | Medium::Elsewhere => 0,
+        };
+        match written < NOTEWORTHY {
+            true => Asked::Nothing,
+            false => Asked::Bytes(Bounds::exact(written)),
+        }
+    }
+
+    /// Bytes that it sent to storage or left in the page cache to be sent, but for those that never will be.
+    pub fn dirtied(&self) -> Option<u64> {
+        let processes = &self.observed.processes;
+        let io = processes.io?;
+        Some(
+            io.write_bytes
+                .saturating_sub(processes.cancelled_write_bytes),
+        )
+    }
+
+    /// The names of the devices in question: those of the target, else of the files that were seen, else the only disk that was used.
+    pub fn devices(&self) -> Vec<String> {
+        let known: Vec<String> = self
+            .observed
+            .devices
+            .iter()
+            .map(|one| one.name.clone())
+            .collect();
+        match (known.is_empty(), self.observed.disks.as_slice()) {
+            (true, [only]) => vec![only.name.clone()],
+            _ => known,
+        }
+    }
+
+    /// What the devices in question carried, of all processes.
+    pub fn traffic(&self) -> Option<DeviceStat> {
+        let devices = &self.observed.devices;
+        match (devices.as_slice(), self.observed.disks.as_slice()) {
+            ([], [only]) => Some(only.traffic),
+            ([], _) => None,
+            _ => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
+                Some(sum.plus(one.traffic?))
+            }),
+        }
+    }
+
+    /// What the disks below them carried; `None` where they are disks themselves.
+    pub fn below(&self) -> Option<(DeviceStat, bool)> {
+        let devices = &self.observed.devices;
+        let in_file = devices.iter().any(|one| one.in_file);
+        devices.iter().find(|one| one.below.is_some())?;
+        let sum = devices.iter().try_fold(DeviceStat::default(), |sum, one| {
+            Some(sum.plus(one.below.or(one.traffic)?))
+        })?;
+        Some((sum, in_file))
+    }
+
+    /// What all other disks carried.
+    fn elsewhere(&self) -> DeviceStat {
+        let names = self.devices();
+        let own: BTreeSet<&str> = self
+            .observed
+            .devices
+            .iter()
+            .flat_map(|one| &one.disks)
+            .chain(&names)
+            .map(String::as_str)
+            .collect();
+        let others = self.observed.disks.iter();
+        let others = others.filter(|disk| !own.contains(disk.name.as_str()));
+        others.fold(DeviceStat::default(), |sum, disk| sum.plus(disk.traffic))
+    }
+
+    /// What other processes than threads of the kernel moved, bytes read and written; `None` where some cannot be seen.
+    fn by_others(&self) -> Option<(u64, u64)> {
+        let others = &self.observed.others;
+        let sum = |of: fn(&iolab_workload::witness::OtherProcess) -> u64, kernel: bool| {
+            let counted = others.active.iter().filter(|one| kernel || !one.is_kernel);
+            counted.map(of).sum::<u64>()
+        };
+        (others.unread == 0).then(|| {
+            (
+                sum(|one| one.read_bytes, true),
+                sum(|one| one.write_bytes, false),
+            )
+        })
+    }
+
+    /// What of the program's reads the devices in question carried.
+    pub fn carried_reads(&self) -> Option<Bounds> {
+        let fetched = self.observed.processes.io?.read_bytes;
+        let device = self.traffic()?.read_bytes;
+        let by_disks = fetched.saturating_sub(self.elsewhere().read_bytes);
+        let by_processes = self
+            .by_others()
+            .map_or(0, |(read, _)| device.saturating_sub(read));
+        Some(Bounds::between(
+            by_disks.max(by_processes),
+            fetched.min(device),
+        ))
+    }
+
+    /// What of the program's writes the devices in question carried by the end of the observation.
+    pub fn carried_writes(&self) -> Option<Bounds> {
+        let dirtied = self.dirtied()?;
+        let device = self.traffic()?.write_bytes;
+        let most = dirtied.saturating_sub(self.owed().unwrap_or(0)).min(device);
+        let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
+        let by_others = by_others.map_or(0, |((_, written), before)| {
+            device.saturating_sub(written).saturating_sub(before)
+        });
+        Some(Bounds::between(by_others.max(self.written_back()), most))
+    }
+
+    /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the files that were seen can hold all
+    /// of it, less what still is dirty.
+    fn written_back(&self) -> u64 {
+        let files = self.observed.files.iter().filter(|file| file.is_written);
+        let held: u64 = files.map(|file| file.bytes).sum();
+        match (self.dirtied(), self.owed()) {
+            (Some(dirtied), Some(owed)) if dirtied <= held + OWN_DATA => {
+                dirtied.saturating_sub(owed)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the files that it wrote, or of the target, that still had to be written at the end.
+    pub fn owed(&self) -> Option<u64> {
+        let target = self.observed.target.as_ref();
+        let of_target = target.and_then(|target| target.region.after);
+        let written = self.observed.files.iter().filter(|file| file.is_written);
+        let of_files = written.filter_map(|file| file.after);
+        let owed = of_files
+            .filter_map(|after| after.owed_bytes())
+            .reduce(u64::saturating_add);
+        owed.max(of_target.as_ref().and_then(Residency::owed_bytes))
+    }
+
+    /// Flushes that the devices in question completed, or the disks below them.
+    pub fn flushes(&self) -> Option<u64> {
+        let own = self.traffic().map(|traffic| traffic.flush_ios);
+        own.max(self.below().map(|(below, _)| below.flush_ios))
+    }
+
+    /// What others did with the devices in question.
+    pub fn others(&self) -> OtherUse {
+        let (Some(traffic), Some(read), Some(written)) =
+            (self.traffic(), self.carried_reads(), self.carried_writes())
+        else {
+            return OtherUse::Unknown;
+        };
+        let rest = |all: u64, own: Bounds| Bounds {
+            least: all.saturating_sub(own.most),
+            most: all.saturating_sub(own.least),
+        };
+        let read = rest(traffic.read_bytes, read);
+        let written = rest(traffic.write_bytes, written);
+        let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
+        let is_alone =
+            read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
+        match is_alone {
+            true => OtherUse::None,
+            false => OtherUse::Some { read, written },
+        }
+    }
+}
+
+fn unknown(why: Unknown, most: Option<u64>) -> Asked {
+    Asked::Unknown { why, most }
+}
+
+#[cfg(test)]
+mod tests;

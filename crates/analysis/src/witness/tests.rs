@@ -1,0 +1,206 @@
+use iolab_workload::counters::ProcessIo;
+use iolab_workload::witness::{
+    DiskTraffic, ObservedDevice, ObservedFile, OpenWays, OtherProcess, OtherProcesses,
+    ProcessTotals,
+};
+use proptest::prelude::*;
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn traffic(read_bytes: u64, write_bytes: u64) -> DeviceStat {
+    DeviceStat {
+        read_ios: 1,
+        read_bytes,
+        write_bytes,
+        ..DeviceStat::default()
+    }
+}
+
+/// A program that read by calls what it says, of which so much came from storage; vda and vdb carried so much.
+fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
+    let disk = |name: &str, read| DiskTraffic {
+        name: name.to_owned(),
+        number: (8, 0),
+        traffic: traffic(read, 0),
+    };
+    let mut observed = Observed {
+        processes: ProcessTotals {
+            io: Some(ProcessIo {
+                rchar,
+                read_bytes,
+                ..ProcessIo::default()
+            }),
+            ..ProcessTotals::default()
+        },
+        devices: vec![ObservedDevice {
+            name: "vda".to_owned(),
+            disks: vec!["vda".to_owned()],
+            traffic: Some(traffic(vda, 0)),
+            ..ObservedDevice::default()
+        }],
+        disks: vec![disk("vda", vda), disk("vdb", vdb)],
+        dirty_before_bytes: Some(0),
+        ..Observed::default()
+    };
+    observed.ways.looks = 1;
+    observed.ways.reads.buffered = true;
+    observed
+}
+
+fn by_another(observed: &mut Observed, read_bytes: u64, write_bytes: u64) {
+    observed.others.active.push(OtherProcess {
+        read_bytes,
+        write_bytes,
+        ..OtherProcess::default()
+    });
+}
+
+#[test]
+fn what_one_disk_carried_alone_is_exact() {
+    let observed = reader(64 * MIB, 16 * MIB, 16 * MIB, 0);
+    let reading = Reading::of(&observed);
+    assert_eq!(reading.carried_reads(), Some(Bounds::exact(16 * MIB)));
+    assert_eq!(reading.asked_reads(), Asked::Bytes(Bounds::exact(64 * MIB)));
+    assert_eq!(reading.others(), OtherUse::None);
+}
+
+#[test]
+fn a_second_disk_leaves_an_interval_that_accounts_of_others_close() {
+    let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
+    by_another(&mut observed, 14 * MIB, 0);
+    let carried = |observed: &Observed| Reading::of(observed).carried_reads();
+    let open = Bounds {
+        least: 6 * MIB,
+        most: 16 * MIB,
+    };
+    assert_eq!(carried(&observed), Some(open));
+    observed.others.active[0].read_bytes = 4 * MIB;
+    assert_eq!(carried(&observed), Some(Bounds::exact(16 * MIB)));
+    // One whose account cannot be read can have read anything.
+    observed.others.unread = 1;
+    assert_eq!(carried(&observed), Some(open));
+}
+
+#[test]
+fn no_share_is_made_up_of_what_no_account_counts() {
+    let asked = |change: fn(&mut Observed)| {
+        let mut observed = reader(64 * MIB, 16 * MIB, 16 * MIB, 0);
+        change(&mut observed);
+        match Reading::of(&observed).asked_reads() {
+            Asked::Unknown { why, .. } => Some(why),
+            Asked::Nothing | Asked::Bytes(_) => None,
+        }
+    };
+    let ring = BTreeSet::from([UncountedWay::IoUring]);
+    assert_eq!(
+        asked(|one| one.ways.uncounted = BTreeSet::from([UncountedWay::IoUring])),
+        Some(Unknown::Uncounted(ring))
+    );
+    assert_eq!(asked(|one| one.ways.looks = 0), Some(Unknown::TooShort));
+    assert_eq!(
+        asked(|one| one.processes.io = None),
+        Some(Unknown::NoAccount)
+    );
+    let zeros = BTreeSet::from([NoStorage::CharDevice]);
+    assert_eq!(
+        asked(|one| one.ways.sources = BTreeSet::from([NoStorage::CharDevice])),
+        Some(Unknown::Sources(zeros))
+    );
+    let mapped = |one: &mut Observed| {
+        one.processes.io = Some(ProcessIo {
+            rchar: MIB,
+            read_bytes: 64 * MIB,
+            ..ProcessIo::default()
+        });
+    };
+    assert_eq!(asked(mapped), Some(Unknown::MoreThanAsked));
+    assert_eq!(asked(|_| ()), None);
+}
+
+#[test]
+fn pipes_among_processes_leave_an_interval() {
+    let mut observed = reader(64 * MIB, 0, 0, 0);
+    observed.ways.inner_pipes = true;
+    if let Some(io) = &mut observed.processes.io {
+        io.wchar = 10 * MIB;
+    }
+    let bounds = Bounds {
+        least: 54 * MIB,
+        most: 64 * MIB,
+    };
+    assert_eq!(Reading::of(&observed).asked_reads(), Asked::Bytes(bounds));
+}
+
+/// A program that wrote a file of 64 MiB, of which so much still is to be written back.
+fn writer(owed: u64, device: u64) -> Observed {
+    let mut observed = reader(0, 0, 0, 0);
+    observed.ways.reads = OpenWays::default();
+    observed.processes.io = Some(ProcessIo {
+        wchar: 64 * MIB,
+        write_bytes: 64 * MIB,
+        ..ProcessIo::default()
+    });
+    observed.files = vec![ObservedFile {
+        path: "/data/file".into(),
+        medium: Medium::Storage,
+        bytes: 64 * MIB,
+        is_written: true,
+        after: Some(Residency {
+            dirty_bytes: Some(owed),
+            writeback_bytes: Some(0),
+            ..Residency::default()
+        }),
+    }];
+    observed.devices[0].traffic = Some(traffic(0, device));
+    observed
+}
+
+#[test]
+fn what_left_the_page_cache_has_reached_the_device() {
+    let observed = writer(0, 100 * MIB);
+    let reading = Reading::of(&observed);
+    assert_eq!(reading.carried_writes(), Some(Bounds::exact(64 * MIB)));
+    let written = Bounds::exact(36 * MIB);
+    assert!(matches!(reading.others(), OtherUse::Some { written: found, .. } if found == written));
+    let observed = writer(60 * MIB, 100 * MIB);
+    assert_eq!(
+        Reading::of(&observed).carried_writes(),
+        Some(Bounds::exact(4 * MIB))
+    );
+}
+
+#[test]
+fn files_that_were_not_seen_leave_write_back_open() {
+    let mut observed = writer(0, 100 * MIB);
+    observed.files[0].bytes = MIB;
+    observed.dirty_before_bytes = Some(30 * MIB);
+    by_another(&mut observed, 0, 50 * MIB);
+    let open = Bounds {
+        least: 20 * MIB,
+        most: 64 * MIB,
+    };
+    assert_eq!(Reading::of(&observed).carried_writes(), Some(open));
+    // What will never be written was not asked of storage.
+    observed.processes.cancelled_write_bytes = 64 * MIB;
+    assert_eq!(Reading::of(&observed).asked_writes(), Asked::Nothing);
+}
+
+proptest! {
+    #[test]
+    fn the_truth_lies_within_the_bounds(
+        own in 0..1u64 << 40, own_elsewhere in 0..1u64 << 40, others in 0..1u64 << 40, others_elsewhere in 0..1u64 << 40,
+        kernel in any::<bool>(), unread in 0..2u64,
+    ) {
+        let mut observed = reader(0, own + own_elsewhere, own + others, own_elsewhere + others_elsewhere);
+        by_another(&mut observed, others + others_elsewhere, 0);
+        observed.others.active[0].is_kernel = kernel;
+        observed.others = OtherProcesses { unread, ..observed.others };
+        let carried = Reading::of(&observed).carried_reads().expect("all is counted");
+        prop_assert!(carried.least <= own && own <= carried.most, "{:?}", carried);
+        if others + own_elsewhere + others_elsewhere == 0 {
+            prop_assert_eq!(carried, Bounds::exact(own));
+        }
+    }
+}

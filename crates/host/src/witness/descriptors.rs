@@ -1,0 +1,303 @@
+//! What processes have open and mapped: files and devices of storage, and other things that bytes come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, read_dir, read_to_string};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use iolab_storage::Opened;
+use iolab_workload::medium::Medium;
+use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
+use rustix::fs::{OFlags, major};
+
+/// Most files whose state is kept; further ones count for the ways of I/O only.
+const FILES_MAX: usize = 64;
+/// Most descriptors that one look examines, so that a program with thousands of them costs no more.
+const DESCRIPTORS_MAX: usize = 512;
+/// Least length of a shared mapping that counts as a way of I/O: tables of the C library are shorter.
+const MAPPED_LEAST: u64 = 1 << 20;
+/// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of pseudo-terminals.
+const TERMINALS: [u32; 18] = [
+    4, 5, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
+];
+
+/// A file, by device and inode.
+type FileId = (u64, u64);
+
+/// A file that was seen open.
+#[derive(Debug)]
+pub(super) struct SeenFile {
+    pub(super) path: PathBuf,
+    pub(super) opened: Opened,
+    pub(super) is_written: bool,
+}
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Descriptors {
+    pub(super) files: BTreeMap<FileId, SeenFile>,
+    pub(super) ways: IoWays,
+    /// Files that were seen and are not kept.
+    known: BTreeMap<FileId, Kind>,
+    /// What this process has as standard output and standard error.
+    report: BTreeSet<FileId>,
+    pipes_read: BTreeSet<FileId>,
+    pipes_written: BTreeSet<FileId>,
+}
+
+/// What a regular file is for an account of I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Its bytes are storage's, or another machine's.
+    Stored,
+    /// It lies in memory.
+    Memory,
+    /// The kernel makes its content up, or it is a part of the program.
+    Pseudo,
+}
+
+impl Descriptors {
+    /// Nothing was seen yet.
+    pub(super) fn new() -> Self {
+        let own = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
+        let own = own.filter_map(|link| fs::metadata(link).ok());
+        Self {
+            report: own.map(|own| (own.dev(), own.ino())).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Looks at processes once.
+    pub(super) fn look(&mut self, processes: &[u32]) {
+        let mut left = DESCRIPTORS_MAX;
+        let mut seen = false;
+        for process in processes {
+            let Ok(entries) = read_dir(format!("/proc/{process}/fd")) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+                seen = true;
+                self.descriptor(*process, &entry.path());
+            }
+            self.mappings(*process);
+        }
+        self.ways.looks += u64::from(seen);
+    }
+
+    /// What was seen in all looks.
+    pub(super) fn finish(&mut self) -> IoWays {
+        let mut ways = std::mem::take(&mut self.ways);
+        ways.inner_pipes = self.pipes_read.intersection(&self.pipes_written).count() > 0;
+        if self.pipes_read.difference(&self.pipes_written).count() > 0 {
+            ways.sources.insert(NoStorage::Pipe);
+        }
+        ways
+    }
+
+    fn descriptor(&mut self, process: u32, link: &Path) {
+        // It may have been closed since the folder was read.
+        let (Ok(metadata), Some(flags)) = (fs::metadata(link), flags_of(process, link)) else {
+            self.ring(link);
+            return;
+        };
+        let access = flags & OFlags::RWMODE;
+        let (reads, writes) = (access != OFlags::WRONLY, access != OFlags::RDONLY);
+        let id = (metadata.dev(), metadata.ino());
+        let kind = metadata.file_type();
+        // What goes to the standard output that it shares with this process is its report, as a rule.
+        let is_report = !reads && self.report.contains(&id);
+        if kind.is_fifo() {
+            if reads {
+                self.pipes_read.insert(id);
+            }
+            if writes {
+                self.pipes_written.insert(id);
+            }
+            if writes && !is_report {
+                self.ways.sinks.insert(NoStorage::Pipe);
+            }
+        } else if kind.is_socket() {
+            self.note(NoStorage::Socket, reads, writes && !is_report);
+        } else if kind.is_char_device() {
+            let is_null = metadata.rdev() == NULL_DEVICE;
+            if !TERMINALS.contains(&major(metadata.rdev())) {
+                self.note(
+                    NoStorage::CharDevice,
+                    reads && !is_null,
+                    writes && !is_report,
+                );
+            }
+        } else if kind.is_file() || kind.is_block_device() {
+            match self.stored(id, link, writes) {
+                Some(Kind::Stored) if !is_report => {
+                    let is_direct = flags.contains(OFlags::DIRECT);
+                    let note = |ways: &mut OpenWays| match is_direct {
+                        true => ways.direct = true,
+                        false => ways.buffered = true,
+                    };
+                    if reads {
+                        note(&mut self.ways.reads);
+                    }
+                    if writes {
+                        note(&mut self.ways.writes);
+                    }
+                }
+                Some(Kind::Memory) => self.note(NoStorage::Memory, reads, writes && !is_report),
+                _ => {}
+            }
+        } else {
+            self.ring(link);
+        }
+    }
+
+    fn note(&mut self, what: NoStorage, reads: bool, writes: bool) {
+        if reads {
+            self.ways.sources.insert(what);
+        }
+        if writes {
+            self.ways.sinks.insert(what);
+        }
+    }
+
+    /// Notes a ring of io_uring: it has a descriptor without a file.
+    fn ring(&mut self, link: &Path) {
+        let is_ring = fs::read_link(link).is_ok_and(|to| to.as_os_str() == "anon_inode:[io_uring]");
+        if is_ring {
+            self.ways.uncounted.insert(UncountedWay::IoUring);
+        }
+    }
+
+    /// What a regular file or block device is; one of storage is kept open.
+    fn stored(&mut self, id: FileId, link: &Path, writes: bool) -> Option<Kind> {
+        if let Some(file) = self.files.get_mut(&id) {
+            file.is_written |= writes;
+            return Some(Kind::Stored);
+        }
+        if let Some(kind) = self.known.get(&id) {
+            return Some(*kind);
+        }
+        let path = fs::read_link(link).ok()?;
+        let kind = if path.starts_with("/proc") || path.starts_with("/sys") || is_library(&path) {
+            Kind::Pseudo
+        } else {
+            let opened = Opened::open(link).ok()?;
+            match opened.medium() {
+                Medium::Memory => Kind::Memory,
+                Medium::Storage | Medium::Elsewhere if self.files.len() < FILES_MAX => {
+                    let file = SeenFile {
+                        path,
+                        opened,
+                        is_written: writes,
+                    };
+                    self.files.insert(id, file);
+                    return Some(Kind::Stored);
+                }
+                Medium::Storage | Medium::Elsewhere => Kind::Stored,
+            }
+        };
+        self.known.insert(id, kind);
+        Some(kind)
+    }
+
+    /// Notes contexts of libaio and shared mappings of files: proc_pid_maps(5).
+    fn mappings(&mut self, process: u32) {
+        let Ok(maps) = read_to_string(format!("/proc/{process}/maps")) else {
+            return;
+        };
+        self.ways.uncounted.extend(maps.lines().filter_map(mapping));
+    }
+}
+
+/// Whether a file is one that the loader opens for a moment: `libc.so.6`.
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+}
+
+/// Device number of `/dev/null`.
+const NULL_DEVICE: u64 = 0x0103;
+
+/// The flags that a descriptor was opened with: proc_pid_fdinfo(5), in octal.
+fn flags_of(process: u32, link: &Path) -> Option<OFlags> {
+    let number = link.file_name()?.to_str()?;
+    let text = read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()?;
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+    Some(OFlags::from_bits_retain(flags))
+}
+
+/// The way of I/O that a line of maps shows: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH`.
+fn mapping(line: &str) -> Option<UncountedWay> {
+    let mut fields = line.split_whitespace();
+    let (range, rights) = (fields.next()?, fields.next()?);
+    let inode = fields.nth(2)?;
+    let path = fields.next()?;
+    if path.starts_with("/[aio]") {
+        return Some(UncountedWay::Libaio);
+    }
+    let (from, to) = range.split_once('-')?;
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    let length = address(to)?.checked_sub(address(from)?)?;
+    let is_memory = ["/dev/", "/SYSV", "/memfd:", "anon_inode:"]
+        .iter()
+        .any(|start| path.starts_with(start));
+    let is_way = rights.ends_with('s') && inode != "0" && !is_memory && length >= MAPPED_LEAST;
+    is_way.then_some(UncountedWay::Mmap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_read_as_linux_prints_them() {
+        for (line, way) in [
+            (
+                "7f0000000000-7f0000003000 rw-s 00000000 00:0f 1234   /[aio] (deleted)",
+                Some(UncountedWay::Libaio),
+            ),
+            (
+                "7f0000000000-7f0008000000 r--s 00000000 fe:00 77   /data/file",
+                Some(UncountedWay::Mmap),
+            ),
+            (
+                "7f0000000000-7f0000007000 r--s 00000000 fe:00 78   /usr/lib/gconv/gconv-modules.cache",
+                None,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 79   /usr/lib/locale/locale-archive",
+                None,
+            ),
+            (
+                "7f0000000000-7f0008000000 rw-s 00000000 00:01 9   /dev/zero (deleted)",
+                None,
+            ),
+            ("7f0000000000-7f0008000000 rw-p 00000000 00:00 0", None),
+        ] {
+            assert_eq!(mapping(line), way, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_this_process_has_open_is_seen() {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        let _zero = fs::File::open("/dev/zero").expect("there");
+        let _null = fs::File::open("/dev/null").expect("there");
+        let (_from, _to) = std::io::pipe().expect("a pipe");
+        let mut seen = Descriptors::new();
+        seen.look(&[std::process::id()]);
+        let found = seen.files.values().find(|seen| seen.path == file.path());
+        assert!(
+            found.is_some_and(|found| found.is_written),
+            "{:?}",
+            seen.files
+        );
+        let ways = seen.finish();
+        assert!(ways.reads.buffered && ways.writes.buffered && ways.inner_pipes);
+        assert!(ways.sources.contains(&NoStorage::CharDevice));
+    }
+}

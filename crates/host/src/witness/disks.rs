@@ -1,0 +1,101 @@
+//! What the block devices of the machine carried, all of them: which ones a program uses is known only afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use iolab_storage::{Stack, sysfs};
+use iolab_workload::counters::DeviceStat;
+use iolab_workload::witness::{DiskTraffic, ObservedDevice};
+
+use crate::counters::read_device;
+
+type Number = (u32, u32);
+
+/// The counters of all block devices.
+#[derive(Debug, Default)]
+pub(super) struct AllDevices {
+    devices: BTreeMap<Number, Counted>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    name: String,
+    stat: DeviceStat,
+    /// Whether it is a whole device that lies on no other one.
+    is_disk: bool,
+}
+
+impl AllDevices {
+    pub(super) fn read() -> Self {
+        Self::read_in(Path::new("/sys"))
+    }
+
+    fn read_in(sys: &Path) -> Self {
+        let entries = std::fs::read_dir(sys.join("dev/block"));
+        let entries = entries.into_iter().flatten().flatten();
+        let devices = entries.filter_map(|entry| {
+            let number = sysfs::parse_number(entry.file_name().to_str()?)?;
+            let folder = std::fs::canonicalize(entry.path()).ok()?;
+            let is_part = folder.join("partition").exists();
+            let below = sysfs::linked_devices(&folder.join("slaves")).unwrap_or_default();
+            let counted = Counted {
+                name: sysfs::name_of(&folder),
+                stat: read_device(sys, number)?,
+                is_disk: !is_part && below.is_empty(),
+            };
+            Some((number, counted))
+        });
+        Self {
+            devices: devices.collect(),
+        }
+    }
+
+    /// What a device carried since; one that was not there before has carried all of it since.
+    fn traffic(&self, earlier: &Self, number: Number) -> Option<DeviceStat> {
+        let now = self.devices.get(&number)?.stat;
+        let before = earlier.devices.get(&number).map(|counted| counted.stat);
+        Some(now.since(before.unwrap_or_default()))
+    }
+
+    /// What disks carried since an earlier reading, those that carried something.
+    pub(super) fn disks_since(&self, earlier: &Self) -> Vec<DiskTraffic> {
+        let disks = self.devices.iter().filter(|(_, counted)| counted.is_disk);
+        let traffic = disks.filter_map(|(number, counted)| {
+            let traffic = self.traffic(earlier, *number)?;
+            let is_used = traffic.read_ios + traffic.write_ios + traffic.flush_ios > 0;
+            is_used.then(|| DiskTraffic {
+                name: counted.name.clone(),
+                number: *number,
+                traffic,
+            })
+        });
+        traffic.collect()
+    }
+
+    /// What the devices that these stacks begin with carried, each once.
+    pub(super) fn lie_on(&self, earlier: &Self, stacks: &[Stack]) -> Vec<ObservedDevice> {
+        let mut seen = BTreeSet::new();
+        let devices = stacks.iter().filter_map(|stack| {
+            let number = stack.device.filter(|number| seen.insert(*number))?;
+            let name = |number: &Number| match self.devices.get(number) {
+                Some(counted) => counted.name.clone(),
+                None => format!("{}:{}", number.0, number.1),
+            };
+            let bottom = stack.bottom.as_deref();
+            let sum = |disks: &[Number]| {
+                let mut disks = disks.iter();
+                disks.try_fold(DeviceStat::default(), |sum, disk| {
+                    Some(sum.plus(self.traffic(earlier, *disk)?))
+                })
+            };
+            Some(ObservedDevice {
+                name: name(&number),
+                disks: bottom.unwrap_or(&[number]).iter().map(name).collect(),
+                traffic: self.traffic(earlier, number),
+                below: bottom.and_then(sum),
+                in_file: stack.in_file,
+            })
+        });
+        devices.collect()
+    }
+}

@@ -1,0 +1,265 @@
+//! Accounts of tasks as the kernel hands them out when they end: Documentation/accounting/taskstats.rst of Linux. They hold what nobody
+//! waits for: children of a process that ignores their ends. Only root gets them.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use iolab_workload::counters::ProcessIo;
+use rustix::io::{Errno, ioctl_fionbio, read, write};
+
+/// Room for records that were not read yet, bytes: those of some ten thousand tasks.
+const BUFFER: libc::c_int = 8 << 20;
+/// Bytes of netlink's header, and of it with that of generic netlink.
+const NETLINK: usize = 16;
+const HEADERS: usize = NETLINK + 4;
+/// Numbers of linux/genetlink.h.
+const CONTROLLER: u16 = 16;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+/// Numbers of linux/taskstats.h.
+const GET: u8 = 1;
+const REGISTER_CPUS: u16 = 3;
+const OF_TASK: u16 = 4;
+const STATS: u16 = 3;
+
+/// The account of a task that has ended, without its children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Exit {
+    task: u32,
+    parent: u32,
+    io: ProcessIo,
+    cancelled_write_bytes: u64,
+}
+
+/// Receives the accounts of all tasks of the machine that end.
+pub(super) struct Exits {
+    socket: OwnedFd,
+    received: Vec<Exit>,
+    /// Some came faster than they were read, and are lost.
+    is_complete: bool,
+}
+
+impl Exits {
+    /// Begins; `None` where this user may not, or the kernel has no such accounts.
+    pub(super) fn watch() -> Option<Self> {
+        let socket = netlink().ok()?;
+        let mut buffer = [0; 4096];
+        let name = attribute(FAMILY_NAME, b"TASKSTATS\0");
+        ask(&socket, CONTROLLER, GET_FAMILY, 1, &name).ok()?;
+        let length = read(&socket, &mut buffer).ok()?;
+        let answer = attributes(buffer.get(HEADERS..length)?);
+        let id = answer.into_iter().find(|(kind, _)| *kind == FAMILY_ID)?;
+        let family = u16::from_ne_bytes(bytes_at(id.1, 0)?);
+        let cpus = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok()?;
+        let cpus = attribute(REGISTER_CPUS, format!("{}\0", cpus.trim()).as_bytes());
+        // With an answer (NLM_F_ACK) that says whether it was allowed: an error number, 0 for none.
+        ask(&socket, family, GET, 1 | 4, &cpus).ok()?;
+        let length = read(&socket, &mut buffer).ok()?;
+        let error = i32::from_ne_bytes(bytes_at(buffer.get(..length)?, NETLINK)?);
+        ioctl_fionbio(&socket, true).ok()?;
+        (error == 0).then_some(Self {
+            socket,
+            received: Vec::new(),
+            is_complete: true,
+        })
+    }
+
+    /// Takes what has come.
+    pub(super) fn take(&mut self) {
+        let mut buffer = [0; 4096];
+        loop {
+            match read(&self.socket, &mut buffer) {
+                Ok(length) => self
+                    .received
+                    .extend(buffer.get(HEADERS..length).and_then(exit)),
+                Err(Errno::NOBUFS) => self.is_complete = false,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The I/O of all tasks that have ended and descend from one of these processes, with the bytes that never will be written. `None`
+    /// where some are missing.
+    pub(super) fn of_descendants(&self, ancestors: BTreeSet<u32>) -> Option<(ProcessIo, u64)> {
+        self.is_complete.then(|| total(&self.received, ancestors))
+    }
+}
+
+impl AsFd for Exits {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A child ends before its parent or after it: who belongs to whom is known when all have ended.
+fn total(exits: &[Exit], mut family: BTreeSet<u32>) -> (ProcessIo, u64) {
+    let mut left: Vec<&Exit> = exits.iter().collect();
+    let (mut io, mut cancelled) = (ProcessIo::default(), 0);
+    loop {
+        let (own, rest): (Vec<&Exit>, Vec<&Exit>) = left
+            .into_iter()
+            .partition(|exit| family.contains(&exit.parent) || family.contains(&exit.task));
+        if own.is_empty() {
+            return (io, cancelled);
+        }
+        for exit in own {
+            io = io.plus(exit.io);
+            cancelled += exit.cancelled_write_bytes;
+            family.insert(exit.task);
+        }
+        left = rest;
+    }
+}
+
+/// A socket of generic netlink.
+fn netlink() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: the call takes no pointers.
+    let number = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_GENERIC) };
+    if number < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and belongs to nobody else.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    // SAFETY: the pointer is to an int of the size that is told. Without the right to it, the buffer stays as it is.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            std::ptr::from_ref(&BUFFER).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
+    Ok(socket)
+}
+
+/// Sends a request: `struct nlmsghdr`, `struct genlmsghdr`, an attribute.
+fn ask(socket: &OwnedFd, family: u16, command: u8, flags: u16, attribute: &[u8]) -> io::Result<()> {
+    let length = (HEADERS + attribute.len()) as u32;
+    let mut message = Vec::with_capacity(length as usize);
+    message.extend(length.to_ne_bytes());
+    message.extend(family.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    // Sequence number and port: one request at a time, and the kernel knows us by the socket.
+    message.extend([0; 8]);
+    message.extend([command, 1, 0, 0]);
+    message.extend(attribute);
+    write(socket, &message)?;
+    Ok(())
+}
+
+/// `struct nlattr`: length, kind, value, filled up to four bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// The attributes of a message, as far as they are whole.
+fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
+    let mut all = Vec::new();
+    while let (Some(length), Some(kind)) = (bytes_at(bytes, 0), bytes_at(bytes, 2)) {
+        let length = usize::from(u16::from_ne_bytes(length));
+        let Some(value) = bytes.get(4..length) else {
+            break;
+        };
+        // The two highest bits are flags.
+        all.push((u16::from_ne_bytes(kind) & 0x3fff, value));
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    all
+}
+
+fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+/// The account of a task in a message; `None` for that of a whole process, which has no I/O.
+fn exit(message: &[u8]) -> Option<Exit> {
+    let all = attributes(message);
+    let (_, task) = all.into_iter().find(|(kind, _)| *kind == OF_TASK)?;
+    let (_, stats) = attributes(task)
+        .into_iter()
+        .find(|(kind, _)| *kind == STATS)?;
+    let short = |at| Some(u32::from_ne_bytes(bytes_at(stats, at)?));
+    let long = |at| Some(u64::from_ne_bytes(bytes_at(stats, at)?));
+    // Places in `struct taskstats`, the same since its version 3.
+    Some(Exit {
+        task: short(128)?,
+        parent: short(132)?,
+        io: ProcessIo {
+            rchar: long(216)?,
+            wchar: long(224)?,
+            syscr: long(232)?,
+            syscw: long(240)?,
+            read_bytes: long(248)?,
+            write_bytes: long(256)?,
+        },
+        cancelled_write_bytes: long(264)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(task: u32, parent: u32, rchar: u64) -> Exit {
+        Exit {
+            task,
+            parent,
+            io: ProcessIo {
+                rchar,
+                ..ProcessIo::default()
+            },
+            cancelled_write_bytes: 1,
+        }
+    }
+
+    #[test]
+    fn families_are_put_together_in_whatever_order_they_end() {
+        // 12 is a grandchild that ended first, 14 a thread of 10, 20 a stranger.
+        let exits = [
+            of(12, 11, 1),
+            of(20, 3, 2),
+            of(11, 10, 4),
+            of(14, 5, 8),
+            of(10, 5, 16),
+        ];
+        let (io, cancelled) = total(&exits, BTreeSet::from([5]));
+        assert_eq!((io.rchar, cancelled), (29, 4));
+        assert_eq!(total(&exits, BTreeSet::from([99])).1, 0);
+    }
+
+    #[test]
+    fn an_account_is_read_as_linux_sends_it() {
+        let mut stats = vec![0; 272];
+        for (at, value) in [
+            (128, 77u64 | 5 << 32),
+            (216, 1 << 20),
+            (248, 4096),
+            (264, 512),
+        ] {
+            stats[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let message = attribute(OF_TASK, &attribute(STATS, &stats));
+        let found = exit(&message).expect("whole");
+        assert_eq!((found.task, found.parent), (77, 5));
+        assert_eq!((found.io.rchar, found.io.read_bytes), (1 << 20, 4096));
+        assert_eq!(found.cancelled_write_bytes, 512);
+        assert_eq!(exit(&attribute(OF_TASK + 1, &stats)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_is_read_or_refused(message: Vec<u8>) {
+            let _ = exit(&message);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Signals that reach this process while it observes a program, each with who sent it.
+
+use std::io;
+use std::io::{PipeReader, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// What is passed on to the program, and the end of a child.
+const WATCHED: [libc::c_int; 7] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGCHLD,
+];
+
+/// Where the handler writes; -1: nowhere.
+static BELL: AtomicI32 = AtomicI32::new(-1);
+
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Came {
+    pub(super) signal: i32,
+    /// The kernel sent it: one of the terminal's, which goes to the program as well.
+    pub(super) by_kernel: bool,
+}
+
+/// Receives signals from its making on. One for the whole process, which lives as long as it.
+pub(super) struct Signals {
+    came: PipeReader,
+}
+
+impl Signals {
+    pub(super) fn watch() -> io::Result<Self> {
+        let (came, bell) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&came, true)?;
+        rustix::io::ioctl_fionbio(&bell, true)?;
+        BELL.store(bell.as_raw_fd(), Ordering::Relaxed);
+        // The handler may write at any time from now on.
+        std::mem::forget(bell);
+        for signal in WATCHED {
+            handle(signal)?;
+        }
+        Ok(Self { came })
+    }
+
+    /// All that came since.
+    pub(super) fn take(&self) -> Vec<Came> {
+        let mut all = Vec::new();
+        let mut bytes = [0u8; 2];
+        while (&self.came).read_exact(&mut bytes).is_ok() {
+            all.push(Came {
+                signal: i32::from(bytes[0]),
+                by_kernel: bytes[1] != 0,
+            });
+        }
+        all
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.came.as_fd()
+    }
+}
+
+/// Has a signal ring the bell. One that this process was started to ignore stays ignored, by the program too.
+fn handle(signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: all-zero bytes are a valid sigaction.
+    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a writable sigaction; nothing is changed.
+    if unsafe { libc::sigaction(signal, std::ptr::null(), &mut before) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if before.sa_sigaction == libc::SIG_IGN && signal != libc::SIGCHLD {
+        return Ok(());
+    }
+    // SAFETY: all-zero bytes are a valid sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = ring as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // SAFETY: the handler has the signature that SA_SIGINFO asks for, and makes one system call that signal-safety(7) allows.
+    if unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Ends this process by a signal that has ended a program, so that a shell sees the same. It returns where the signal ends nothing.
+pub fn end_by(signal: i32) {
+    // A second core file would take the place of the program's.
+    let none = rustix::process::Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    // SAFETY: the default action of a signal needs no handler, and the process may end by it.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+extern "C" fn ring(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: with SA_SIGINFO the kernel passes a valid siginfo. Code SI_KERNEL, and those of faults, are above 0.
+    let by_kernel = unsafe { (*info).si_code } > 0;
+    let bytes = [signal as u8, u8::from(by_kernel)];
+    // SAFETY: errno of the interrupted code is put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(BELL.load(Ordering::Relaxed), bytes.as_ptr().cast(), 2);
+        *libc::__errno_location() = errno;
+    }
+}

@@ -1,0 +1,362 @@
+//! What an observation of a program shows: one line first, then what it rests on.
+
+pub(crate) mod data;
+
+pub use data::json;
+
+use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
+use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::counters::DeviceStat;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
+use iolab_workload::witness::{ObservedEnd, OtherProcess};
+
+use crate::layout::{WIDTH_MIN, wrap};
+
+/// Columns of a label and the gap behind it.
+const LABEL: usize = 11;
+/// Most files, and most processes of others, that are listed.
+const LISTED_MAX: usize = 5;
+
+/// The evidence, for a terminal of `width` columns.
+pub fn text(evidence: &Evidence, width: u16) -> String {
+    let room = usize::from(width.max(WIDTH_MIN));
+    let mut text = wrap(&headline(evidence), room).join("\n") + "\n\n";
+    for (label, value) in rows(evidence) {
+        let lines = wrap(&escape_control(&value), room - LABEL);
+        for (n, line) in lines.iter().enumerate() {
+            let label = if n == 0 { label } else { "" };
+            text.push_str(&format!("{label:LABEL$}{line}\n"));
+        }
+    }
+    text
+}
+
+/// What the evidence comes to, in one sentence.
+pub fn headline(evidence: &Evidence) -> String {
+    let device = device(evidence);
+    let clauses = [
+        reads(evidence, &device),
+        writes(evidence, &device),
+        flushes(evidence, &device),
+        others(evidence, &device),
+    ];
+    let clauses: Vec<String> = clauses.into_iter().flatten().collect();
+    let sentence = match clauses.is_empty() {
+        true => "it read and wrote no storage of note".to_owned(),
+        false => clauses.join("; "),
+    };
+    let name = evidence.observed.command.first();
+    let name = name.map_or("the program", |name| {
+        name.rsplit('/').next().unwrap_or(name)
+    });
+    format!("{}: {sentence}.", escape_control(name))
+}
+
+/// The devices in question, by name.
+fn device(evidence: &Evidence) -> String {
+    match evidence.devices.as_slice() {
+        [] => "storage".to_owned(),
+        devices => devices.join(" and "),
+    }
+}
+
+fn reads(evidence: &Evidence, device: &str) -> Option<String> {
+    let reads = &evidence.reads;
+    let verdict = reads.verdict.as_ref()?;
+    let asked = match reads.asked {
+        Asked::Bytes(bytes) => format!("the {} that it read", format_bytes(bytes.most as f64)),
+        _ => "the bytes that it read".to_owned(),
+    };
+    Some(match verdict.served_by {
+        ServedBy::Device => format!(
+            "{} {asked} came from {device}{}",
+            share(verdict),
+            open(reads)
+        ),
+        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.reads.direct => format!(
+            "{} {asked} came from {device}, the rest from the page cache{}",
+            share(verdict),
+            open(reads)
+        ),
+        ServedBy::Hole => {
+            format!("{asked} lie in holes, which read as zeros: no storage is behind them")
+        }
+        ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
+        _ => {
+            let moved = reads.moved.map_or(String::new(), |moved| {
+                format!(
+                    "storage carried {} of its reads; ",
+                    format_bytes(moved as f64)
+                )
+            });
+            format!(
+                "{moved}where {asked} came from is unknown: {}",
+                verdict.reason
+            )
+        }
+    })
+}
+
+fn writes(evidence: &Evidence, device: &str) -> Option<String> {
+    let writes = &evidence.writes;
+    let verdict = writes.verdict.as_ref()?;
+    let asked = match writes.asked {
+        Asked::Bytes(bytes) => format!("the {} that it wrote", format_bytes(bytes.most as f64)),
+        _ => "the bytes that it wrote".to_owned(),
+    };
+    let owed = evidence
+        .owed
+        .filter(|owed| *owed > 0)
+        .map_or(String::new(), |owed| {
+            format!(
+                ", and {} had still to be written back",
+                format_bytes(owed as f64)
+            )
+        });
+    Some(match verdict.served_by {
+        ServedBy::Device => format!("{} {asked} reached {device}", share(verdict)),
+        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.writes.direct => {
+            format!(
+                "{} {asked} had reached {device} at its end{owed}",
+                share(verdict)
+            )
+        }
+        ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
+        _ => format!("where {asked} went is unknown: {}", verdict.reason),
+    })
+}
+
+/// The share of the device, as the subject of a sentence: `all of`, `12 % of`.
+fn share(verdict: &ServedVerdict) -> String {
+    match verdict.device_fraction {
+        Some(share) if share >= 0.9995 => "all of".to_owned(),
+        Some(share) if share < 0.0005 => "none of".to_owned(),
+        Some(share) => format!("{} of", format_percent(share)),
+        None => "an unknown share of".to_owned(),
+    }
+}
+
+/// What other disks leave open of the device's share.
+fn open(direction: &Direction) -> String {
+    match direction.carried.zip(direction.moved) {
+        Some((carried, moved)) if !carried.is_close(moved) => format!(
+            " (between {} and {} from this device: others were used meanwhile)",
+            format_bytes(carried.least as f64),
+            format_bytes(carried.most as f64)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn flushes(evidence: &Evidence, device: &str) -> Option<String> {
+    let flushes = evidence.flushes.filter(|flushes| *flushes > 0)?;
+    evidence.writes.verdict.as_ref()?;
+    let of = match evidence.others {
+        OtherUse::None => "",
+        OtherUse::Some { .. } | OtherUse::Unknown => ", of all processes",
+    };
+    Some(format!(
+        "{device} completed {}{of}",
+        counted(flushes, "cache flush")
+    ))
+}
+
+fn others(evidence: &Evidence, device: &str) -> Option<String> {
+    let has_bytes = evidence.reads.verdict.is_some() || evidence.writes.verdict.is_some();
+    if !has_bytes || evidence.devices.is_empty() {
+        return None;
+    }
+    Some(match evidence.others {
+        OtherUse::None => format!("nothing else used {device}"),
+        OtherUse::Some { read, written } => {
+            let may = if read.least.max(written.least) == 0 {
+                "may have"
+            } else {
+                "have"
+            };
+            format!(
+                "others {may} read {} and written {} on {device} meanwhile",
+                bounds(read),
+                bounds(written)
+            )
+        }
+        OtherUse::Unknown => {
+            format!("whether others used {device} is unknown: its traffic is not counted")
+        }
+    })
+}
+
+fn bounds(bytes: Bounds) -> String {
+    let text = |bytes: u64| format_bytes(bytes as f64);
+    match bytes.least == bytes.most {
+        true => text(bytes.most),
+        false if bytes.least == 0 => format!("up to {}", text(bytes.most)),
+        false => format!("{} to {}", text(bytes.least), text(bytes.most)),
+    }
+}
+
+fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
+    let observed = &evidence.observed;
+    let processes = &observed.processes;
+    let mut rows = vec![
+        ("program", observed.command.join(" ")),
+        ("end", end(evidence)),
+    ];
+    if let Some(io) = processes.io {
+        let bytes = |bytes: u64| format_bytes(bytes as f64);
+        rows.push((
+            "reads",
+            format!(
+                "{} in {}; {} from storage",
+                bytes(io.rchar),
+                counted(io.syscr, "call"),
+                bytes(io.read_bytes)
+            ),
+        ));
+        let cancelled = match processes.cancelled_write_bytes {
+            0 => String::new(),
+            cancelled => format!(", {} of it never will be", bytes(cancelled)),
+        };
+        rows.push((
+            "writes",
+            format!(
+                "{} in {}; {} sent or to be sent to storage{cancelled}",
+                bytes(io.wchar),
+                counted(io.syscw, "call"),
+                bytes(io.write_bytes)
+            ),
+        ));
+    }
+    for (label, verdict) in [
+        ("read from", &evidence.reads.verdict),
+        ("written to", &evidence.writes.verdict),
+    ] {
+        if let Some(verdict) = verdict {
+            rows.push((label, format!("{}: {}", verdict.served_by, verdict.reason)));
+        }
+    }
+    for device in &observed.devices {
+        let traffic = device
+            .traffic
+            .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
+        rows.push(("device", format!("{}: {traffic}", device.name)));
+    }
+    let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
+    for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
+        rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));
+    }
+    let mut files: Vec<_> = observed.files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.bytes));
+    rows.extend(files.into_iter().take(LISTED_MAX).map(|file| {
+        let cached = file.after.map_or(String::new(), |after| {
+            format!(
+                ", {} of it in the page cache at the end",
+                format_bytes(after.resident_bytes as f64)
+            )
+        });
+        let size = format_bytes(file.bytes as f64);
+        ("file", format!("{}: {size}{cached}", file.path.display()))
+    }));
+    rows.extend(
+        observed
+            .others
+            .active
+            .iter()
+            .take(LISTED_MAX)
+            .map(|one| ("other", other(one))),
+    );
+    if observed.others.unread > 0 {
+        let unread = counted(observed.others.unread, "process");
+        rows.push((
+            "other",
+            format!("the accounts of {unread} of other users cannot be read"),
+        ));
+    }
+    rows.push(("CPU", cpu(evidence)));
+    rows
+}
+
+fn end(evidence: &Evidence) -> String {
+    let observed = &evidence.observed;
+    let time = format_ns(observed.elapsed_ns as f64);
+    let how = match observed.end {
+        ObservedEnd::Code(code) => format!("exit code {code} after {time}"),
+        ObservedEnd::Signal(signal) => format!("ended by signal {signal} after {time}"),
+        ObservedEnd::Running => format!("still running after {time}"),
+    };
+    let processes = &observed.processes;
+    let mut also = Vec::new();
+    if observed.observed_ns > observed.elapsed_ns + 1_000_000 {
+        let time = format_ns(observed.observed_ns as f64);
+        also.push(format!("what it had started was observed for {time}"));
+    }
+    if processes.running > 0 {
+        also.push(format!("{} still running", processes.running));
+    }
+    if processes.ignores_children && !processes.is_complete {
+        also.push(
+            "I/O of children whose ends their parent ignored may be missing: only root sees it"
+                .to_owned(),
+        );
+    }
+    if processes.unread > 0 {
+        also.push(format!(
+            "{} without an account that can be read",
+            processes.unread
+        ));
+    }
+    [vec![how], also].concat().join("; ")
+}
+
+fn traffic(traffic: DeviceStat) -> String {
+    format!(
+        "read {} in {}, wrote {} in {}, {} flushed, busy {}",
+        format_bytes(traffic.read_bytes as f64),
+        counted(traffic.read_ios, "request"),
+        format_bytes(traffic.write_bytes as f64),
+        counted(traffic.write_ios, "request"),
+        counted(traffic.flush_ios, "time"),
+        format_ns(traffic.busy_ms as f64 * 1e6)
+    )
+}
+
+fn other(one: &OtherProcess) -> String {
+    let kind = if one.is_kernel {
+        ", a thread of the kernel"
+    } else {
+        ""
+    };
+    format!(
+        "{} ({}{kind}): read {}, wrote {}, on any disk",
+        one.name,
+        one.pid,
+        format_bytes(one.read_bytes as f64),
+        format_bytes(one.write_bytes as f64)
+    )
+}
+
+fn cpu(evidence: &Evidence) -> String {
+    let observed = &evidence.observed;
+    let usage = observed.processes.usage;
+    let ns = |ns: u64| format_ns(ns as f64);
+    let mut parts = vec![
+        format!("user {}, system {}", ns(usage.user_ns), ns(usage.system_ns)),
+        format!("waited for a CPU {}", ns(observed.processes.run_delay_ns)),
+    ];
+    let pressure = observed.pressure;
+    let told = [
+        (
+            "some task of the machine waited for a CPU",
+            pressure.cpu_stall_ns,
+        ),
+        ("the hypervisor took", pressure.steal_ns),
+        ("a CPU quota held this group back", pressure.throttled_ns),
+    ];
+    let told = told.into_iter().filter_map(|(what, spent)| {
+        Some(format!("{what} {}", ns(spent.filter(|spent| *spent > 0)?)))
+    });
+    parts.extend(told);
+    parts.push(format!("observing took {}", ns(observed.observer_cpu_ns)));
+    parts.join("; ")
+}

@@ -1,0 +1,238 @@
+//! From the observation of a program to its evidence: by the rules that judge a trial of iolab's own engine.
+
+use std::collections::BTreeSet;
+
+use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, Reading, Unknown};
+use iolab_host::witness::Witness;
+use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::Result;
+use iolab_workload::counters::{Bottom, Counters, ProcessIo};
+use iolab_workload::medium::Medium;
+use iolab_workload::quantity::{format_bytes, format_percent};
+use iolab_workload::region_state::Region;
+use iolab_workload::witness::{Observed, UncountedWay};
+
+use crate::evidence::{Facts, judge};
+
+/// Share of a file without data from which on direct reads of it may be reads of nothing.
+const HOLES_LEAST: f64 = 0.05;
+
+/// Runs a program until all that it started has ended, and judges what was observed; for `outlived` see [`Witness::observe`].
+///
+/// # Errors
+/// As [`Witness::observe`].
+pub fn observe(program: &Witness<'_>, outlived: &mut dyn FnMut(usize)) -> Result<Evidence> {
+    program.observe(outlived).map(evidence)
+}
+
+/// What an observation shows.
+pub fn evidence(observed: Observed) -> Evidence {
+    let case = Case::of(&observed);
+    let (reads, writes) = (case.reads(), case.writes());
+    let reading = Reading::of(&observed);
+    Evidence {
+        devices: reading.devices(),
+        flushes: reading.flushes(),
+        owed: reading.owed(),
+        others: reading.others(),
+        reads,
+        writes,
+        observed,
+    }
+}
+
+/// An observation with the counters of its devices, as of a trial.
+struct Case<'a> {
+    observed: &'a Observed,
+    reading: Reading<'a>,
+    counters: Counters,
+    region: Region,
+    region_bytes: u64,
+}
+
+impl<'a> Case<'a> {
+    fn of(observed: &'a Observed) -> Self {
+        let reading = Reading::of(observed);
+        let below = reading.below();
+        let io = observed.processes.io;
+        let target = observed.target.as_ref();
+        Self {
+            observed,
+            counters: Counters {
+                process_io: io.map(|io| ProcessIo {
+                    write_bytes: reading.dirtied().unwrap_or(io.write_bytes),
+                    ..io
+                }),
+                nfs: observed.nfs,
+                device: reading.traffic(),
+                bottom: below.map(|(stat, in_file)| Bottom { stat, in_file }),
+                ..Counters::default()
+            },
+            region: target.map(|target| target.region).unwrap_or_default(),
+            region_bytes: target.and_then(|target| target.bytes).unwrap_or(0),
+            reading,
+        }
+    }
+
+    fn judge(&self, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
+        let ways = &self.observed.ways;
+        let open = if write_bytes > 0 {
+            ways.writes
+        } else {
+            ways.reads
+        };
+        judge(&Facts {
+            does_io: true,
+            medium: self.reading.medium(),
+            direct: open.is_direct(),
+            read_bytes,
+            write_bytes,
+            counters,
+            region_bytes: self.region_bytes,
+            region: &self.region,
+        })
+    }
+
+    fn reads(&self) -> Direction {
+        let asked = self.reading.asked_reads();
+        let verdict = match &asked {
+            Asked::Nothing => None,
+            Asked::Bytes(bytes) => {
+                Some(self.of_bounds(*bytes, |bytes| self.judge(bytes, 0, &self.counters)))
+            }
+            Asked::Unknown { why, most } => Some(self.of_unknown(why, *most)),
+        };
+        Direction {
+            asked,
+            moved: self.observed.processes.io.map(|io| io.read_bytes),
+            carried: self.reading.carried_reads(),
+            verdict,
+        }
+    }
+
+    /// The verdict where both ends of what is possible lead to the same.
+    fn of_bounds(&self, bounds: Bounds, judge: impl Fn(u64) -> ServedVerdict) -> ServedVerdict {
+        let (least, most) = (judge(bounds.least), judge(bounds.most));
+        if least.served_by == most.served_by {
+            return most;
+        }
+        undecided(format!(
+            "it lies between {} and {} bytes, which lead to '{}' and to '{}'",
+            bounds.least, bounds.most, least.served_by, most.served_by
+        ))
+    }
+
+    /// The verdict where it is not known how much was asked for: what came from storage can still be all that was read.
+    fn of_unknown(&self, why: &Unknown, most: Option<u64>) -> ServedVerdict {
+        if let Some(most) = most {
+            let at_most = self.judge(most, 0, &self.counters);
+            if matches!(at_most.served_by, ServedBy::Device | ServedBy::NotStorage) {
+                return at_most;
+            }
+        }
+        let fetched = self.observed.processes.io.map_or(0, |io| io.read_bytes);
+        if self.reads_device_only(why) && fetched > 0 {
+            return ServedVerdict {
+                reason:
+                    "every descriptor of storage bypasses the page cache, and the file has no holes"
+                        .to_owned(),
+                ..self.judge(fetched, 0, &self.counters)
+            };
+        }
+        let of = most.filter(|most| *most > 0);
+        let share = of.map(|most| {
+            let share = (fetched as f64 / most as f64).min(1.0);
+            format!(
+                "; at least {} of all that it read came from storage",
+                format_percent(share)
+            )
+        });
+        undecided(reason(why) + &share.unwrap_or_default())
+    }
+
+    /// Whether nothing but a device can have served what is not counted: there is no page cache between, no hole, no mapping.
+    fn reads_device_only(&self, why: &Unknown) -> bool {
+        let ways = &self.observed.ways;
+        let is_ring = |ways: &BTreeSet<UncountedWay>| !ways.contains(&UncountedWay::Mmap);
+        let empty = self.region.empty_share(self.region_bytes);
+        matches!(why, Unknown::Uncounted(ways) if is_ring(ways))
+            && ways.reads.is_direct()
+            && self.reading.medium() == Medium::Storage
+            && empty.is_some_and(|empty| empty < HOLES_LEAST)
+    }
+
+    fn writes(&self) -> Direction {
+        let asked = self.reading.asked_writes();
+        let carried = self.reading.carried_writes();
+        let verdict = match &asked {
+            Asked::Nothing => None,
+            Asked::Bytes(bytes) => Some(self.of_writes(bytes.most, carried)),
+            Asked::Unknown { why, .. } => Some(undecided(reason(why))),
+        };
+        Direction {
+            asked,
+            moved: self.reading.dirtied(),
+            carried,
+            verdict,
+        }
+    }
+
+    /// The verdict on writes, of which the devices carried a number of bytes that others' traffic can leave open.
+    fn of_writes(&self, written: u64, carried: Option<Bounds>) -> ServedVerdict {
+        let Some(carried) = carried else {
+            return self.judge(0, written, &self.counters);
+        };
+        let with = |bytes: u64| {
+            let mut counters = self.counters;
+            if let Some(device) = &mut counters.device {
+                device.write_bytes = bytes;
+            }
+            self.judge(0, written, &counters)
+        };
+        let (least, most) = (with(carried.least), with(carried.most));
+        if least.served_by == most.served_by {
+            return most;
+        }
+        undecided(format!(
+            "other processes had the disk write as well: between {} and {} of it can be the program's",
+            format_bytes(carried.least as f64),
+            format_bytes(carried.most as f64)
+        ))
+    }
+}
+
+/// Why it is not known how much a program asked for, in words.
+fn reason(why: &Unknown) -> String {
+    match why {
+        Unknown::NoAccount => "the I/O accounts of its processes cannot be read".to_owned(),
+        Unknown::TooShort => {
+            "it ended before its open files could be seen; --on FILE names one".to_owned()
+        }
+        Unknown::Uncounted(ways) => {
+            let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+            format!(
+                "it used {}, whose requests the kernel does not count, so the share of the page cache is not known",
+                ways.join(" and ")
+            )
+        }
+        Unknown::MoreThanAsked => {
+            "storage carried far more than its read calls asked for, as with files that are mapped"
+                .to_owned()
+        }
+        Unknown::Sources(sources) => {
+            let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
+            format!(
+                "it could also read from a {}, and its account does not tell these reads apart",
+                sources.join(" and a ")
+            )
+        }
+    }
+}
+
+fn undecided(reason: String) -> ServedVerdict {
+    ServedVerdict {
+        served_by: ServedBy::Unknown,
+        device_fraction: None,
+        reason,
+    }
+}

@@ -1,0 +1,90 @@
+//! A file, a device or a directory that is looked at only: one that the user named, or that another program has open.
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use iolab_workload::medium::Medium;
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
+
+use super::device_stack::Stack;
+use super::{device, mounts, overlay};
+
+/// What is looked at.
+#[derive(Debug)]
+pub struct Opened {
+    file: File,
+    holder: OnceCell<Option<File>>,
+}
+
+impl Opened {
+    /// Opens a path for reading, without waiting: for the holder of a lease, or the other end of a pipe.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = open(path, flags, Mode::empty())?;
+        Ok(Self {
+            file: file.into(),
+            holder: OnceCell::new(),
+        })
+    }
+
+    /// The file that holds its bytes: of an overlay the one in a layer, where that is within reach.
+    pub fn holder(&self) -> &File {
+        let layer = self.holder.get_or_init(|| overlay::holder(&self.file));
+        layer.as_ref().unwrap_or(&self.file)
+    }
+
+    /// Its size, bytes; `None` for what has none.
+    pub fn bytes(&self) -> Option<u64> {
+        let stat = fstat(&self.file).ok()?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => u64::try_from(stat.st_size).ok(),
+            FileType::BlockDevice => seek(&self.file, SeekFrom::End(0)).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        let stat = fstat(&self.file);
+        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+    }
+
+    /// The block devices below it, down to the disks; or the NFS mount that it lies on.
+    pub fn stack(&self) -> Stack {
+        let own = fstat(&self.file)
+            .ok()
+            .and_then(|stat| device::number_of(&stat));
+        let number = own.or_else(|| mounts::device_below(self.holder()));
+        Stack {
+            nfs: match own {
+                Some(_) => None,
+                None => mounts::mount_of(&self.file).and_then(mounts::Mount::nfs),
+            },
+            ..Stack::below(number)
+        }
+    }
+
+    /// What answers for its bytes.
+    pub fn medium(&self) -> Medium {
+        medium_of(self.holder())
+    }
+}
+
+/// What answers for the bytes of an open file.
+pub(super) fn medium_of(file: impl AsFd) -> Medium {
+    let kind = fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    match kind {
+        Ok(FileType::CharacterDevice) => Medium::Memory,
+        Ok(FileType::BlockDevice) => Medium::Storage,
+        _ => match fstatfs(&file) {
+            Ok(stat) if mounts::is_memory_fs(&stat) => Medium::Memory,
+            Ok(stat) if mounts::is_served_fs(&stat) => Medium::Elsewhere,
+            _ => Medium::Storage,
+        },
+    }
+}

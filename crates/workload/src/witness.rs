@@ -1,0 +1,225 @@
+//! What is observed of a program while it runs: its processes, what it had open, the disks, and what others did meanwhile.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::counters::{DeviceStat, NfsIo, Pressure, ProcessIo, ResourceUse};
+use crate::medium::Medium;
+use crate::named::named;
+use crate::region_state::{Region, Residency};
+
+/// What was observed from the start of a program until all processes that it started had ended, or the observation did.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observed {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How the program ended.
+    pub end: ObservedEnd,
+    /// From its start to its end, ns.
+    pub elapsed_ns: u64,
+    /// From its start to the end of the observation, ns.
+    pub observed_ns: u64,
+    /// CPU time that observing took, ns.
+    pub observer_cpu_ns: u64,
+    /// Its processes together.
+    pub processes: ProcessTotals,
+    /// How they did I/O, as far as it was seen.
+    pub ways: IoWays,
+    /// Files and devices of storage that they had open, as far as they were seen.
+    pub files: Vec<ObservedFile>,
+    /// The file, device or directory that the user named.
+    pub target: Option<ObservedTarget>,
+    /// The devices that `files` and `target` lie on.
+    pub devices: Vec<ObservedDevice>,
+    /// All disks of the machine that nothing else lies below, loop devices included.
+    pub disks: Vec<DiskTraffic>,
+    /// Processes of others that did I/O meanwhile.
+    pub others: OtherProcesses,
+    /// Bytes of the machine's page cache that had to be written at the start, of whatever process.
+    pub dirty_before_bytes: Option<u64>,
+    /// What the NFS mount of the target carried.
+    pub nfs: Option<NfsIo>,
+    /// What the machine as a whole went through.
+    pub pressure: Pressure,
+}
+
+/// How an observed program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ObservedEnd {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It had not ended when the observation did.
+    #[default]
+    Running,
+}
+
+/// The processes of a program together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessTotals {
+    /// Accounts that were read: a process whose parent waited for it is part of its parent's.
+    pub accounts: u64,
+    /// Processes whose account could not be read.
+    pub unread: u64,
+    /// Processes that had not ended at the end of the observation.
+    pub running: u64,
+    /// One ignored the ends of its children, whose accounts are in no other one.
+    pub ignores_children: bool,
+    /// The accounts of all tasks that ended were received, those of such children among them.
+    pub is_complete: bool,
+    /// I/O of all of them; `None` where no account could be read.
+    pub io: Option<ProcessIo>,
+    /// Bytes among those that were to be written that never will be, because their file was cut or removed.
+    pub cancelled_write_bytes: u64,
+    /// Resource use.
+    pub usage: ResourceUse,
+    /// Time in which their threads could run and waited for a CPU, ns; up to the last look at each.
+    pub run_delay_ns: u64,
+}
+
+/// How processes did I/O, as far as their descriptors and mappings showed it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IoWays {
+    /// Looks that saw a process.
+    pub looks: u64,
+    /// Files and devices of storage that were open for reading.
+    pub reads: OpenWays,
+    /// Those that were open for writing.
+    pub writes: OpenWays,
+    /// Ways to read or write that the kernel does not count as calls.
+    pub uncounted: BTreeSet<UncountedWay>,
+    /// What else could be read from.
+    pub sources: BTreeSet<NoStorage>,
+    /// What else could be written to, its own standard output and standard error left out.
+    pub sinks: BTreeSet<NoStorage>,
+    /// Pipes among the processes: what is read from them was written to them before.
+    pub inner_pipes: bool,
+}
+
+/// How files and devices of storage were open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpenWays {
+    /// One with O_DIRECT.
+    pub direct: bool,
+    /// One without.
+    pub buffered: bool,
+}
+
+impl OpenWays {
+    /// Whether any was open.
+    pub fn any(self) -> bool {
+        self.direct || self.buffered
+    }
+
+    /// Whether all were open with O_DIRECT.
+    pub fn is_direct(self) -> bool {
+        self.direct && !self.buffered
+    }
+}
+
+named! {
+    /// A way to read or write whose bytes `rchar` and `wchar` of an I/O account leave out.
+    #[derive(PartialOrd, Ord)]
+    pub enum UncountedWay: "way of I/O" {
+        /// Rings of io_uring(7).
+        IoUring = "io_uring",
+        /// A context of io_setup(2).
+        Libaio = "libaio",
+        /// A file that is mapped.
+        Mmap = "mmap",
+    }
+}
+
+named! {
+    /// Something without storage that a process can read from or write to.
+    #[derive(PartialOrd, Ord)]
+    pub enum NoStorage: "source" {
+        /// A character device that is no terminal, as `/dev/zero`.
+        CharDevice = "character device",
+        /// A pipe whose other end lies outside.
+        Pipe = "pipe",
+        /// A socket.
+        Socket = "socket",
+        /// A file in memory.
+        Memory = "file in memory",
+    }
+}
+
+/// A file or device of storage that was seen open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedFile {
+    /// Its path, as the kernel tells it.
+    pub path: PathBuf,
+    /// What answers for its bytes.
+    pub medium: Medium,
+    /// Its size at the end, bytes.
+    pub bytes: u64,
+    /// Whether it was open for writing.
+    pub is_written: bool,
+    /// What the page cache held of it at the end.
+    pub after: Option<Residency>,
+}
+
+/// What the user named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedTarget {
+    /// Its path.
+    pub path: PathBuf,
+    /// What answers for its bytes.
+    pub medium: Medium,
+    /// Its size at the start, bytes; `None` for a directory, and for a file that was not there.
+    pub bytes: Option<u64>,
+    /// The page cache and the file, before and after.
+    pub region: Region,
+}
+
+/// A device that something lies on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ObservedDevice {
+    /// Its name: `vda1`.
+    pub name: String,
+    /// The disks below it; itself where it is one.
+    pub disks: Vec<String>,
+    /// What it carried; `None` where it does not count.
+    pub traffic: Option<DeviceStat>,
+    /// What the disks below it carried, where it is none itself.
+    pub below: Option<DeviceStat>,
+    /// A loop device lies on the way, whose file the page cache may hold.
+    pub in_file: bool,
+}
+
+/// What a disk carried, of all processes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiskTraffic {
+    /// Its name.
+    pub name: String,
+    /// MAJOR and MINOR.
+    pub number: (u32, u32),
+    /// What it carried.
+    pub traffic: DeviceStat,
+}
+
+/// What processes did that do not belong to the program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OtherProcesses {
+    /// Those that read or wrote storage.
+    pub active: Vec<OtherProcess>,
+    /// Processes whose account could not be read.
+    pub unread: u64,
+}
+
+/// A process that does not belong to the program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OtherProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it is a thread of the kernel: what it writes can be what others have left in the page cache.
+    pub is_kernel: bool,
+    /// Bytes that it fetched from storage, whichever.
+    pub read_bytes: u64,
+    /// Bytes that it sent to storage, or dirtied in the page cache.
+    pub write_bytes: u64,
+}
