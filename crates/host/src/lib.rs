@@ -25,4 +25,5 @@ pub mod processor;
 pub mod program;
 pub mod pseudo_files;
 pub mod tlb;
+pub mod tracing;
 pub mod transport;

@@ -10,6 +10,7 @@ use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
 use crate::request_sizes::RequestSizes;
 use crate::series::Series;
+use crate::stages::Traced;
 use crate::verify::{FaultyData, Verified};
 
 /// Requests of one operation.
@@ -244,6 +245,8 @@ pub struct Outcome {
     pub waited: Option<u64>,
     /// What each group did, where the trial had several.
     pub groups: Vec<GroupOutcome>,
+    /// What tracing showed; `None` where the trial was not traced.
+    pub traced: Option<Traced>,
 }
 
 /// What one group of a trial did.
@@ -281,6 +284,7 @@ impl Default for Outcome {
             cpus_used: Cpus::default(),
             waited: None,
             groups: Vec::new(),
+            traced: None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod pauses;
 mod rate;
 mod sharing;
 mod sizes;
+mod tracing;
 mod trims;
 mod zones;
 
@@ -307,6 +308,8 @@ pub struct TrialSpec {
     pub flow: Option<u32>,
     /// Whether the whole trial is over when the first worker of this group is.
     pub ends_trial: bool,
+    /// Whether each request's time is split by layer, from what the kernel traces.
+    pub trace: bool,
 }
 
 impl Default for TrialSpec {
@@ -371,6 +374,7 @@ impl Default for TrialSpec {
             start_delay: Duration::ZERO,
             flow: None,
             ends_trial: false,
+            trace: false,
         }
     }
 }
