@@ -9,6 +9,7 @@ mod mix;
 mod ranks;
 mod rate;
 mod served;
+mod stages;
 mod verified;
 
 pub use ceiling::Efficiency;
@@ -22,6 +23,7 @@ pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
 pub use served::CellServed;
+pub use stages::{CellStages, StageNumbers};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
@@ -126,6 +128,8 @@ pub struct CellAnalysis {
     pub served: Option<CellServed>,
     /// What reading back has shown; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
+    /// Which layer has its requests when; `None` where no trial was traced.
+    pub stages: Option<CellStages>,
     /// What went on around its trials.
     pub disturbance: CellDisturbance,
     /// How many times the run had written its region over before its last five trials; `None` where it writes nothing.
@@ -449,6 +453,7 @@ impl Context {
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),
+            stages: CellStages::of(&ok),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
             overwritten: None,
             precision: response.as_ref().and_then(Summary::precision),

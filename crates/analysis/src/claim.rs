@@ -7,7 +7,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes of
 //! a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests at once, `answers.rs`
-//! what only some experiments ask, `agree.rs` claims that contradict each other, `order.rs` which claims a page begins with.
+//! what only some experiments ask, `stages.rs` where the time of requests goes, `agree.rs` claims that contradict each other, `order.rs` which claims a page begins with.
 
 mod agree;
 mod answers;
@@ -19,6 +19,7 @@ mod concurrency;
 pub(crate) mod effect;
 mod order;
 mod series;
+mod stages;
 mod tail;
 
 pub use answers::{
@@ -35,6 +36,7 @@ pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, in_two_groups};
+pub use stages::{Largest, TimeByLayer};
 pub use tail::LongTail;
 use tail::long_tail;
 
@@ -62,6 +64,8 @@ pub enum Claim {
     Change(Change),
     /// Slow requests far from the median one.
     LongTail(LongTail),
+    /// Which layer takes the time of requests, and of the slowest ones.
+    TimeByLayer(TimeByLayer),
     /// Whether cells that write reached a steady state.
     Steady(Steady),
     /// What more requests in flight gained.
@@ -94,6 +98,7 @@ impl Claim {
             Self::Steady(steady) => steady.cells.clone(),
             Self::Course(course) => course.cells.clone(),
             Self::LongTail(tail) => vec![tail.cell],
+            Self::TimeByLayer(time) => vec![time.cell],
             Self::Change(change) => vec![change.cell],
             Self::Queued(queued) => vec![queued.cell],
             Self::Together(together) => vec![together.cell],
@@ -191,6 +196,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend((!curves.is_empty()).then_some(Claim::Best(curves)));
     all.extend(change::changes(run, place).into_iter().map(Claim::Change));
     all.extend(long_tail(run, place).map(Claim::LongTail));
+    all.extend(stages::time_by_layer(run, place).map(Claim::TimeByLayer));
     all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
     all.extend(concurrency::queued(run, place).map(Claim::Queued));
     all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));

@@ -50,6 +50,8 @@ pub fn check() -> Result<()> {
 
 /// Records the events of one trial. Dropping it removes what it made.
 pub struct Tracer {
+    /// The folders of the CPUs.
+    cpus: Vec<String>,
     // Dropped before the instance, which the kernel keeps as long as they are open.
     buffers: Vec<File>,
     reading: Option<Reading>,
@@ -110,12 +112,9 @@ impl Tracer {
             instance.write(&format!("{events}/filter"), &filter)?;
             instance.write(&format!("{events}/enable"), "1")?;
         }
-        let buffers = cpus
-            .iter()
-            .map(|cpu| instance.open_buffer(cpu))
-            .collect::<Result<_>>()?;
         Ok(Self {
-            buffers,
+            cpus,
+            buffers: Vec::new(),
             reading: None,
             decoder,
             clock: clock.clone(),
@@ -123,7 +122,8 @@ impl Tracer {
         })
     }
 
-    /// Begins to record.
+    /// Begins to record. To be called when the threads of the trial have descriptor tables of their own: one that had the
+    /// buffers would keep the instance until the thread is gone.
     ///
     /// # Errors
     /// Of kind failed: what the kernel refuses.
@@ -131,6 +131,8 @@ impl Tracer {
         let failed = |error: io::Error| Error::failed(format!("tracing cannot begin: {error}"));
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| failed(errno.into()))?;
+        let opened = self.cpus.iter().map(|cpu| self.instance.open_buffer(cpu));
+        self.buffers = opened.collect::<Result<_>>()?;
         let buffers = self.buffers.iter().map(File::try_clone);
         let buffers: Vec<File> = buffers.collect::<io::Result<_>>().map_err(failed)?;
         let (ended, clock) = (end.try_clone().map_err(failed)?, self.clock.clone());

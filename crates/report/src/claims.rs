@@ -21,7 +21,7 @@ mod evidence;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, SteadyData, TogetherData, TooFewData, VerifiedData,
+    QueuedData, SteadyData, TimeByLayerData, TogetherData, TooFewData, VerifiedData,
 };
 
 /// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
@@ -33,7 +33,7 @@ pub(crate) struct ClaimData {
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
-    /// `two-groups`.
+    /// `two-groups`, `time-by-layer` (which layer takes the time of requests).
     pub(crate) kind: String,
     /// What its sentence is for.
     pub(crate) purpose: Purpose,
@@ -90,6 +90,8 @@ pub(crate) enum Evidence {
         /// Cells whose tail is shown to be long.
         cells: usize,
     },
+    /// Which layer takes the time of requests, and of the slowest ones.
+    TimeByLayer(TimeByLayerData),
     /// Data that was read back after it was written.
     Verified(VerifiedData),
     /// Two programs over the sizes of what they read.
@@ -413,6 +415,7 @@ impl Runs<'_> {
                 p99_ns: tail.quantiles.1,
                 cells: tail.cells,
             },
+            Claim::TimeByLayer(time) => Evidence::TimeByLayer(TimeByLayerData::of(time, self)),
             Claim::Verified(verified) => Evidence::Verified(VerifiedData::of(verified)),
             Claim::Programs(programs) => Evidence::Programs(ProgramsData::of(programs)),
             Claim::Load(load) => Evidence::Load(LoadData::of(load)),

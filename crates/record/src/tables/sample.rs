@@ -70,7 +70,7 @@ mod stages;
 
 use evidence::{bottom, cache_after, cache_before, device, extents, hardware, machine, process};
 use operations::operations;
-use stages::stages;
+pub use stages::stages;
 
 /// Table `sample`.
 pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {

@@ -6,6 +6,7 @@ mod best;
 mod change;
 mod comparison;
 mod concurrency;
+mod layers;
 mod programs;
 mod series;
 
@@ -35,6 +36,7 @@ const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
 const BENDS: &str = "straight pieces on log axes, their number by an information criterion; intervals from resampled trials";
 const TOGETHER: &str = "medians over the trials, and whether their exact 95 % intervals overlap";
+const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; exact intervals of the median share over the trials, which hold together in 95 %";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
@@ -65,6 +67,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
         Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
+        Claim::TimeByLayer(time) => (layers::of_time(time, first), LAYERS),
         Claim::Steady(steady) => (
             series::of_steady(steady, first),
             series::steady_basis(&steady.state),

@@ -1,6 +1,5 @@
 //! What tracing showed: the stages of requests.
 
-use super::Columns;
 use crate::Sample;
 use crate::column::{Column, Null};
 use iolab_workload::stages::{StageSummary, TraceSummary};
@@ -67,7 +66,8 @@ fn put(stage: &mut Option<StageSummary>) -> &mut StageSummary {
     stage.get_or_insert_default()
 }
 
-pub(super) fn stages() -> Columns {
+/// The columns of [`super::SAMPLE`] that only a traced trial has.
+pub fn stages() -> Vec<Column<Sample>> {
     let mut columns = vec![
         count!("joined_requests", joined, JOINED),
         count!("unjoined_requests", unjoined, JOINED),
