@@ -9,6 +9,7 @@ mod mix;
 mod ranks;
 mod rate;
 mod served;
+mod stages;
 mod verified;
 
 pub use ceiling::Efficiency;
@@ -22,6 +23,7 @@ pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
 pub use served::CellServed;
+pub use stages::{CellStages, StageNumbers};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
@@ -126,7 +128,9 @@ pub struct CellAnalysis {
     pub served: Option<CellServed>,
     /// Result of reading back; `None` where no trial was verified.
     pub verified: Option<CellVerified>,
-    /// Disturbances of its trials.
+    /// Which layer has its requests when; `None` where no trial was traced.
+    pub stages: Option<CellStages>,
+    /// What went on around its trials.
     pub disturbance: CellDisturbance,
     /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
     pub overwritten: Option<f64>,
@@ -452,6 +456,7 @@ impl Context {
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served::served(&ok),
             verified: CellVerified::of(trials),
+            stages: CellStages::of(&ok),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
             overwritten: None,
             precision: response.as_ref().and_then(Summary::precision),

@@ -21,6 +21,7 @@ pub(crate) mod effect;
 mod order;
 mod phenomena;
 mod series;
+mod stages;
 mod tail;
 
 pub use answers::{
@@ -39,6 +40,7 @@ pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Phenomenon, phenomena};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
+pub use stages::{Largest, TimeByLayer};
 pub use tail::LongTail;
 use tail::long_tail;
 
@@ -66,6 +68,8 @@ pub enum Claim {
     Change(Change),
     /// Slow requests, far above the median latency.
     LongTail(LongTail),
+    /// Which layer takes the time of requests, and of the slowest ones.
+    TimeByLayer(TimeByLayer),
     /// Whether cells that write reached a steady state.
     Steady(Steady),
     /// The gain of more requests in flight.
@@ -102,6 +106,7 @@ impl Claim {
             Self::Steady(steady) => steady.cells.clone(),
             Self::Course(course) => course.cells.clone(),
             Self::LongTail(tail) => vec![tail.cell],
+            Self::TimeByLayer(time) => vec![time.cell],
             Self::Change(change) => vec![change.cell],
             Self::Queued(queued) => vec![queued.cell],
             Self::Together(together) => vec![together.cell],
@@ -209,6 +214,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend((!curves.is_empty()).then_some(Claim::Best(curves)));
     all.extend(change::changes(run, place).into_iter().map(Claim::Change));
     all.extend(long_tail(run, place).map(Claim::LongTail));
+    all.extend(stages::time_by_layer(run, place).map(Claim::TimeByLayer));
     all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
     all.extend(concurrency::queued(run, place).map(Claim::Queued));
     all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));

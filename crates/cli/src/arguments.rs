@@ -315,6 +315,9 @@ pub(crate) struct Export {
     /// One row per service level that a run was asked about (iolab fit, iolab run --slo), with the answer
     #[arg(long, conflicts_with_all = ["histogram", "series", "ranks"])]
     pub(crate) answers: bool,
+    /// One row per traced trial (--set trace=true): the stages of its requests
+    #[arg(long, conflicts_with_all = ["histogram", "series", "ranks", "answers"])]
+    pub(crate) stages: bool,
     /// Add the time at which each run began to each value; prometheus only, and not for the textfile
     /// collector, which refuses time stamps
     #[arg(long)]

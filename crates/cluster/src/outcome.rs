@@ -358,6 +358,8 @@ fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
         cpus_used: parsed(from, Cpus::default())?,
         waited: Wire::read(from)?,
         groups: Vec::new(),
+        // Refused with several ranks.
+        traced: None,
     })
 }
 

@@ -5,6 +5,7 @@ mod flush;
 mod groups;
 mod merge;
 mod rank_barrier;
+mod tracing;
 mod worker_thread;
 
 use std::ops::Range;
@@ -33,6 +34,7 @@ pub use groups::run_groups;
 use iolab_host::clock::Clock;
 use iolab_host::observation::Observation;
 use iolab_host::page_cache;
+use iolab_host::tracing::Tracer;
 use iolab_storage::memory_limits;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
@@ -45,6 +47,7 @@ use iolab_workload::{Error, Result};
 pub(crate) use merge::{merge, sum};
 use rank_barrier::Alone;
 pub use rank_barrier::RankBarrier;
+use tracing::TracedJobs;
 use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few leaves out those that were interrupted.
@@ -96,6 +99,7 @@ pub fn run_with(
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    outcome.traced = carried.traced.all;
     side.settle(&mut outcome, &signed, stop)?;
     Ok(outcome)
 }
@@ -281,6 +285,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
     }
     if spec.backend != Backend::Null {
+        tracing::check(spec, target)?;
         trim::check(spec, target)?;
         flag_support::check(spec, target)?;
     }
@@ -387,6 +392,8 @@ struct Carried {
     workers: Vec<Vec<WorkerOutcome>>,
     seen: (Counters, Region),
     drift_ppm: f64,
+    /// What tracing showed of each job, and of all.
+    traced: TracedJobs,
 }
 
 /// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead, or a
@@ -404,6 +411,7 @@ fn carry_out(
     let barrier = StartBarrier::new();
     let arenas = arenas(jobs)?;
     let mut observation = Observation::new(watched(jobs).into_iter());
+    let mut tracer = tracing::tracer(jobs, clock)?;
     thread::scope(|scope| {
         let (workers, ready) = set_up(scope, jobs, &arenas, &barrier);
         // Counters are read as close to the start as the other processes allow.
@@ -411,6 +419,7 @@ fn carry_out(
             ready?;
             meeting.ready()?;
             let (anchor, before) = (clock.anchor(), observation.before());
+            tracer.as_mut().map_or(Ok(()), Tracer::start)?;
             meeting.start()?;
             Ok((anchor, before))
         };
@@ -418,15 +427,23 @@ fn carry_out(
         barrier.open();
         wait_for_end(jobs, &barrier, stop, halt);
         let ended = meeting.ended();
+        if let Some(tracer) = &tracer {
+            tracer.stop();
+        }
         let seen = observation.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         barrier.release();
-        let workers = join(workers, jobs.len());
+        let mut workers = join(workers, jobs.len());
         ended?;
+        let traced = match tracer {
+            Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
+            None => TracedJobs::none(jobs.len()),
+        };
         Ok(Carried {
             workers,
             seen,
             drift_ppm,
+            traced,
         })
     })
 }

@@ -6,6 +6,7 @@ pub(crate) mod group_weights;
 pub(crate) mod open_loop;
 mod outcome;
 pub(crate) mod pauses;
+mod request_log;
 mod requests;
 mod syncs;
 #[cfg(test)]
@@ -22,6 +23,8 @@ use iolab_workload::outcome::Ended;
 pub(crate) use common::Common;
 use common::Issued;
 pub(crate) use outcome::WorkerOutcome;
+use request_log::Log;
+pub(crate) use request_log::{NoLog, NotedRequests};
 pub(crate) use requests::{Plain, Requests, Varied};
 pub(crate) use syncs::Following;
 pub(crate) use timing::{Closed, Timing};
@@ -46,7 +49,9 @@ pub(crate) struct Worker<'a, B, T, R> {
     pub(crate) common: Common<'a>,
 }
 
-impl<B: Backend, const TIMED: bool, R: Requests> Run for Worker<'_, B, Closed<TIMED>, R> {
+impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
+    for Worker<'_, B, Closed<TIMED, L>, R>
+{
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
@@ -100,6 +105,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     fn wind_up(mut self, done: Vec<Completion>) -> (WorkerOutcome, (B, Buffers)) {
         self.common.wind_up(&mut self.backend, done);
         self.common.outcome.sizes = self.requests.sizes();
+        self.common.outcome.noted = self.timing.take_noted();
         (self.common.outcome, (self.backend, self.common.buffers))
     }
 
@@ -249,8 +255,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 .tally::<R>(request.action)
                 .latency
                 .saturating_record(latency_ns);
-            self.timing
-                .completed(slot.index(), request.action, started, now);
+            self.timing.completed(slot.index(), request, started, now);
         }
         self.common.buffers.put(slot);
     }

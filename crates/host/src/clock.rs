@@ -97,6 +97,14 @@ impl Clock {
         self.why.clone()
     }
 
+    /// The clock of tracefs whose stamps are those of this one.
+    pub fn trace_clock(&self) -> &'static str {
+        match self.source {
+            ClockSource::Tsc => "x86-tsc",
+            ClockSource::MonotonicRaw => "mono_raw",
+        }
+    }
+
     /// Reads both clocks, to tell the drift between two moments.
     pub fn anchor(&self) -> Anchor {
         anchor(|| self.now())

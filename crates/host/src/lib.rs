@@ -25,5 +25,6 @@ pub mod processor;
 pub mod program;
 pub mod pseudo_files;
 pub mod tlb;
+pub mod tracing;
 pub mod transport;
 pub mod witness;

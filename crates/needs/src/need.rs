@@ -91,6 +91,7 @@ needs! {
     SmallPages, "4k-pages", [], "pages of 4 KiB";
     Perf, "perf", [], "perf events of the kernel";
     HardwareEvents, "hardware-events", [], "perf events of the processor";
+    TraceEvents, "trace-events", [], "trace events of the kernel (tracefs)";
     Libaio, "libaio", [], "Linux AIO";
     IoUring, "io_uring", [], "io_uring";
     RequestFlags, "request-flags", [], "flags of single requests (RWF_DONTCACHE, RWF_NOWAIT)";

@@ -13,6 +13,7 @@ use iolab_workload::region_state::Region;
 use iolab_workload::request_sizes::RequestSizes;
 use iolab_workload::response::Response;
 use iolab_workload::series::Series;
+use iolab_workload::stages::TraceSummary;
 use iolab_workload::verify::Verified;
 
 use crate::{Ended, Operation, RequestTime, ServedVerdict};
@@ -80,7 +81,9 @@ pub struct Sample {
     pub rate_report: Option<RateReport>,
     /// Result of reading back; `None` where that was not done.
     pub verified: Option<Verified>,
-    /// Settings in effect, where these can differ from the requested ones.
+    /// What tracing showed; `None` where the trial was not traced.
+    pub traced: Option<TraceSummary>,
+    /// What was in force, where that can differ from what was asked for.
     pub effective: Effective,
     /// The origin of the bytes.
     pub verdict: ServedVerdict,
@@ -122,6 +125,7 @@ impl Default for Sample {
             region: Region::default(),
             rate_report: None,
             verified: None,
+            traced: None,
             effective: Effective::default(),
             verdict: ServedVerdict::default(),
             together: None,

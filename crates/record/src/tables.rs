@@ -78,7 +78,7 @@ mod sample;
 
 pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
 pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
-pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE};
+pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 
 /// Table `run`.
 pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {

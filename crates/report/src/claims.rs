@@ -21,7 +21,8 @@ mod evidence;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, ReproductionData, SteadyData, SuspectsData, TogetherData, TooFewData, VerifiedData,
+    QueuedData, ReproductionData, SteadyData, SuspectsData, TimeByLayerData, TogetherData,
+    TooFewData, VerifiedData,
 };
 
 /// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
@@ -91,6 +92,8 @@ pub(crate) enum Evidence {
         /// Cells whose tail is shown to be long.
         cells: usize,
     },
+    /// Which layer takes the time of requests, and of the slowest ones.
+    TimeByLayer(TimeByLayerData),
     /// Data that was read back after it was written.
     Verified(VerifiedData),
     /// Two programs over the sizes of what they read.
@@ -393,6 +396,7 @@ impl Runs<'_> {
                 p99_ns: tail.quantiles.1,
                 cells: tail.cells,
             },
+            Claim::TimeByLayer(time) => Evidence::TimeByLayer(TimeByLayerData::of(time, self)),
             Claim::Verified(verified) => Evidence::Verified(VerifiedData::of(verified)),
             Claim::Programs(programs) => Evidence::Programs(ProgramsData::of(programs)),
             Claim::Load(load) => Evidence::Load(LoadData::of(load)),

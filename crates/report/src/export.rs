@@ -14,7 +14,7 @@ use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
+use iolab_record::tables::{self, CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
 use iolab_record::{Cell, Interval, Part, RunRecord, Sample, SampleSeries, exported_settings};
 use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
@@ -164,7 +164,61 @@ pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     }
 }
 
-/// Checks that a run has ranks.
+/// Refuses to write stages where no trial was traced.
+///
+/// # Errors
+/// Of kind usage: no trial was traced.
+pub fn check_stages(records: &[RunRecord]) -> iolab_workload::Result<()> {
+    let mut samples = records.iter().flat_map(|record| &record.samples);
+    match samples.any(|sample| sample.traced.is_some()) {
+        true => Ok(()),
+        false => {
+            Err(Error::usage("no trial was traced").hint("measure with --set trace=true, as root"))
+        }
+    }
+}
+
+/// Writes one row per traced sample of each run: what tracing counted, and the stages of its requests; see [`check_stages`].
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn stages(
+    runs: &[(RunName, &RunRecord)],
+    format: Format,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let rows: Vec<Vec<Field>> = runs.iter().flat_map(stage_rows).collect();
+    let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
+    for row in &rows {
+        writer.row(row)?;
+    }
+    writer.finish()
+}
+
+fn stage_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
+    let columns = tables::stages();
+    let row = |sample: &Sample| {
+        sample.traced.as_ref()?;
+        let cell = record.cells.iter().find(|cell| cell.id == sample.cell)?;
+        let mut row = run_fields(run).to_vec();
+        row.extend([
+            text("experiment", &record.experiment.name),
+            field("sample", sample.id),
+            field("cell", sample.cell),
+        ]);
+        row.extend(level_fields(&record.experiment.factors, cell));
+        row.extend([
+            field("block", sample.block),
+            field("warmup", sample.warmup),
+            field("ok", sample.ok),
+        ]);
+        row.extend(columns.iter().map(|column| column_field(column, sample)));
+        Some(row)
+    };
+    record.samples.iter().filter_map(row).collect()
+}
+
+/// Refuses to write rows of ranks where no run has any.
 ///
 /// # Errors
 ///

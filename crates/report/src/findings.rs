@@ -16,6 +16,7 @@ mod ranks;
 mod rate;
 mod rule;
 mod run;
+mod stages;
 mod tail;
 pub mod trust;
 pub mod words;
@@ -64,6 +65,7 @@ const TOPICS: &[&[Says]] = &[
     ranks::SAYS,
     precision::SAYS,
     tail::UNKNOWN,
+    stages::SAYS,
     run::FAILURES,
 ];
 

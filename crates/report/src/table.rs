@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellRanks, Latency, OperationNumbers, Response,
+    Analysis, CellAnalysis, CellRanks, CellStages, Latency, OperationNumbers, Response,
 };
 use iolab_record::EndedBy;
 use iolab_record::Operation;
@@ -247,7 +247,7 @@ type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
 /// All columns in order. The column of flags exists only where a flag is set.
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
-    let themes: [Theme; 11] = [
+    let themes: [Theme; 12] = [
         level_columns,
         group_columns,
         response_columns,
@@ -256,6 +256,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         latency_columns,
         mix_columns,
         service_columns,
+        stage_columns,
         grid_columns,
         source_columns,
         end_columns,
@@ -410,7 +411,34 @@ fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "service p50", 5, service)]
 }
 
-/// The origin of the bytes, where it differs between cells.
+/// Where the time of requests went, where they were traced: in the device, elsewhere, and until the thread had the answer.
+fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
+    let stages = |c: &'_ CellAnalysis| c.stages.clone().filter(|stages| stages.known > 0);
+    if rows.iter().all(|row| stages(row.cell).is_none()) {
+        return Vec::new();
+    }
+    let of = |heading: &str, dispensable, value: fn(&CellStages) -> Option<String>| {
+        column(rows, heading, dispensable, |c| {
+            stages(c)
+                .and_then(|stages| value(&stages))
+                .unwrap_or_else(none)
+        })
+    };
+    vec![
+        of("device p50", 3, |all| {
+            Some(format_ns(all.stages.device.as_ref()?.p50_ns))
+        }),
+        of("device p99", 4, |all| {
+            Some(format_ns(all.stages.device.as_ref()?.p99_ns))
+        }),
+        of("host share", 3, |all| all.host_share().map(format_percent)),
+        of("delivery p99", 4, |all| {
+            Some(format_ns(all.stages.delivery.as_ref()?.p99_ns))
+        }),
+    ]
+}
+
+/// Where the bytes came from, where cells differ in that.
 fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if common_source(analysis).is_some() {
         return Vec::new();

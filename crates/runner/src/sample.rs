@@ -7,6 +7,7 @@ use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
 };
+use iolab_workload::stages::Traced;
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
@@ -161,6 +162,7 @@ fn did(outcome: &Outcome) -> Sample {
         paused_ns: outcome.paused_ns,
         rate_report: outcome.rate_report,
         verified: outcome.verified,
+        traced: outcome.traced.as_ref().map(Traced::summary),
         effective: outcome.effective.clone(),
         ..Sample::default()
     }

@@ -38,6 +38,7 @@ mod private_folder;
 pub mod procfs;
 mod program_files;
 mod scratch;
+pub mod sectors;
 mod signature;
 mod size;
 mod space;

@@ -176,6 +176,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         region: Region::default(),
         rate_report: None,
         verified: None,
+        traced: None,
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,

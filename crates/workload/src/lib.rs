@@ -29,6 +29,7 @@ pub mod response;
 pub mod series;
 pub mod service_level;
 pub mod settings;
+pub mod stages;
 pub mod stripe;
 pub mod target;
 pub mod tool;

@@ -10,6 +10,7 @@ use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
 use crate::request_sizes::RequestSizes;
 use crate::series::Series;
+use crate::stages::Traced;
 use crate::verify::{FaultyData, Verified};
 
 /// The requests of one operation.
@@ -244,6 +245,8 @@ pub struct Outcome {
     pub waited: Option<u64>,
     /// The result of each group, where the trial had several.
     pub groups: Vec<GroupOutcome>,
+    /// What tracing showed; `None` where the trial was not traced.
+    pub traced: Option<Traced>,
 }
 
 /// The result of one group of a trial.
@@ -281,6 +284,7 @@ impl Default for Outcome {
             cpus_used: Cpus::default(),
             waited: None,
             groups: Vec::new(),
+            traced: None,
         }
     }
 }

@@ -19,6 +19,7 @@ mod pauses;
 mod rate;
 mod sharing;
 mod sizes;
+mod tracing;
 mod trims;
 mod zones;
 
@@ -305,6 +306,8 @@ pub struct TrialSpec {
     pub flow: Option<u32>,
     /// Whether the trial ends with the first worker of this group that ends.
     pub ends_trial: bool,
+    /// Whether each request's time is split by layer, from what the kernel traces.
+    pub trace: bool,
 }
 
 impl Default for TrialSpec {
@@ -369,6 +372,7 @@ impl Default for TrialSpec {
             start_delay: Duration::ZERO,
             flow: None,
             ends_trial: false,
+            trace: false,
         }
     }
 }

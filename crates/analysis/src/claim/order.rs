@@ -58,7 +58,7 @@ impl Claim {
                 Aspect::Ratio | Aspect::Equivalence(_) => Role::Answer,
                 Aspect::Significance => Role::Detail,
             },
-            Self::TooFew(_) | Self::Preparation(_) => Role::Explanation,
+            Self::TooFew(_) | Self::Preparation(_) | Self::TimeByLayer(_) => Role::Explanation,
             Self::Change(_) => Role::Change,
             Self::Steady(steady) => match steady.state {
                 State::Reached => Role::Detail,
@@ -99,6 +99,7 @@ impl Claim {
             | Self::Load(_)
             | Self::TooFew(_)
             | Self::Preparation(_)
+            | Self::TimeByLayer(_)
             | Self::Change(_)
             | Self::Steady(_)
             | Self::Queued(_)
@@ -200,6 +201,7 @@ impl Claim {
             },
             Self::Best(_) => ("best-size", ""),
             Self::LongTail(_) => ("long-tail", ""),
+            Self::TimeByLayer(_) => ("time-by-layer", ""),
             Self::Verified(verified) => match verified.all.failed {
                 0 => ("verified", ""),
                 _ => ("verify-failed", ""),

@@ -309,6 +309,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("arrivals", "poisson"),
         ("latency", "false"),
         ("hardware_counters", "true"),
+        ("trace", "true"),
         ("registered", "false"),
         ("sqpoll", "true"),
         ("iopoll", "true"),

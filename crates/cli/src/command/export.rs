@@ -36,6 +36,9 @@ pub(crate) fn export(options: &Export) -> Outcome {
     if options.ranks {
         export::check_ranks(&records)?;
     }
+    if options.stages {
+        export::check_stages(&records)?;
+    }
     if options.answers {
         export::check_answers(&records)?;
     }
@@ -141,10 +144,11 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
 /// Refuses what does not go together, before anything is read or made.
 fn check(options: &Export, format: ExportFormat) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
-    let of_rows = options.histogram || options.series || options.ranks || options.answers;
+    let of_rows =
+        options.histogram || options.series || options.ranks || options.answers || options.stages;
     if of_rows && !is_of_rows(&format) {
         let error = Error::usage(
-            "this format cannot hold the rows of --histogram, --series, --ranks and --answers",
+            "this format cannot hold the rows of --histogram, --series, --ranks, --answers and --stages",
         );
         let formats = ExportFormat::ALL.iter().copied().filter(is_of_rows);
         let names: Vec<&str> = formats.map(ExportFormat::name).collect();
@@ -198,11 +202,15 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
         });
         export::series(rows, format, to)
     } else {
-        if options.ranks {
+        if options.ranks || options.stages {
             let runs: Vec<_> = files()
                 .map(|(record, path)| (name(record, path), record))
                 .collect();
-            return Ok(export::ranks(&runs, format, to)?);
+            let written = match options.ranks {
+                true => export::ranks(&runs, format, to),
+                false => export::stages(&runs, format, to),
+            };
+            return Ok(written?);
         }
         let answers: Vec<Option<RunAnswer>> = files()
             .map(|(record, path)| answer(record, path))

@@ -21,6 +21,7 @@ mod slo;
 mod stats;
 mod study;
 mod table;
+mod why;
 mod witness;
 
 use std::path::{Path, PathBuf};

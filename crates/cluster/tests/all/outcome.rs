@@ -122,6 +122,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
         cpus_used: Cpus::new([rank as u32]),
         waited: Some(rank),
         groups: Vec::new(),
+        traced: None,
     };
     TrialContribution {
         outcome,

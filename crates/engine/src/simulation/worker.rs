@@ -3,7 +3,7 @@
 use super::{Ask, Disk};
 use crate::request::Action;
 use crate::worker::open_loop::Open;
-use crate::worker::{Following, Requests, Timing, Varied, WorkerOutcome};
+use crate::worker::{Following, NoLog, Requests, Varied, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Effective, Ended};
@@ -90,7 +90,7 @@ impl<'a> Worker<'a> {
         outcome.series.led_by(delay);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
         let open = spec.rate.map(|rate| {
-            let mut open = Open::new(spec, rate, number, clock);
+            let mut open = Open::new(spec, rate, number, clock, NoLog);
             open.begin(start);
             open
         });
@@ -345,7 +345,7 @@ impl<'a> Worker<'a> {
             }
         }
         if let Some(open) = &mut self.open {
-            open.completed(slot, action, started, now);
+            open.record(slot, action, started, now);
         }
         self.free.push(slot);
     }

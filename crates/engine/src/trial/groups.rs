@@ -86,8 +86,10 @@ pub fn run_groups(
     let starts = carried.workers.iter().flatten().map(|worker| worker.start);
     let start = starts.min().unwrap_or(0);
     let mut apart = Vec::with_capacity(groups.len());
-    for ((side, group), workers) in sides.iter().zip(groups).zip(&carried.workers) {
+    let each = sides.iter().zip(groups).zip(&carried.workers);
+    for (((side, group), workers), traced) in each.zip(carried.traced.each) {
         let mut outcome = sum(workers, clock);
+        outcome.traced = traced;
         side.settle(&mut outcome, &signed(workers), stop)?;
         let first = workers.iter().map(|worker| worker.start).min();
         apart.push(GroupOutcome {
@@ -99,6 +101,7 @@ pub fn run_groups(
     let workers = carried.workers.into_iter().flatten().collect();
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
     merge_groups(&mut outcome, &apart);
+    outcome.traced = carried.traced.all;
     outcome.groups = apart;
     Ok(outcome)
 }

@@ -19,12 +19,16 @@ use crate::verify::Signer;
 use crate::worker::group_weights::{Flow, FlowPart};
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::pauses::pause;
-use crate::worker::{Closed, Common, Plain, Requests, Run, Timing, Varied, Worker, WorkerOutcome};
+use crate::worker::{
+    Closed, Common, NoLog, NotedRequests, Plain, Requests, Run, Timing, Varied, Worker,
+    WorkerOutcome,
+};
 use iolab_host::clock::Clock;
 use iolab_host::counters;
 use iolab_host::perf::EventGroup;
 use iolab_workload::counters::{Counters, Hardware, NoHardware};
 use iolab_workload::outcome::Effective;
+use iolab_workload::pattern::quota;
 use iolab_workload::trial::Descriptors;
 use iolab_workload::{Error, Result};
 
@@ -112,7 +116,7 @@ impl Drive for Stage<'_> {
         };
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
         let spec = self.job.spec;
-        match B::VARIED_ONLY || Varied::are_asked(spec) {
+        match B::VARIED_ONLY || spec.trace || Varied::are_asked(spec) {
             false => self.make(Plain::new(spec, self.number), backend, buffers),
             true => {
                 if spec.pauses() || spec.flow.is_some() {
@@ -125,7 +129,10 @@ impl Drive for Stage<'_> {
                 };
                 let flow = self.job.flow.map(part);
                 let varied = Varied::new(spec, self.number, self.job.clock).in_flow(flow);
-                self.make(varied, backend, buffers)
+                match spec.trace {
+                    true => self.make_traced(varied, backend, buffers),
+                    false => self.make(varied, backend, buffers),
+                }
             }
         }
     }
@@ -143,15 +150,38 @@ impl Stage<'_> {
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
                 sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock);
+                let open = Open::new(spec, rate, self.number, clock, NoLog);
                 self.drive(self.worker(open, requests, backend, buffers), pieces)
             }
             (None, true) => {
-                let closed = Closed::<true>;
+                let closed = Closed::<true>(NoLog);
                 self.drive(self.worker(closed, requests, backend, buffers), pieces)
             }
             (None, false) => {
-                let closed = Closed::<false>;
+                let closed = Closed::<false>(NoLog);
+                self.drive(self.worker(closed, requests, backend, buffers), pieces)
+            }
+        }
+    }
+
+    /// As [`Stage::make`], with each request noted.
+    fn make_traced<B: crate::request::Backend>(
+        &self,
+        requests: Varied,
+        backend: B,
+        buffers: Buffers,
+    ) -> Option<WorkerOutcome> {
+        let pieces = buffers.pieces();
+        let Job { spec, clock, .. } = self.job;
+        let log = NotedRequests::new(spec, self.number, quota(spec, self.number));
+        match spec.rate {
+            Some(rate) => {
+                sleep_exactly();
+                let open = Open::new(spec, rate, self.number, clock, log);
+                self.drive(self.worker(open, requests, backend, buffers), pieces)
+            }
+            None => {
+                let closed = Closed::<true, _>(log);
                 self.drive(self.worker(closed, requests, backend, buffers), pieces)
             }
         }

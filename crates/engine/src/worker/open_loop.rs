@@ -14,9 +14,10 @@ use std::time::Duration;
 use rustix::thread::set_current_timer_slack;
 
 use super::pauses::{NAP_NS, SPIN_NS, pause};
+use super::request_log::{Log, NoLog, NotedRequests};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
-use crate::request::{Action, Backend, Completion, SystemFailure};
+use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::schedule::Schedule;
 use iolab_host::clock::Clock;
 use iolab_workload::histogram::new_latency_histogram;
@@ -28,8 +29,9 @@ use iolab_workload::trial::{Rate, TrialSpec};
 const MADE_UP: f64 = 0.03;
 
 /// The intended starts of one worker, and how far its requests kept to them.
-pub(crate) struct Open<'a> {
+pub(crate) struct Open<'a, L = NoLog> {
     clock: &'a Clock,
+    log: L,
     schedule: Schedule,
     rate: f64,
     workers: u32,
@@ -52,9 +54,9 @@ pub(crate) struct Closing {
     backlog: u64,
 }
 
-impl<'a> Open<'a> {
+impl<'a, L: Log> Open<'a, L> {
     /// The schedule of worker number `worker` at `rate`.
-    pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &'a Clock) -> Self {
+    pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &'a Clock, log: L) -> Self {
         let waits = |used: bool| {
             used.then(|| Waits {
                 response: new_latency_histogram(),
@@ -63,6 +65,7 @@ impl<'a> Open<'a> {
         };
         Self {
             clock,
+            log,
             schedule: Schedule::new(spec, rate, worker, clock),
             rate: rate.per_second(spec.mean_request()) / f64::from(spec.workers()),
             workers: spec.workers(),
@@ -134,6 +137,18 @@ impl<'a> Open<'a> {
         closing.is_made_up(self.workers)
     }
 
+    /// Records how far a completed request kept to its intended start.
+    #[inline(always)]
+    pub(crate) fn record(&mut self, slot: u32, action: Action, started: u64, now: u64) {
+        let intended = self.intended[slot as usize];
+        if let Some(waits) = &mut self.waits[action.completes()] {
+            let response_ns = self.clock.ns_between(intended, now);
+            waits.response.saturating_record(response_ns);
+            let lateness_ns = self.clock.ns_between(intended, started);
+            waits.lateness.saturating_record(lateness_ns);
+        }
+    }
+
     /// Hands over what was recorded, `at` the latest stamp that counts.
     pub(crate) fn hand_over(&mut self, at: u64, outcome: &mut WorkerOutcome) {
         let closing = self.close(at);
@@ -165,22 +180,21 @@ impl Closing {
     }
 }
 
-impl Timing for Open<'_> {
+impl<L: Log> Timing for Open<'_, L> {
     const TIMED: bool = true;
 
     #[inline(always)]
-    fn completed(&mut self, slot: u32, action: Action, started: u64, now: u64) {
-        let intended = self.intended[slot as usize];
-        if let Some(waits) = &mut self.waits[action.completes()] {
-            let response_ns = self.clock.ns_between(intended, now);
-            waits.response.saturating_record(response_ns);
-            let lateness_ns = self.clock.ns_between(intended, started);
-            waits.lateness.saturating_record(lateness_ns);
-        }
+    fn completed(&mut self, slot: u32, request: Request, started: u64, now: u64) {
+        self.record(slot, request.action, started, now);
+        self.log.note(request, started, now);
+    }
+
+    fn take_noted(&mut self) -> Option<NotedRequests> {
+        self.log.take()
     }
 }
 
-impl<B: Backend, R: Requests> Run for Worker<'_, B, Open<'_>, R> {
+impl<B: Backend, L: Log, R: Requests> Run for Worker<'_, B, Open<'_, L>, R> {
     type Remains = (B, Buffers);
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
@@ -221,7 +235,7 @@ impl<B: Backend, R: Requests> Run for Worker<'_, B, Open<'_>, R> {
     }
 }
 
-impl<B: Backend, R: Requests> Worker<'_, B, Open<'_>, R> {
+impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
     /// Issues what is due, as far as there are free slots.
     #[inline(always)]
     fn issue_due(&mut self, now: u64, deadline: u64) {

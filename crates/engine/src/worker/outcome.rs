@@ -1,5 +1,6 @@
 //! What one worker did.
 
+use super::NotedRequests;
 use crate::arena::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
@@ -44,6 +45,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) waited: Option<u64>,
     /// The CPUs that it was seen on; `None` in virtual time.
     pub(crate) cpus: Option<Box<Seen>>,
+    /// Its requests one by one, where the trial is traced.
+    pub(crate) noted: Option<NotedRequests>,
 }
 
 impl WorkerOutcome {
@@ -88,6 +91,7 @@ impl WorkerOutcome {
             sizes: RequestSizes::default(),
             waited: None,
             cpus: None,
+            noted: None,
         }
     }
 }

@@ -56,11 +56,11 @@ pub(super) fn run_first<B: Backend>(
     let clock = Clock::calibrate();
     match (spec.rate, spec.latency) {
         (Some(rate), _) => {
-            let open = Open::new(spec, rate, 0, &clock);
+            let open = Open::new(spec, rate, 0, &clock, NoLog);
             run_timed(spec, open, backend, &clock, stop)
         }
-        (None, true) => run_timed(spec, Closed::<true>, backend, &clock, stop),
-        (None, false) => run_timed(spec, Closed::<false>, backend, &clock, stop),
+        (None, true) => run_timed(spec, Closed::<true>(NoLog), backend, &clock, stop),
+        (None, false) => run_timed(spec, Closed::<false>(NoLog), backend, &clock, stop),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is recorded of a request.
 
-use crate::request::Action;
+use super::request_log::{Log, NoLog, NotedRequests};
+use crate::request::Request;
 
 /// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
 /// it does not record.
@@ -9,13 +10,24 @@ pub(crate) trait Timing {
     const TIMED: bool;
 
     /// Takes note of a completed request.
-    #[inline(always)]
-    fn completed(&mut self, _slot: u32, _action: Action, _started: u64, _now: u64) {}
+    fn completed(&mut self, slot: u32, request: Request, started: u64, now: u64);
+
+    /// The requests that were noted one by one.
+    fn take_noted(&mut self) -> Option<NotedRequests>;
 }
 
 /// The closed loop, in which a request follows as soon as one completes. `TIMED` says that each is timed.
-pub(crate) struct Closed<const TIMED: bool>;
+pub(crate) struct Closed<const TIMED: bool, L = NoLog>(pub(crate) L);
 
-impl<const TIMED: bool> Timing for Closed<TIMED> {
+impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     const TIMED: bool = TIMED;
+
+    #[inline(always)]
+    fn completed(&mut self, _slot: u32, request: Request, started: u64, now: u64) {
+        self.0.note(request, started, now);
+    }
+
+    fn take_noted(&mut self) -> Option<NotedRequests> {
+        self.0.take()
+    }
 }

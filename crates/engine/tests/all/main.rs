@@ -8,6 +8,7 @@ mod layout;
 mod open_loop;
 mod requests;
 mod striped;
+mod traced;
 mod trial;
 mod untimed;
 mod verify;

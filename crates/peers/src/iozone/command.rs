@@ -116,6 +116,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         fadvise,
         ioprio,
         nice,
+        trace,
     } = spec;
     let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
     let one_pass = limit.time.is_none()
@@ -166,6 +167,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
         ),
+        (*trace, "iolab traces its own requests only"),
         (*trim_percent > 0, "it does not trim"),
         (
             *dontcache

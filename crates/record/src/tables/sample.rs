@@ -66,9 +66,11 @@ macro_rules! latency {
 
 mod evidence;
 mod operations;
+mod stages;
 
 use evidence::{bottom, cache_after, cache_before, device, extents, hardware, machine, process};
 use operations::operations;
+pub use stages::stages;
 
 /// Table `sample`.
 pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
@@ -91,6 +93,7 @@ pub static SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| Table {
         cache_after(),
         extents(),
         verified(),
+        stages(),
         effective(),
         verdict(),
         rank_activity(),
@@ -150,6 +153,7 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
             process(),
             hardware(),
             verified(),
+            stages(),
             effective(),
         ]
         .into_iter()

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use iolab_analysis::analysis::{Latency, Shortfall};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
-    Again, Aspect, Cause, CellId, Change, ChangePlace, Course, Load, Preparation, Programs, Queued,
-    Rates, Reproduction, Shape, Share, SharedLimit, State, Steady, Suspected, Suspects, Together,
-    TooFew, Verdict, Verified,
+    Again, Aspect, Cause, CellId, Change, ChangePlace, Course, Largest, Load, Preparation,
+    Programs, Queued, Rates, Reproduction, Shape, Share, SharedLimit, State, Steady, Suspected,
+    Suspects, TimeByLayer, Together, TooFew, Verdict, Verified,
 };
 use iolab_analysis::equivalence::{MARGINS, SizePoint};
 use iolab_stats::{Interval, LatencyBandwidth};
@@ -163,6 +163,60 @@ impl LoadData {
                 least_rate: Some(*least),
                 reached_rate: Some(*reached),
             },
+        }
+    }
+}
+
+/// Which layer takes the time of requests, and of the slowest ones.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct TimeByLayerData {
+    /// The cell.
+    cell: CellData,
+    /// Trials that it rests on.
+    trials: usize,
+    /// Mean time of a request, ns: median over the trials.
+    mean_ns: f64,
+    /// Stage that takes most of it.
+    mean: LargestData,
+    /// Stage that takes most of the mean time of the slowest 1 % of the requests; `null` where trials have too few.
+    tail: Option<LargestData>,
+    /// Share of each stage of the mean, by the name of the stage.
+    shares: BTreeMap<String, f64>,
+}
+
+/// The stage that takes most of the time.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "LargestStage")]
+pub(crate) struct LargestData {
+    /// `admission`, `queue`, `device`, `completion`, `cpu-wait` or `reaping`; docs/METHODS.md says what they are.
+    stage: String,
+    /// Its share: median over the trials.
+    share: f64,
+    /// Low end of the interval of the share, which holds in 95 % together with those of all traced cells.
+    share_low: f64,
+    /// High end of that interval.
+    share_high: f64,
+}
+
+impl TimeByLayerData {
+    pub(super) fn of(time: &TimeByLayer, runs: &Runs<'_>) -> Self {
+        let largest = |of: &Largest| LargestData {
+            stage: of.stage.name().to_owned(),
+            share: of.share,
+            share_low: of.interval.0,
+            share_high: of.interval.1,
+        };
+        let shares = time.shares.iter();
+        Self {
+            cell: runs.cell(time.cell),
+            trials: time.trials,
+            mean_ns: time.mean_ns,
+            mean: largest(&time.mean),
+            tail: time.tail.as_ref().map(largest),
+            shares: shares
+                .map(|(stage, share)| (stage.name().to_owned(), *share))
+                .collect(),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
-    CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
+    CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency, StageNumbers,
 };
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
 use iolab_stats::Summary;
+use iolab_workload::stages::Stage;
 use serde_json::Value;
 
 use super::{answer_column, level_fields, run_columns, setting_columns};
@@ -99,7 +100,16 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
         )
         .only_of(|row| row.group.is_some()),
     ];
-    for topic in [settings, trials, ranks, disturbance, limits, load, verdict] {
+    for topic in [
+        settings,
+        trials,
+        ranks,
+        disturbance,
+        limits,
+        load,
+        stages,
+        verdict,
+    ] {
         behind.extend(topic());
     }
     (before, behind)
@@ -469,6 +479,42 @@ fn quantiles<'a>(
         ),
         column("max_ns", "greatest value in any trial", |l| l.max_ns),
     ]
+}
+
+/// Which layer has the requests of a traced cell when.
+fn stages<'a>() -> Columns<'a> {
+    let mut columns = vec![DataColumn::number(
+        "unjoined_share_max",
+        "requests of a traced trial that miss events of the kernel, a share; the greatest of any trial",
+        |row: &CellRow<'_>| row.cell.stages.as_ref().map(|stages| stages.unjoined_share),
+    )];
+    for stage in Stage::ALL {
+        let name = stage.name().replace('-', "_");
+        let mut add = |part: &str, what: &str, value: fn(&StageNumbers) -> Option<f64>| {
+            columns.push(DataColumn::number(
+                &format!("stage_{name}_{part}"),
+                &format!("{what} of stage {stage} (docs/METHODS.md), where requests were traced; median over the trials"),
+                move |row: &CellRow<'_>| value(row.cell.stages.as_ref()?.stages[*stage].as_ref()?),
+            ));
+        };
+        add("mean_ns", "mean", |stage| Some(stage.mean_ns));
+        add("p50_ns", "50th percentile", |stage| Some(stage.p50_ns));
+        add("p99_ns", "99th percentile", |stage| Some(stage.p99_ns));
+        add(
+            "share",
+            "share of the mean service time",
+            StageNumbers::share,
+        );
+        add(
+            "tail_share",
+            "share of the mean time of the slowest 1 % of the requests",
+            StageNumbers::tail_share,
+        );
+    }
+    columns
+        .into_iter()
+        .map(|column| column.only_of(|row| row.cell.stages.is_some()))
+        .collect()
 }
 
 /// What the numbers are worth.

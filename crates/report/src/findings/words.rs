@@ -7,6 +7,7 @@ mod causes;
 mod change;
 mod comparison;
 mod concurrency;
+mod layers;
 mod programs;
 mod series;
 
@@ -39,6 +40,7 @@ const TOGETHER: &str = "medians over the trials, and whether their exact 95 % in
 const REPRODUCED: &str =
     "the ratio of both sides within each block, by signed ranks, on its logarithm";
 const SUSPECTS: &str = "the difference with each suspect taken away alone and with all others taken away, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
+const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; exact intervals of the median share over the trials, which hold together in 95 %";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
 /// A claim as a sentence, or two. `runs` are those that the claims were made of.
@@ -69,6 +71,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
         Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
+        Claim::TimeByLayer(time) => (layers::of_time(time, first), LAYERS),
         Claim::Steady(steady) => (
             series::of_steady(steady, first),
             series::steady_basis(&steady.state),

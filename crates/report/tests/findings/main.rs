@@ -12,6 +12,7 @@ mod preparation;
 mod ranks;
 mod rate;
 mod shape;
+mod stages;
 mod timeline;
 mod together;
 mod verified;

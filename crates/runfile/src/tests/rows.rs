@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
 use iolab_workload::trial::{Allocate, Backend, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec};
 
 use iolab_record::{
@@ -205,6 +206,26 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             rate_achieved: 7002.5,
             backlog_max: 7003,
             backlog_end: 7004,
+        }),
+        traced: Some(TraceSummary {
+            counts: TraceCounts {
+                joined: 12_001,
+                unjoined: 12_002,
+                split: 12_003,
+                others: 12_004,
+                flushes: 12_005,
+                lost: 12_006,
+            },
+            note: "a note".to_owned(),
+            stages: PerStage::from_fn(|stage| {
+                let from = 12_010 + 10 * stage as u64;
+                Some(StageSummary {
+                    mean_ns: from as f64 + 0.5,
+                    p50_ns: from + 1,
+                    p99_ns: from + 2,
+                    tail_mean_ns: from as f64 + 3.5,
+                })
+            }),
         }),
         verified: Some(Verified {
             blocks: 11_001,

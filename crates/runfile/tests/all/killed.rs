@@ -158,6 +158,7 @@ fn sample(block: u32) -> Sample {
         region: Default::default(),
         rate_report: None,
         verified: None,
+        traced: None,
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,

@@ -105,6 +105,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         fadvise,
         ioprio,
         nice,
+        trace,
     } = trial;
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
@@ -152,6 +153,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         ("fadvise", fadvise.is_none(), NO_KERNEL),
         ("ioprio", ioprio.is_none(), NO_KERNEL),
         ("nice", nice.is_none(), NO_KERNEL),
+        ("trace", !trace, NO_KERNEL),
         ("trim_percent", *trim_percent == 0, "a model has no trim"),
         ("cpus", cpus.is_none(), NO_PROCESSOR),
         ("placement", *placement == Placement::Float, NO_PROCESSOR),

@@ -19,6 +19,7 @@ mod space;
 mod speed;
 mod stacks;
 mod stage;
+mod stages;
 mod swaps;
 mod tables;
 mod verify;

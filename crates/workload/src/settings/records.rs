@@ -30,4 +30,17 @@ pub(super) const ROWS: &[Setting] = &[
         set: |cell, text| put_flag(&mut cell.trial.hardware_counters, text),
         get: |cell| cell.trial.hardware_counters.into(),
     },
+    Setting {
+        name: "trace",
+        topic: Topic::Records,
+        aliases: &[],
+        unit: "",
+        doc: "split each request's time by layer (file system and limits, scheduler, device, wake-up) with the kernel's trace events; needs root",
+        kind: ValueKind::Flag,
+        column: "trace",
+        since: 6,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.trace, text),
+        get: |cell| cell.trial.trace.into(),
+    },
 ];

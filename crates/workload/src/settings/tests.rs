@@ -67,6 +67,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("shift", "rank", "rank"),
     ("stripe", "64k", "64KiB"),
     ("nice", "+5", "5"),
+    ("trace", "yes", "true"),
 ];
 
 #[test]

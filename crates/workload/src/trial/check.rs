@@ -35,6 +35,7 @@ impl TrialSpec {
         self.check_pauses()?;
         self.check_trims()?;
         self.check_flags()?;
+        self.check_trace()?;
         self.check_data()?;
         check_verify(self)?;
         check_sharing(self)?;

@@ -1,0 +1,111 @@
+//! Which layer has the requests of a cell when, from the trials that were traced.
+
+use iolab_record::Sample;
+use iolab_stats::median;
+use iolab_workload::stages::{PerStage, Stage, StageSummary, TraceSummary};
+
+/// Where the time of a cell's requests went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellStages {
+    /// Trials that were traced.
+    pub traced: usize,
+    /// Those of them whose stages are known.
+    pub known: usize,
+    /// Fewest joined requests of such a trial.
+    pub requests_min: u64,
+    /// Greatest share of requests of a trial that miss events.
+    pub unjoined_share: f64,
+    /// What was said last of stages that are missing.
+    pub note: Option<String>,
+    /// Each stage; `None` for one that no trial knows.
+    pub stages: PerStage<Option<StageNumbers>>,
+}
+
+/// A stage over the trials of a cell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StageNumbers {
+    /// Medians over the trials of the mean, the median and the 99th percentile, ns.
+    pub mean_ns: f64,
+    /// The median.
+    pub p50_ns: f64,
+    /// The 99th percentile.
+    pub p99_ns: f64,
+    /// Its share of the mean time of a request, by trial.
+    pub shares: Vec<f64>,
+    /// Its share of the mean time of the slowest 1 % of the requests, by trial.
+    pub tail_shares: Vec<f64>,
+}
+
+impl StageNumbers {
+    /// The median over the trials of its share of the mean.
+    pub fn share(&self) -> Option<f64> {
+        median(&self.shares)
+    }
+
+    /// The median over the trials of its share of the slowest requests.
+    pub fn tail_share(&self) -> Option<f64> {
+        median(&self.tail_shares)
+    }
+}
+
+impl CellStages {
+    /// Of some trials; `None` where none was traced.
+    pub(super) fn of(trials: &[&Sample]) -> Option<Self> {
+        let traced: Vec<&TraceSummary> = trials
+            .iter()
+            .filter_map(|sample| sample.traced.as_ref())
+            .collect();
+        let known: Vec<&TraceSummary> = traced
+            .iter()
+            .copied()
+            .filter(|trial| trial.stages.device.is_some())
+            .collect();
+        let missing = traced.iter().rev().find(|trial| !trial.note.is_empty());
+        let shares = traced.iter().map(|trial| trial.counts.unjoined_share());
+        (!traced.is_empty()).then(|| Self {
+            traced: traced.len(),
+            known: known.len(),
+            requests_min: known
+                .iter()
+                .map(|trial| trial.counts.joined)
+                .min()
+                .unwrap_or(0),
+            unjoined_share: shares.fold(0.0, f64::max),
+            note: missing.map(|trial| trial.note.clone()),
+            stages: PerStage::from_fn(|stage| numbers(&known, stage)),
+        })
+    }
+
+    /// The share of a request's mean time that the host takes: all but the device; the median over the trials.
+    pub fn host_share(&self) -> Option<f64> {
+        let device = self.stages.device.as_ref()?;
+        let host: Vec<f64> = device.shares.iter().map(|share| 1.0 - share).collect();
+        median(&host)
+    }
+}
+
+fn numbers(trials: &[&TraceSummary], stage: Stage) -> Option<StageNumbers> {
+    let own: Vec<(&TraceSummary, StageSummary)> = trials
+        .iter()
+        .filter_map(|trial| Some((*trial, trial.stages[stage]?)))
+        .collect();
+    let of = |value: fn(&StageSummary) -> f64| {
+        median(&own.iter().map(|(_, one)| value(one)).collect::<Vec<f64>>())
+    };
+    let shares = |value: fn(&StageSummary) -> f64| {
+        own.iter()
+            .filter_map(|(trial, one)| {
+                let whole = Stage::WHOLE.iter().filter_map(|stage| trial.stages[*stage]);
+                let whole: f64 = whole.map(|stage| value(&stage)).sum();
+                (whole > 0.0).then(|| value(one) / whole)
+            })
+            .collect()
+    };
+    Some(StageNumbers {
+        mean_ns: of(|stage| stage.mean_ns)?,
+        p50_ns: of(|stage| stage.p50_ns as f64)?,
+        p99_ns: of(|stage| stage.p99_ns as f64)?,
+        shares: shares(|stage| stage.mean_ns),
+        tail_shares: shares(|stage| stage.tail_mean_ns),
+    })
+}

@@ -1,0 +1,250 @@
+//! The kernel's trace events around the timed span of a trial: what the block layer does with requests, and when threads are
+//! woken and run.
+//!
+//! [`Tracer`] has an instance of tracefs of its own (`tracing/instance.rs`), so that other tracers are left alone. Buffers are
+//! read as pages (`tracing/pages.rs`), events by the formats that the running kernel states (`tracing/format.rs`,
+//! `tracing/event.rs`). `tracing/device_requests.rs` makes requests of the device of them, `tracing/join.rs` joins these with
+//! the requests of a trial: both are pure functions.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::param::page_size;
+
+use crate::clock::Clock;
+use event::{Decoder, SOURCES};
+use instance::Instance;
+use iolab_workload::{Error, Result};
+
+mod device_requests;
+mod event;
+mod format;
+mod instance;
+pub mod join;
+mod pages;
+
+pub use event::{DiskNumber, Event, Kind, Step, Transfer, kernel_number};
+
+/// Memory of the buffers of all CPUs together, bytes, and of one CPU.
+const BUFFERS_BYTES: u64 = 256 << 20;
+const BUFFER_BYTES_MAX: u64 = 32 << 20;
+const BUFFER_BYTES_MIN: u64 = 1 << 20;
+/// Bytes that are read of one trial; then tracing ends, and the requests until then stand for the trial.
+const READ_BYTES_MAX: usize = 128 << 20;
+/// How full a buffer is, in percent, when it is read within a trial: short trials are read after it.
+const READ_FROM_PERCENT: u32 = 50;
+/// What the threads of trials are called, before their number.
+pub const THREAD_NAMES: &str = "iolab-";
+
+/// Whether this process can trace here.
+///
+/// # Errors
+/// Of kind usage: why not.
+pub fn check() -> Result<()> {
+    Instance::check(SOURCES.map(|source| source.path))
+}
+
+/// Records the events of one trial. Dropping it removes what it made.
+pub struct Tracer {
+    /// The folders of the CPUs.
+    cpus: Vec<String>,
+    // Dropped before the instance, which the kernel keeps as long as they are open.
+    buffers: Vec<File>,
+    reading: Option<Reading>,
+    decoder: Decoder,
+    clock: Clock,
+    instance: Instance,
+}
+
+/// The thread that empties buffers during a trial.
+struct Reading {
+    thread: JoinHandle<Captured>,
+    end: OwnedFd,
+}
+
+/// Pages of buffers.
+#[derive(Default)]
+struct Captured {
+    /// Those of each CPU, in the order of time.
+    pages: Vec<Vec<u8>>,
+    bytes: usize,
+    /// The stamp up to which nothing is missing, where there was no room for the rest.
+    full_at: Option<u64>,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// In the order of time.
+    pub events: Vec<Event>,
+    /// Events that the kernel had no room for.
+    pub lost: u64,
+    /// The stamp from which on events are not recorded, where that was before the end of the trial.
+    pub until: Option<u64>,
+}
+
+impl Tracer {
+    /// Makes ready to trace these disks, each with whether it has requests. Nothing is recorded yet.
+    ///
+    /// # Errors
+    /// Of kind usage: what the kernel refuses.
+    pub fn new(disks: &[(DiskNumber, bool)], clock: &Clock) -> Result<Self> {
+        let instance = Instance::new()?;
+        let cpus = instance.cpus()?;
+        let share = BUFFERS_BYTES / cpus.len().max(1) as u64;
+        let buffer = share.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
+        instance.write("tracing_on", "0")?;
+        instance.write("trace_clock", clock.trace_clock())?;
+        instance.write("options/overwrite", "0")?;
+        instance.write("buffer_size_kb", &(buffer >> 10).to_string())?;
+        instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
+        let mut decoder = Decoder::default();
+        for source in SOURCES {
+            let Some(filter) = source.filter(disks) else {
+                continue;
+            };
+            let events = format!("events/{}", source.path);
+            decoder.add(source, &instance.read(&format!("{events}/format"))?)?;
+            instance.write(&format!("{events}/filter"), &filter)?;
+            instance.write(&format!("{events}/enable"), "1")?;
+        }
+        Ok(Self {
+            cpus,
+            buffers: Vec::new(),
+            reading: None,
+            decoder,
+            clock: clock.clone(),
+            instance,
+        })
+    }
+
+    /// Begins to record. To be called when the threads of the trial have descriptor tables of their own: one that had the
+    /// buffers would keep the instance until the thread is gone.
+    ///
+    /// # Errors
+    /// Of kind failed: what the kernel refuses.
+    pub fn start(&mut self) -> Result<()> {
+        let failed = |error: io::Error| Error::failed(format!("tracing cannot begin: {error}"));
+        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| failed(errno.into()))?;
+        let opened = self.cpus.iter().map(|cpu| self.instance.open_buffer(cpu));
+        self.buffers = opened.collect::<Result<_>>()?;
+        let buffers = self.buffers.iter().map(File::try_clone);
+        let buffers: Vec<File> = buffers.collect::<io::Result<_>>().map_err(failed)?;
+        let (ended, clock) = (end.try_clone().map_err(failed)?, self.clock.clone());
+        let switch = self.instance.open_switch()?;
+        let thread = thread::Builder::new()
+            .name("tracing".to_owned())
+            .spawn(move || empty_until(&buffers, &ended, &switch, &clock))
+            .map_err(failed)?;
+        self.reading = Some(Reading { thread, end });
+        self.instance.write("tracing_on", "1")
+    }
+
+    /// Ends the recording; what was recorded is kept.
+    pub fn stop(&self) {
+        // Where the switch cannot be turned any more, more is recorded than is asked for.
+        let _ = self.instance.write("tracing_on", "0");
+    }
+
+    /// What was recorded of the disks and of these threads.
+    ///
+    /// # Errors
+    /// Of kind failed: what cannot be read.
+    pub fn finish(mut self, threads: &[u32]) -> Result<Recording> {
+        let mut captured = match self.reading.take() {
+            Some(reading) => reading.end(),
+            None => Captured::default(),
+        };
+        captured.pages.resize(self.buffers.len(), Vec::new());
+        for (buffer, pages) in self.buffers.iter().zip(&mut captured.pages) {
+            read_pages(buffer, pages, READ_BYTES_MAX.saturating_sub(captured.bytes));
+        }
+        let mut events = Vec::new();
+        for pages in std::mem::take(&mut captured.pages) {
+            self.decoder
+                .decode(&pages, page_size(), threads, &mut events);
+        }
+        events.sort_by_key(|event| event.at);
+        Ok(Recording {
+            events,
+            lost: self.instance.lost()?,
+            until: captured.full_at,
+        })
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(reading) = self.reading.take() {
+            reading.end();
+        }
+    }
+}
+
+impl Reading {
+    fn end(self) -> Captured {
+        // The counter of an eventfd that is written once has room.
+        let _ = rustix::io::write(&self.end, &1u64.to_ne_bytes());
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+/// Reads buffers that fill, until `ended` is signalled; what is left then is read afterwards.
+fn empty_until(buffers: &[File], ended: &OwnedFd, switch: &File, clock: &Clock) -> Captured {
+    let mut captured = Captured {
+        pages: vec![Vec::new(); buffers.len()],
+        ..Captured::default()
+    };
+    loop {
+        let mut waiting: Vec<PollFd<'_>> = buffers
+            .iter()
+            .map(|buffer| PollFd::new(buffer, PollFlags::IN))
+            .collect();
+        waiting.push(PollFd::new(ended, PollFlags::IN));
+        match poll(&mut waiting, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return captured,
+        }
+        let ready: Vec<bool> = waiting.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if ready[buffers.len()] {
+            return captured;
+        }
+        for ((buffer, pages), _) in buffers
+            .iter()
+            .zip(&mut captured.pages)
+            .zip(&ready)
+            .filter(|(_, ready)| **ready)
+        {
+            let before = pages.len();
+            read_pages(buffer, pages, BUFFER_BYTES_MIN as usize);
+            captured.bytes += pages.len() - before;
+        }
+        if captured.bytes >= READ_BYTES_MAX {
+            captured.full_at = Some(clock.now());
+            // What is recorded after that stamp is not looked at.
+            let _ = rustix::io::write(switch, b"0");
+            return captured;
+        }
+    }
+}
+
+/// Appends what a buffer holds, at most about so many bytes.
+fn read_pages(mut buffer: &File, pages: &mut Vec<u8>, most: usize) {
+    let mut page = vec![0; page_size()];
+    let full = pages.len().saturating_add(most);
+    while pages.len() < full {
+        match buffer.read(&mut page) {
+            Ok(0) => return,
+            Ok(bytes) => pages.extend_from_slice(&page[..bytes]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Empty: without waiting nothing more comes.
+            Err(_) => return,
+        }
+    }
+}

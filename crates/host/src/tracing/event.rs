@@ -1,0 +1,277 @@
+//! The events that are recorded, and their records.
+
+use super::THREAD_NAMES;
+use super::format::{FieldPlace, Format};
+use super::pages::Records;
+use iolab_workload::Result;
+
+/// MAJOR and MINOR of a disk.
+pub type DiskNumber = (u32, u32);
+
+/// Bits of MINOR in a device number of the kernel.
+const MINOR_BITS: u32 = 20;
+
+/// An event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// When, a stamp of the clock of the trial.
+    pub at: u64,
+    /// What happened.
+    pub kind: Kind,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A request of a disk came to a step on its way.
+    Block {
+        /// To which one.
+        step: Step,
+        /// The disk, as the kernel numbers it.
+        disk: u32,
+        /// First sector.
+        first: u64,
+        /// Sectors; 0 of a flush.
+        count: u32,
+        /// What it transfers.
+        transfer: Transfer,
+    },
+    /// A thread was made ready to run.
+    Woken(u32),
+    /// A thread got a CPU.
+    Runs(u32),
+    /// A thread left its CPU.
+    Leaves(u32),
+}
+
+/// The steps of a request through the block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// It exists.
+    Start,
+    /// It was given to the device.
+    Issue,
+    /// The device has carried it out.
+    Complete,
+    /// A device without requests was given a bio.
+    BioQueue,
+    /// A device without requests has carried a bio out.
+    BioComplete,
+}
+
+/// What a request transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+    /// Nothing: a flush of its cache.
+    Flush,
+    /// Anything else.
+    Other,
+}
+
+/// The kernel's number of a disk.
+pub fn kernel_number((major, minor): DiskNumber) -> u32 {
+    major << MINOR_BITS | minor
+}
+
+/// An event that is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// Its folder below `events`.
+    pub(super) path: &'static str,
+    kind: SourceKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum SourceKind {
+    Block(Step),
+    Wakeup,
+    Switch,
+}
+
+/// All that are recorded.
+pub(super) const SOURCES: [Source; 7] = [
+    Source {
+        path: "block/block_io_start",
+        kind: SourceKind::Block(Step::Start),
+    },
+    Source {
+        path: "block/block_rq_issue",
+        kind: SourceKind::Block(Step::Issue),
+    },
+    Source {
+        path: "block/block_rq_complete",
+        kind: SourceKind::Block(Step::Complete),
+    },
+    Source {
+        path: "block/block_bio_queue",
+        kind: SourceKind::Block(Step::BioQueue),
+    },
+    Source {
+        path: "block/block_bio_complete",
+        kind: SourceKind::Block(Step::BioComplete),
+    },
+    Source {
+        path: "sched/sched_wakeup",
+        kind: SourceKind::Wakeup,
+    },
+    Source {
+        path: "sched/sched_switch",
+        kind: SourceKind::Switch,
+    },
+];
+
+impl Source {
+    /// Whether it says anything of a disk that has requests, or has none.
+    fn is_of(self, has_requests: bool) -> bool {
+        match self.kind {
+            SourceKind::Block(Step::BioQueue | Step::BioComplete) => !has_requests,
+            SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
+            SourceKind::Wakeup | SourceKind::Switch => true,
+        }
+    }
+
+    /// What restricts it to some disks, each with whether it has requests, and to the threads of trials; `None` where none of the
+    /// disks has such events.
+    pub(super) fn filter(self, disks: &[(DiskNumber, bool)]) -> Option<String> {
+        match self.kind {
+            SourceKind::Block(_) => {
+                let own = disks
+                    .iter()
+                    .filter(|(_, has_requests)| self.is_of(*has_requests));
+                let terms: Vec<String> = own
+                    .map(|(disk, _)| format!("dev == {}", kernel_number(*disk)))
+                    .collect();
+                (!terms.is_empty()).then(|| terms.join(" || "))
+            }
+            SourceKind::Wakeup => Some(format!("comm ~ \"{THREAD_NAMES}*\"")),
+            SourceKind::Switch => Some(format!(
+                "prev_comm ~ \"{THREAD_NAMES}*\" || next_comm ~ \"{THREAD_NAMES}*\""
+            )),
+        }
+    }
+}
+
+/// Where the fields of an event lie that are read.
+#[derive(Debug, Clone, Copy)]
+enum Places {
+    Block {
+        step: Step,
+        disk: FieldPlace,
+        first: FieldPlace,
+        count: FieldPlace,
+        flags: FieldPlace,
+    },
+    Wakeup(FieldPlace),
+    Switch {
+        previous: FieldPlace,
+        next: FieldPlace,
+    },
+}
+
+/// Reads records by the formats of their events.
+#[derive(Debug, Default)]
+pub(super) struct Decoder(Vec<(u16, Places)>);
+
+impl Decoder {
+    /// Adds the format of an event.
+    ///
+    /// # Errors
+    /// When a field is missing.
+    pub(super) fn add(&mut self, source: Source, format: &str) -> Result<()> {
+        let format = Format::parse(format)?;
+        let places = match source.kind {
+            SourceKind::Block(step) => Places::Block {
+                step,
+                disk: format.place("dev")?,
+                first: format.place("sector")?,
+                count: format.place("nr_sector")?,
+                flags: format.place("rwbs")?,
+            },
+            SourceKind::Wakeup => Places::Wakeup(format.place("pid")?),
+            SourceKind::Switch => Places::Switch {
+                previous: format.place("prev_pid")?,
+                next: format.place("next_pid")?,
+            },
+        };
+        self.0.push((format.id, places));
+        Ok(())
+    }
+
+    /// Appends the events of pages of this size each; of threads only those of `threads`.
+    pub(super) fn decode(
+        &self,
+        pages: &[u8],
+        page_bytes: usize,
+        threads: &[u32],
+        events: &mut Vec<Event>,
+    ) {
+        for page in pages.chunks(page_bytes.max(1)) {
+            for record in Records::of(page) {
+                self.event(record.bytes, &mut |kind| {
+                    let own = match kind {
+                        Kind::Woken(thread) | Kind::Runs(thread) | Kind::Leaves(thread) => {
+                            threads.contains(&thread)
+                        }
+                        Kind::Block { .. } => true,
+                    };
+                    if own {
+                        events.push(Event {
+                            at: record.at,
+                            kind,
+                        });
+                    }
+                });
+            }
+        }
+    }
+
+    /// What a record says; nothing where it is of another event.
+    fn event(&self, record: &[u8], see: &mut impl FnMut(Kind)) -> Option<()> {
+        let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
+        let (_, places) = self.0.iter().find(|(known, _)| *known == id)?;
+        match *places {
+            Places::Block {
+                step,
+                disk,
+                first,
+                count,
+                flags,
+            } => see(Kind::Block {
+                step,
+                disk: disk.number(record)? as u32,
+                first: first.number(record)?,
+                count: count.number(record)? as u32,
+                transfer: transfer(flags.bytes(record)?),
+            }),
+            Places::Wakeup(thread) => see(Kind::Woken(thread.number(record)? as u32)),
+            Places::Switch { previous, next } => {
+                see(Kind::Leaves(previous.number(record)? as u32));
+                see(Kind::Runs(next.number(record)? as u32));
+            }
+        }
+        Some(())
+    }
+}
+
+/// The letters of a request (`blk_fill_rwbs`): an F before the operation asks for a flush first.
+fn transfer(flags: &[u8]) -> Transfer {
+    let operation = match flags {
+        [
+            b'F',
+            operation @ (b'R' | b'W' | b'D' | b'F' | b'N' | b'Z'),
+            ..,
+        ] => *operation,
+        [operation, ..] => *operation,
+        [] => 0,
+    };
+    match operation {
+        b'R' => Transfer::Read,
+        b'W' => Transfer::Write,
+        b'F' => Transfer::Flush,
+        _ => Transfer::Other,
+    }
+}

@@ -1,0 +1,254 @@
+//! Joins the requests of a trial with those of devices, by the sectors that both cover.
+
+use std::collections::BTreeMap;
+
+use super::device_requests::{DeviceRequest, of_events};
+use super::event::{Event, Kind, Transfer};
+use iolab_storage::sectors::Sectors;
+use iolab_workload::stages::{PerStage, TraceCounts};
+
+/// A request of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracedRequest {
+    /// When it was issued, and when its completion was seen: stamps.
+    pub start: u64,
+    /// The later one.
+    pub end: u64,
+    /// Whether it writes.
+    pub writes: bool,
+    /// The thread that issued it and that waited for it.
+    pub thread: u32,
+    /// The disk that it goes to, as the kernel numbers it.
+    pub disk: u32,
+    /// The sectors that it covers.
+    pub sectors: Vec<Sectors>,
+}
+
+/// What was found of the requests of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joined {
+    /// Of each request, in their order, the ticks of each stage; `None` where it was not found in full.
+    pub stages: Vec<Option<PerStage<u64>>>,
+    /// What was counted.
+    pub counts: TraceCounts,
+}
+
+/// What has been found of a request.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    sectors: u64,
+    parts: u32,
+    /// The part that was completed last.
+    last: Option<DeviceRequest>,
+}
+
+/// A request on its way, by disk, transfer, first sector and number. A value has the sectors, and those that were found.
+type OnTheWay = BTreeMap<(u32, bool, u64, usize), (Sectors, u64)>;
+
+/// A moment of the sweep over time; at one stamp in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Moment {
+    Start,
+    Complete,
+    End,
+}
+
+/// Joins requests with events in the order of time. A part of a device's request belongs to the first request of the trial that
+/// was on its way from the part's start to its completion, covers its sectors, and has not found them yet. The stages of a
+/// request are those of the part that was completed last, so that they add up to its time.
+pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
+    let (parts, flushes) = of_events(events);
+    let mut moments: Vec<(u64, Moment, usize)> =
+        Vec::with_capacity(2 * requests.len() + parts.len());
+    for (number, request) in requests.iter().enumerate() {
+        moments.push((request.start, Moment::Start, number));
+        moments.push((request.end, Moment::End, number));
+    }
+    let completed = parts.iter().enumerate();
+    moments.extend(completed.map(|(number, part)| (part.complete, Moment::Complete, number)));
+    moments.sort_unstable();
+    let longest = requests.iter().flat_map(|request| &request.sectors);
+    let longest = longest
+        .map(|sectors| u64::from(sectors.count))
+        .max()
+        .unwrap_or(0);
+    let mut found = vec![Found::default(); requests.len()];
+    let mut on_the_way = OnTheWay::new();
+    let mut others = 0;
+    for (_, moment, number) in moments {
+        match moment {
+            Moment::Start => {
+                let request = &requests[number];
+                for sectors in &request.sectors {
+                    let key = (request.disk, request.writes, sectors.first, number);
+                    on_the_way.insert(key, (*sectors, 0));
+                }
+            }
+            Moment::End => {
+                let request = &requests[number];
+                for sectors in &request.sectors {
+                    on_the_way.remove(&(request.disk, request.writes, sectors.first, number));
+                }
+            }
+            Moment::Complete => {
+                let is_own = give_out(
+                    &parts[number],
+                    requests,
+                    longest,
+                    &mut on_the_way,
+                    &mut found,
+                );
+                others += u64::from(!is_own);
+            }
+        }
+    }
+    let threads = Threads::of(events);
+    let stages: Vec<Option<PerStage<u64>>> = requests
+        .iter()
+        .zip(&found)
+        .map(|(request, found)| {
+            let all: u64 = request
+                .sectors
+                .iter()
+                .map(|sectors| u64::from(sectors.count))
+                .sum();
+            let last = found.last.filter(|_| all > 0 && found.sectors == all)?;
+            Some(stages(request, &last, &threads))
+        })
+        .collect();
+    let joined = stages.iter().flatten().count() as u64;
+    let is_split =
+        |(stages, found): &(&Option<PerStage<u64>>, &Found)| stages.is_some() && found.parts > 1;
+    Joined {
+        counts: TraceCounts {
+            joined,
+            unjoined: requests.len() as u64 - joined,
+            split: stages.iter().zip(&found).filter(is_split).count() as u64,
+            others,
+            flushes,
+            lost: 0,
+        },
+        stages,
+    }
+}
+
+/// Gives the sectors of a part to the requests on their way that cover them; whether there are such.
+fn give_out(
+    part: &DeviceRequest,
+    requests: &[TracedRequest],
+    longest: u64,
+    on_the_way: &mut OnTheWay,
+    found: &mut [Found],
+) -> bool {
+    let writes = match part.transfer {
+        Transfer::Read => false,
+        Transfer::Write => true,
+        Transfer::Flush | Transfer::Other => return false,
+    };
+    let from = (
+        part.disk,
+        writes,
+        (part.first + 1).saturating_sub(longest),
+        0,
+    );
+    let to = (part.disk, writes, part.end, 0);
+    let mut next = part.first;
+    let mut is_own = false;
+    for ((.., number), (sectors, seen)) in on_the_way.range_mut(from..to) {
+        let end = (sectors.first + u64::from(sectors.count)).min(part.end);
+        let start = sectors.first.max(next);
+        let fits = part.merged || part.start >= requests[*number].start;
+        let is_full = *seen == u64::from(sectors.count);
+        if start >= end || is_full || !fits {
+            continue;
+        }
+        *seen += end - start;
+        next = end;
+        is_own = true;
+        let found = &mut found[*number];
+        found.sectors += end - start;
+        found.parts += 1;
+        found.last = Some(*part);
+    }
+    is_own
+}
+
+/// The stages of a request whose last part is this one, in ticks.
+fn stages(request: &TracedRequest, part: &DeviceRequest, threads: &Threads) -> PerStage<u64> {
+    let start = part.start.max(request.start);
+    let issue = part.issue.max(start);
+    let (woken, runs) = threads.after(request.thread, part.complete, request.end);
+    PerStage {
+        admission: start - request.start,
+        queue: issue - start,
+        device: part.complete - issue,
+        delivery: request.end - part.complete,
+        completion: woken - part.complete,
+        cpu_wait: runs - woken,
+        reaping: request.end - runs,
+    }
+}
+
+/// What the threads of a trial did.
+#[derive(Default)]
+struct Threads(BTreeMap<u32, Vec<(u64, ThreadMoment)>>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ThreadMoment {
+    Woken,
+    Runs,
+    Leaves,
+}
+
+impl Threads {
+    fn of(events: &[Event]) -> Self {
+        let mut threads = Self::default();
+        for event in events {
+            let (thread, moment) = match event.kind {
+                Kind::Woken(thread) => (thread, ThreadMoment::Woken),
+                Kind::Runs(thread) => (thread, ThreadMoment::Runs),
+                Kind::Leaves(thread) => (thread, ThreadMoment::Leaves),
+                Kind::Block { .. } => continue,
+            };
+            threads
+                .0
+                .entry(thread)
+                .or_default()
+                .push((event.at, moment));
+        }
+        threads
+    }
+
+    /// When a thread was ready to run, and when it last began to run, between two stamps. A thread that ran at the first one
+    /// and did not leave its CPU was ready and ran at once.
+    fn after(&self, thread: u32, from: u64, to: u64) -> (u64, u64) {
+        let moments = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
+        let first = moments.partition_point(|(at, _)| *at < from);
+        let before = moments[..first].iter().rev();
+        // A thread that left its CPU and was woken since, or was put aside while it ran, waits for a CPU already.
+        let state = before.map(|(_, moment)| *moment).next();
+        let span = moments[first..].iter().take_while(|(at, _)| *at <= to);
+        let mut woken = (state == Some(ThreadMoment::Woken)).then_some(from);
+        let mut runs = None;
+        for (at, moment) in span {
+            match moment {
+                ThreadMoment::Woken if woken.is_none() => woken = Some(*at),
+                ThreadMoment::Runs if runs.is_none() => runs = Some(*at),
+                _ => {}
+            }
+            if runs.is_some() {
+                break;
+            }
+        }
+        match (woken, runs) {
+            (Some(woken), Some(runs)) => (woken, runs.max(woken)),
+            // It left its CPU without sleeping.
+            (None, Some(runs)) => (from, runs),
+            // It did not sleep: all that is left is its own.
+            (_, None) => (from, from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

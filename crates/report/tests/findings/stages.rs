@@ -1,0 +1,85 @@
+//! Where the time of traced requests goes, from records made up for it.
+
+use iolab_analysis::analysis::analyse;
+use iolab_record::RunRecord;
+use iolab_synthetic::{add_cell, record};
+use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
+
+use crate::{named, text};
+
+/// What tracing showed of a trial of 1000 requests: a mean of 100 us, and 1 ms for the slowest of them.
+fn traced(shift: f64) -> TraceSummary {
+    let stage = |mean_us: f64, tail_us: f64| {
+        Some(StageSummary {
+            mean_ns: mean_us * 1e3,
+            p50_ns: (mean_us * 1e3) as u64,
+            p99_ns: (tail_us * 1e3) as u64,
+            tail_mean_ns: tail_us * 1e3,
+        })
+    };
+    TraceSummary {
+        counts: TraceCounts {
+            joined: 1000,
+            ..TraceCounts::default()
+        },
+        note: String::new(),
+        stages: PerStage {
+            admission: stage(8.0, 10.0),
+            queue: stage(2.0, 5.0),
+            device: stage(60.0 + shift, 35.0),
+            delivery: stage(30.0 - shift, 950.0),
+            completion: stage(4.0, 5.0),
+            cpu_wait: stage(20.0 - shift, 940.0),
+            reaping: stage(6.0, 5.0),
+        },
+    }
+}
+
+/// A run of two cells, of which the second was traced.
+fn run(change: impl Fn(usize, &mut TraceSummary)) -> RunRecord {
+    let mut record = record("traced", &["trace"]);
+    for level in ["trace=false", "trace=true"] {
+        add_cell(&mut record, &["bs=4KiB", level], &[40.0; 10]);
+    }
+    let own = record.samples.iter_mut().filter(|sample| sample.cell == 1);
+    for (number, sample) in own.enumerate() {
+        // The warm-up has nothing to say.
+        let mut trace = traced(number as f64 / 10.0);
+        change(number, &mut trace);
+        sample.traced = (!sample.warmup).then_some(trace);
+    }
+    record
+}
+
+#[test]
+fn the_layer_that_takes_the_time_is_named_for_all_and_for_the_slowest_requests() {
+    let analysis = analyse(&run(|_, _| ()));
+    insta::assert_snapshot!(
+        text(&named("time-by-layer", &analysis)),
+        @"61 % (60 % to 61 %) of the mean service time (100 us) at trace=true is spent in the device. Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the device was done."
+    );
+    assert!(named("not-joined", &analysis).is_empty());
+}
+
+#[test]
+fn nothing_is_said_of_a_tail_of_few_requests() {
+    let few = run(|_, trace| trace.counts.joined = 100);
+    let said = text(&named("time-by-layer", &analyse(&few)));
+    assert!(!said.is_empty() && !said.contains("slowest"), "{said}");
+}
+
+#[test]
+fn trials_whose_requests_were_not_joined_have_no_stages_and_a_reason() {
+    let lost = run(|number, trace| {
+        if number > 3 {
+            trace.stages = PerStage::default();
+            trace.counts.unjoined = 50;
+            trace.note =
+                "50 of 1050 requests have no complete set of events: at most 0.1 % may".to_owned();
+        }
+    });
+    let analysis = analyse(&lost);
+    // Three trials have no interval.
+    assert!(named("time-by-layer", &analysis).is_empty());
+    insta::assert_snapshot!(text(&named("not-joined", &analysis)), @"1 of 2 cells had traced trials without stages: 50 of 1050 requests have no complete set of events: at most 0.1 % may.");
+}

@@ -1,0 +1,228 @@
+//! Which sectors of a disk the bytes of a target lie in.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+
+use super::device::Number;
+use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
+use super::{Target, TargetKind, sysfs};
+
+/// Bytes of a sector, as the block layer counts them.
+const SECTOR: u64 = 512;
+/// File systems whose extents name places of the file system, not of a device.
+const OWN_ADDRESSES: [&str; 3] = ["btrfs", "bcachefs", "zfs"];
+
+/// Where the bytes of a target lie on the disk below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectorMap {
+    /// MAJOR and MINOR of the disk, not of a partition.
+    pub disk: Number,
+    /// Whether the disk has requests, which pass a queue; others take bios as they come.
+    pub has_requests: bool,
+    /// In ascending order of offsets.
+    extents: Vec<Extent>,
+}
+
+/// Bytes of a target that lie beside each other on its disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    offset: u64,
+    bytes: u64,
+    /// Where it begins on the disk, bytes.
+    physical: u64,
+}
+
+/// The disk below a target, and the byte at which the target, or the partition with its file system, begins there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Disk {
+    number: Number,
+    start: u64,
+    has_requests: bool,
+}
+
+/// Sectors beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sectors {
+    /// The first one.
+    pub first: u64,
+    /// How many.
+    pub count: u32,
+}
+
+impl SectorMap {
+    /// The sectors that a request of a target covers, in ascending order of its bytes; bytes without a place have none.
+    pub fn of_request(&self, offset: u64, bytes: u32) -> impl Iterator<Item = Sectors> {
+        let end = offset + u64::from(bytes);
+        let first = self
+            .extents
+            .partition_point(|extent| extent.offset + extent.bytes <= offset);
+        let touched = self.extents[first..].iter();
+        touched
+            .take_while(move |extent| extent.offset < end)
+            .map(move |extent| {
+                let from = offset.max(extent.offset);
+                let to = end.min(extent.offset + extent.bytes);
+                Sectors {
+                    first: (extent.physical + (from - extent.offset)) / SECTOR,
+                    count: ((to - from) / SECTOR) as u32,
+                }
+            })
+    }
+}
+
+impl Target {
+    /// MAJOR and MINOR of the disk below it, and whether that has requests; the same as in [`Target::sectors`].
+    ///
+    /// # Errors
+    /// Why there is none, in a few words.
+    pub fn disk(&self) -> Result<(Number, bool), &'static str> {
+        self.located().map(|disk| (disk.number, disk.has_requests))
+    }
+
+    /// Where a range of its bytes lies now.
+    ///
+    /// # Errors
+    /// Why that is not known, in a few words.
+    pub fn sectors(&self, range: &Range<u64>) -> Result<SectorMap, &'static str> {
+        let disk = self.located()?;
+        let extents = match self.kind {
+            TargetKind::BlockDevice => vec![Extent {
+                offset: 0,
+                bytes: u64::MAX - disk.start,
+                physical: disk.start,
+            }],
+            _ => extents(self.holder(), range, disk.start)
+                .ok_or("the file system does not tell where the file lies (FIEMAP)")?,
+        };
+        Ok(SectorMap {
+            disk: disk.number,
+            has_requests: disk.has_requests,
+            extents,
+        })
+    }
+
+    fn located(&self) -> Result<Disk, &'static str> {
+        let file_system = self.filesystem();
+        if file_system.is_some_and(|fs| OWN_ADDRESSES.contains(&fs.kind.as_str())) {
+            return Err(
+                "its file system has addresses of its own, which are not those of a device",
+            );
+        }
+        let device = self.device().ok_or("it lies on no block device")?;
+        disk_of(Path::new("/sys"), device).ok_or("the device below it is not in /sys/dev/block")
+    }
+}
+
+/// The disk that a device is, or that it is a partition of.
+fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
+    let folder = |number: Number| {
+        std::fs::canonicalize(sys.join(format!("dev/block/{}:{}", number.0, number.1))).ok()
+    };
+    let own = folder(device)?;
+    let (disk, start) = match own.join("partition").exists() {
+        true => (
+            own.parent()?.to_owned(),
+            sysfs::value(&own.join("start"))? * SECTOR,
+        ),
+        false => (own, 0),
+    };
+    Some(Disk {
+        number: sysfs::device_number(&disk)?,
+        start,
+        has_requests: disk.join("mq").exists(),
+    })
+}
+
+/// The extents of a range that have a place, where the file system begins at this byte of its disk.
+fn extents(file: &File, range: &Range<u64>, start: u64) -> Option<Vec<Extent>> {
+    let mut all: Vec<Extent> = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let next = with_extents(file, &(at..range.end), |seen| {
+            let placed = seen
+                .iter()
+                .filter(|extent| extent.fe_flags & (UNKNOWN | DELALLOC | ENCODED) == 0);
+            all.extend(placed.map(|extent| Extent {
+                offset: extent.fe_logical,
+                bytes: extent.fe_length,
+                physical: extent.fe_physical + start,
+            }));
+            let last = seen.last().filter(|_| seen.len() == EXTENTS);
+            last.map(|last| last.fe_logical + last.fe_length)
+        })?;
+        match next {
+            Some(next) if next > at => at = next,
+            _ => break,
+        }
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_over_two_extents_has_sectors_in_both() {
+        let extent = |offset, bytes, physical| Extent {
+            offset,
+            bytes,
+            physical,
+        };
+        let map = SectorMap {
+            disk: (8, 0),
+            has_requests: true,
+            // 8 KiB, a hole of 4 KiB, 8 KiB.
+            extents: vec![extent(0, 8192, 1 << 20), extent(12_288, 8192, 1 << 30)],
+        };
+        let of = |offset, bytes| -> Vec<(u64, u32)> {
+            let sectors = map.of_request(offset, bytes);
+            sectors
+                .map(|sectors| (sectors.first, sectors.count))
+                .collect()
+        };
+        assert_eq!(of(4096, 4096), [(2056, 8)]);
+        assert_eq!(of(4096, 12_288), [(2056, 8), (2_097_152, 8)]);
+        assert_eq!(of(8192, 4096), []);
+        assert_eq!(of(1 << 20, 4096), []);
+    }
+
+    #[test]
+    fn a_partition_is_a_part_of_its_disk() {
+        let sys = tempfile::tempdir().expect("a folder");
+        let disk = sys.path().join("devices/sdq");
+        let own = disk.join("sdq1");
+        std::fs::create_dir_all(&own).expect("a folder");
+        std::fs::create_dir_all(disk.join("mq")).expect("a folder");
+        std::fs::create_dir_all(sys.path().join("dev/block")).expect("a folder");
+        for (folder, number) in [(&disk, "259:0"), (&own, "259:1")] {
+            std::fs::write(folder.join("dev"), number).expect("written");
+            let link = sys.path().join("dev/block").join(number);
+            std::os::unix::fs::symlink(folder, link).expect("linked");
+        }
+        std::fs::write(own.join("partition"), "1").expect("written");
+        std::fs::write(own.join("start"), "2048").expect("written");
+        let found = |number| {
+            let disk = disk_of(sys.path(), number)?;
+            Some((disk.number, disk.start, disk.has_requests))
+        };
+        assert_eq!(found((259, 1)), Some(((259, 0), 1 << 20, true)));
+        assert_eq!(found((259, 0)), Some(((259, 0), 0, true)));
+        assert_eq!(found((1, 1)), None);
+    }
+
+    #[test]
+    fn extents_of_a_file_cover_what_was_written() {
+        use std::os::unix::fs::FileExt;
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        file.write_all_at(&[7; 1 << 16], 0).expect("written");
+        file.sync_all().expect("durable");
+        let Some(extents) = extents(&file, &(0..1 << 16), 1 << 30) else {
+            return needs::skip(needs::Need::Fiemap, "not of a file beside the sources");
+        };
+        let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
+        assert_eq!(bytes, 1 << 16);
+        assert!(extents.iter().all(|extent| extent.physical >= 1 << 30));
+    }
+}

@@ -1,0 +1,229 @@
+//! Time by layer: what holds requests up shows in its own stage, and in no other.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use iolab_truth::device::loop_over;
+use iolab_truth::files::{MIB, noise};
+use iolab_truth::iolab::{Seen, run};
+use iolab_truth::neighbours::CgroupLimit;
+use iolab_truth::served::ServedModel;
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
+use needs::Need;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::stage::alone;
+
+/// Every request takes 20 ms.
+const SLOW: &str = "title = \"20 ms each\"\nsource = []\n\
+    [model.latency]\nread_us = 20000\nwrite_us = 20000\ninner.memory = 67_108_864\n";
+/// Share by which the device's median may be off the ledger of the model.
+const OFF: f64 = 0.03;
+/// Requests per second that the limit allows, and their size, bytes.
+const LIMIT: u64 = 200;
+const BLOCK: u64 = 4096;
+
+/// Runs traced random reads on a path; `None`, and a skip, where that cannot be done here.
+#[track_caller]
+fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
+    if !needs::root() {
+        return None;
+    }
+    let target = target.display().to_string();
+    let own = [
+        "--bs",
+        "4k",
+        "--size",
+        "8M",
+        "--time",
+        "300ms",
+        "--budget",
+        "4s",
+        "--set",
+        "pattern=rand",
+        "--set",
+        "trace=true",
+    ];
+    Some(run(scene, "read-size", &target, &[&own[..], more].concat()))
+}
+
+/// A loop device over a file of noise, past the page cache.
+fn device() -> Made<(Scene, PathBuf)> {
+    let scene = Scene::new()?;
+    let file = noise(scene.folder().join("backing"), 16 * MIB)?;
+    let device = loop_over(&scene, &file, true)?;
+    Ok((scene, device))
+}
+
+#[test]
+fn a_limit_of_the_control_group_is_admission() {
+    let _alone = alone();
+    let limited = device().and_then(|(mut scene, device)| {
+        let limit = CgroupLimit::new(&scene.keeper, &device, LIMIT * BLOCK)?;
+        scene.limit = Some(limit);
+        Ok((scene, device))
+    });
+    let Some((scene, device)) = unless_missing(limited) else {
+        return;
+    };
+    let Some(seen) = traced(&scene, &device, &[]) else {
+        return;
+    };
+    let admission = seen.number("stage_admission_mean_ns");
+    // A limit lets what was saved up pass at once, so that not every trial is held back all the time.
+    let whole = 1e9 / LIMIT as f64;
+    assert!(admission > 0.2 * whole, "{admission} of {whole} ns");
+    assert!(seen.number("stage_admission_share") > 0.8);
+    assert_eq!(seen.number("unjoined_share_max"), 0.0);
+}
+
+#[test]
+fn the_time_of_a_model_below_a_loop_device_is_the_devices() {
+    let _alone = alone();
+    let served = Scene::new().and_then(|scene| {
+        let at = scene.subfolder("model")?;
+        std::fs::write(scene.folder().join("model.toml"), SLOW).expect("a file");
+        let model = ServedModel::begin(&scene, "model.toml", &at, &["--format", "json"])?;
+        let device = loop_over(&scene, &model.file(), true)?;
+        Ok((scene, model, device))
+    });
+    let Some((scene, model, device)) = unless_missing(served) else {
+        return;
+    };
+    let Some(seen) = traced(&scene, &device, &[]) else {
+        return;
+    };
+    let detached = Command::new("losetup").arg("-d").arg(&device).status();
+    assert!(detached.is_ok_and(|status| status.success()));
+    model.signal(Signal::INT);
+    let (_, out, _) = model.ended(&scene);
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
+    let ledger = of("service_ns") + of("lateness_ns");
+    let median = seen.number("stage_device_p50_ns");
+    assert!(
+        (median / ledger - 1.0).abs() <= OFF,
+        "{median} of {ledger} ns"
+    );
+}
+
+/// The CPU that iolab and who takes it share.
+const CPU: &str = "0";
+/// Takes the CPU about half of the time, in pieces of some milliseconds.
+const SPIN: &str =
+    "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.005; done";
+
+#[test]
+fn threads_of_real_time_are_a_wait_for_the_cpu() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    let spinner = Command::new("chrt")
+        .args(["-f", "50", "taskset", "-c", CPU, "sh", "-c", SPIN])
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut spinner) = spinner else {
+        return needs::skip(Need::Root, "chrt does not start");
+    };
+    scene.keeper.end(&spinner);
+    let cpus = format!("cpus={CPU}");
+    let seen = traced(&scene, &device, &["--set", &cpus]);
+    spinner.kill().expect("it runs");
+    spinner.wait().expect("it ends");
+    let Some(seen) = seen else {
+        return;
+    };
+    let wait = seen.number("stage_cpu_wait_tail_share");
+    assert!(wait > 0.5, "{wait}");
+}
+
+/// The instances of tracefs that iolab has made.
+fn instances(tracefs: &Path) -> Vec<String> {
+    let entries = tracefs.join("instances").read_dir().expect("tracefs");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    names.filter(|name| name.starts_with("iolab-")).collect()
+}
+
+#[test]
+fn what_a_killed_run_leaves_is_removed_by_the_next() {
+    let _alone = alone();
+    if !needs::root() {
+        return;
+    }
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    let tracefs = scene.folder().join("tracefs");
+    std::fs::create_dir(&tracefs).expect("a folder");
+    let mounted = Command::new("mount")
+        .args(["-t", "tracefs", "none"])
+        .arg(&tracefs)
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return needs::skip(Need::TraceEvents, "tracefs cannot be mounted");
+    }
+    scene
+        .keeper
+        .finally(&["umount", &tracefs.display().to_string()]);
+    let mut killed = Command::new(scene.binary())
+        .args(["run", "read-size"])
+        .arg(&device)
+        .args([
+            "--bs",
+            "4k",
+            "--time",
+            "1s",
+            "--set",
+            "trace=true",
+            "--no-live",
+            "-o",
+        ])
+        .arg(scene.folder().join("killed.iolab"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("iolab starts");
+    let of_killed = format!("iolab-{}-", killed.id());
+    let has = || {
+        instances(&tracefs)
+            .iter()
+            .any(|name| name.starts_with(&of_killed))
+    };
+    let began = Instant::now();
+    while !has() {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "it traces nothing"
+        );
+        std::thread::yield_now();
+    }
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    assert!(traced(&scene, &device, &[]).is_some());
+    assert!(!has(), "{:?}", instances(&tracefs));
+}
+
+#[test]
+fn two_at_once_trace_their_own_requests() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    let other = unless_missing(self::device());
+    let Some((other, second)) = other else { return };
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| traced(&other, &second, &[]));
+        let seen = traced(&scene, &device, &[]);
+        for seen in [seen, beside.join().expect("no panic")]
+            .into_iter()
+            .flatten()
+        {
+            assert_eq!(seen.number("unjoined_share_max"), 0.0);
+        }
+    });
+}

@@ -1,0 +1,115 @@
+//! Which trials can have the time of their requests split by layer.
+
+use super::{Backend, CacheState, Others, SyncPolicy, TrialSpec};
+use crate::error::{Error, Result};
+
+impl TrialSpec {
+    /// Checks that each request of a traced trial is one that the kernel's trace events can be joined with.
+    pub(super) fn check_trace(&self) -> Result<()> {
+        if !self.trace {
+            return Ok(());
+        }
+        let refusals = [
+            (
+                self.backend == Backend::Null,
+                "backend null",
+                "it issues no I/O: set another backend",
+            ),
+            (
+                self.cache != CacheState::Direct,
+                "buffered I/O",
+                "a request that the page cache serves reaches no device, and read-ahead reaches it for several: set cache=direct",
+            ),
+            (
+                !self.latency,
+                "latency=false",
+                "the stages are parts of each request's service time: set latency=true",
+            ),
+            (
+                self.trims(),
+                "trims",
+                "a file system may delay them or split them as it likes: set trim_percent=0",
+            ),
+            (
+                !matches!(self.sync, SyncPolicy::None | SyncPolicy::End),
+                "a sync within each write",
+                "the stages are those of reads and writes: set sync=none or sync=end",
+            ),
+            (
+                self.iopoll,
+                "iopoll",
+                "polled completions wake no thread: leave iopoll out",
+            ),
+            (
+                self.others != Others::default(),
+                "several processes (ranks)",
+                "each would trace the requests of all: trace a run of one process",
+            ),
+        ];
+        match refusals.into_iter().find(|(applies, ..)| *applies) {
+            Some((_, with, hint)) => {
+                Err(Error::usage(format!("trace=true with {with}")).hint(hint))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_whose_requests_have_no_events_of_their_own_are_refused() {
+        let traced = TrialSpec {
+            trace: true,
+            ..TrialSpec::default()
+        };
+        traced.check().expect("possible");
+        for (wrong, part) in [
+            (
+                TrialSpec {
+                    cache: CacheState::Cold,
+                    ..traced.clone()
+                },
+                "buffered I/O",
+            ),
+            (
+                TrialSpec {
+                    backend: Backend::Null,
+                    ..traced.clone()
+                },
+                "null",
+            ),
+            (
+                TrialSpec {
+                    latency: false,
+                    ..traced.clone()
+                },
+                "latency=false",
+            ),
+            (
+                TrialSpec {
+                    read_percent: 0,
+                    sync: SyncPolicy::Each,
+                    ..traced
+                },
+                "a sync",
+            ),
+        ] {
+            let error = wrong.check().expect_err(part);
+            assert_eq!(
+                error.message(),
+                format!(
+                    "trace=true with {}",
+                    match part {
+                        "null" => "backend null",
+                        "a sync" => "a sync within each write",
+                        other => other,
+                    }
+                )
+            );
+            assert!(error.remedy().is_some());
+        }
+    }
+}
