@@ -1,7 +1,6 @@
 //! The numbers that are compared most: sequential access in large blocks and random access in small ones, reads and writes,
 //! taken from all runs given.
 
-use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
 use crate::analysis::{Analysis, CellAnalysis};
@@ -201,12 +200,7 @@ fn candidate<'a>(
         order,
         operation,
         cell,
-        target: cell
-            .cell
-            .spec
-            .target
-            .as_ref()
-            .map_or(analysis.target.as_str(), TargetName::as_str),
+        target: analysis.target_of(spec.target.as_ref()),
         run,
     })
 }

@@ -30,6 +30,8 @@ pub struct Headline {
     pub text: String,
     /// Whether it says itself which of the runs it is about.
     pub names_runs: bool,
+    /// Whether it says itself which targets it is about.
+    pub names_targets: bool,
 }
 
 /// What a page begins with.
@@ -64,16 +66,20 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
     let claims = claim::claims(analyses);
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let found = agreement(&told.interpretation.peers).into_iter().take(1);
-        found.map(move |finding| (vec![run], finding.text))
+        found.map(move |finding| (vec![run], finding.text, false))
     });
     let of_claims = claim::headlines(&claims).into_iter();
-    let of_claims = of_claims.map(|one| (one.runs(), words::finding(one, analyses).text));
+    let of_claims = of_claims.map(|one| {
+        let text = words::finding(one, analyses).text;
+        (one.runs(), text, one.compares_targets())
+    });
     let mut all: Vec<Headline> = Vec::new();
-    for (runs, text) in of_tools.chain(of_claims) {
+    for (runs, text, names_targets) in of_tools.chain(of_claims) {
         match all.iter_mut().find(|other| other.text == text) {
             Some(other) => other.runs.extend(runs),
             None => all.push(Headline {
-                names_runs: runs.len() > 1,
+                names_runs: runs.len() > 1 && !names_targets,
+                names_targets,
                 runs,
                 text,
             }),

@@ -111,13 +111,14 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
 
 fn view<'a>(report: &'a StudyReport<'a>, sequence: &RunSequence) -> Option<View<'a>> {
     let latest = sequence.latest()?;
-    let (section, input) = (report.sections.get(latest)?, report.inputs.get(latest)?);
+    let section = report.sections.get(latest)?;
+    let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
     let own = report.each.get(latest)?;
     let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
     let earlier = sequence.0.iter().rev().skip(1);
     Some(View {
         section,
-        picture: picture::on_page(&section.id, input),
+        picture: picture::on_page(&section.id, &drawn),
         findings: kinds
             .into_iter()
             .flat_map(|kind| statements(kind, own))

@@ -27,9 +27,9 @@ pub(super) struct Variant {
     pub(super) svg: String,
 }
 
-/// The figure for paper; `None` where the data makes none.
-pub(super) fn on_paper(input: &Input) -> Option<Figure> {
-    draw(&[run(input)], &paper_options()).ok()
+/// The figure for paper, of one run, or of the same experiment on several targets; `None` where the data makes none.
+pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
+    draw(&runs(inputs), &paper_options()).ok()
 }
 
 /// How figures are drawn for paper.
@@ -53,9 +53,10 @@ pub(super) fn page_options(id: &str) -> Options {
     }
 }
 
-/// The figure for a page, with ids that begin with `id`; `None` where the data makes none.
-pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
-    let runs = [run(input)];
+/// The figure for a page, with ids that begin with `id`, of one run, or of the same experiment on several targets; `None` where the
+/// data makes none.
+pub(super) fn on_page(id: &str, inputs: &[&Input]) -> Option<Picture> {
+    let runs = runs(inputs);
     let variant = |scale: &'static str, center: &'static str| {
         let options = Options {
             log_y: (!scale.is_empty()).then_some(scale == "log"),
@@ -100,9 +101,18 @@ pub(super) fn on_page(id: &str, input: &Input) -> Option<Picture> {
     Some(picture)
 }
 
-fn run(input: &Input) -> FigureRun<'_> {
-    FigureRun {
-        bends: Some(&input.interpretation.bends),
-        ..FigureRun::new(&input.run.analysis().experiment, &input.run)
-    }
+/// One run under the name of its experiment, several under those of their targets.
+fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
+    let named = |input: &&'a Input| {
+        let analysis = input.run.analysis();
+        let name = match inputs.len() {
+            1 => &analysis.experiment,
+            _ => &analysis.target,
+        };
+        FigureRun {
+            bends: Some(&input.interpretation.bends),
+            ..FigureRun::new(name, &input.run)
+        }
+    };
+    inputs.iter().map(named).collect()
 }
