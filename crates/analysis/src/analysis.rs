@@ -5,6 +5,7 @@ mod concurrency;
 mod disturbance;
 mod flag;
 mod groups;
+mod measured_target;
 mod mix;
 mod ranks;
 mod rate;
@@ -19,6 +20,7 @@ pub use disturbance::{CellDisturbance, Split, TrialGroup};
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_workload::response::Response;
+pub use measured_target::MeasuredTarget;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::CellRate;
@@ -29,6 +31,7 @@ pub use verified::CellVerified;
 use std::collections::BTreeMap;
 
 use iolab_stats::{STEADY_WINDOW, Summary, median, summary};
+use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, CacheState, Rate};
 
 use ceiling::Ceilings;
@@ -209,8 +212,10 @@ pub struct Analysis {
     pub target: String,
     /// The kind of the target.
     pub target_kind: TargetKind,
-    /// Identifies the storage: host, device and model, or the digest of a modelled disk. Runs on paths of the same name used the
-    /// same storage where this is equal.
+    /// Each of its targets, the run's own first.
+    pub targets: Vec<MeasuredTarget>,
+    /// Which storage that is, as far as the run tells: host, device and model, or the digest of a modelled disk. Two runs on a path of
+    /// the same name are on the same storage where this is equal.
     pub storage: String,
     /// The title of the model; `None` for a device.
     pub model: Option<String>,
@@ -229,7 +234,17 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Whether several processes (ranks) took part.
+    /// What the target of this path is called, and that of the run without one; of a trial that is striped over several their paths.
+    pub fn target_of<'a>(&'a self, named: Option<&'a TargetName>) -> &'a str {
+        let Some(named) = named.filter(|_| self.targets.len() > 1) else {
+            return &self.target;
+        };
+        let mut targets = self.targets.iter();
+        let found = targets.find(|target| target.path == named.as_str());
+        found.map_or(named.as_str(), |target| &target.name)
+    }
+
+    /// Whether several processes (ranks) measured together.
     pub fn spans_ranks(&self) -> bool {
         self.cells.iter().any(|cell| cell.ranks.is_some())
     }
@@ -267,12 +282,13 @@ pub fn analyse(record: &RunRecord) -> Analysis {
             .map_or(&[][..], Vec::as_slice)
     };
     let group = record.experiment.response_group.as_deref();
+    let called = measured_target::in_levels(record);
     let mut cells: Vec<CellAnalysis> = record
         .cells
         .iter()
         .map(|cell| {
             let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-            let whole = context.cell(cell, trials, gaps.get(&cell.id).copied());
+            let whole = context.cell(&called(cell), trials, gaps.get(&cell.id).copied());
             context.with_groups(whole, group, |number| own(cell.id, number))
         })
         .collect();
@@ -309,6 +325,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         precision_goal: record.experiment.precision,
         status: record.run.status,
         target: record.target_text(),
+        targets: measured_target::all(record),
         target_kind: record.run.target_kind,
         storage: storage(record),
         model: (record.run.target_kind == TargetKind::Model).then(|| {

@@ -32,8 +32,8 @@ pub use best::{Best, Candidate, Standing};
 pub use causes::{Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, remainders};
 pub use change::{Change, ChangePlace};
 pub use choice::{Access, Choice, choices};
-use comparison::random_across_runs;
 pub use comparison::{Comparison, Contrast, comparisons};
+use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
@@ -165,6 +165,7 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let lengths: Vec<usize> = each.iter().map(Vec::len).collect();
     let mut all: Vec<Claim> = each.drain(..).flatten().collect();
     all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
+    all.extend(targets_across_runs(runs).into_iter().map(Claim::Comparison));
     agree::reconcile(&mut all, runs);
     let mut all = all.into_iter();
     OfRuns {

@@ -1,7 +1,6 @@
 //! The most commonly compared numbers: sequential access in large blocks and random access in small ones, reads and writes, from
 //! all given runs.
 
-use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
 use crate::analysis::{Analysis, CellAnalysis};
@@ -204,12 +203,7 @@ fn candidate<'a>(
         order,
         operation,
         cell,
-        target: cell
-            .cell
-            .spec
-            .target
-            .as_ref()
-            .map_or(analysis.target.as_str(), TargetName::as_str),
+        target: analysis.target_of(spec.target.as_ref()),
         run,
     })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use iolab_engine::asynchronous;
 use iolab_peers::{PEERS, adapt};
 use iolab_plan::cells::cells;
-use iolab_plan::experiment::{Change, Experiment};
+use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
@@ -193,6 +193,21 @@ impl Asked {
             _ => false,
         }))
     }
+}
+
+/// The time for all trials on so many targets: that of one for each.
+pub(crate) fn budget_of_targets(budget: Duration, targets: usize) -> Duration {
+    let targets = u32::try_from(targets.max(1)).unwrap_or(u32::MAX);
+    budget.saturating_mul(targets).min(BUDGET_MAX)
+}
+
+/// Says what [`budget_of_targets`] gives.
+pub(crate) fn budget_in_words(budget: Duration, targets: usize) -> String {
+    format!(
+        "the budget of {} holds for each of {targets} targets: {} in all (--budget sets the time for all of them)",
+        format_duration(budget),
+        format_duration(budget_of_targets(budget, targets))
+    )
 }
 
 /// Bytes that a share of a target is a multiple of: no direct I/O has larger blocks.

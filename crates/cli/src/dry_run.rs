@@ -18,12 +18,25 @@ use iolab_workload::units::{format_size, rough_duration};
 use crate::exit::Outcome;
 use crate::output;
 
-/// Prints the forecast of these plans; `needs` is what they need of each target, empty where they run programs, and `does` what
-/// else to say of what they do.
+/// Where plans are carried out.
+pub(crate) struct Place<'a> {
+    /// Files and devices.
+    pub(crate) targets: &'a [PathBuf],
+    /// What plans need of each, empty where they run programs.
+    pub(crate) needs: &'a [Need],
+    /// The name of the model, of a disk that is computed.
+    pub(crate) model: Option<&'a str>,
+}
+
+/// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
 pub(crate) fn print(
     plans: &[Plan],
-    targets: &[PathBuf],
-    needs: &[Need],
+    Place {
+        targets,
+        needs,
+        model,
+    }: Place<'_>,
+    follows: bool,
     does: &[String],
 ) -> Outcome {
     let forecasts: Vec<Forecast> = plans
@@ -43,7 +56,7 @@ pub(crate) fn print(
         let told = told.into_iter().flatten();
         lines.extend(told.map(|text| format!("{}: {text}", plan.experiment().name)));
     }
-    for (number, path) in targets.iter().enumerate() {
+    for (number, path) in targets.iter().enumerate().filter(|_| !follows) {
         lines.push(format!("\nTarget: {}", path.display()));
         if let Some(need) = needs.get(number) {
             lines.push(place(path, need)?);
@@ -51,7 +64,10 @@ pub(crate) fn print(
     }
     lines.extend(written(plans, &forecasts, filled(targets, needs)));
     let mut to = output::open(None)?;
-    writeln!(to, "Dry run: nothing is touched.\n")?;
+    match (follows, model) {
+        (true, Some(model)) => writeln!(to, "\nThen {model}, in virtual time:\n")?,
+        _ => writeln!(to, "Dry run: nothing is touched.\n")?,
+    }
     let width = output::style().width;
     write!(to, "{}", forecast::text(&forecasts, width))?;
     for line in lines {

@@ -21,7 +21,7 @@ use iolab_report::comparison_table;
 use iolab_report::durable_write;
 use iolab_report::equivalence;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::findings::{Finding, conclusion};
+use iolab_report::findings::{Finding, conclusion, cross_findings};
 use iolab_report::input::Input;
 use iolab_report::layout::{self, paragraph, wrapped};
 use iolab_report::overview::Overview;
@@ -270,6 +270,25 @@ pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
         true => report(&input.run, &input.interpretation, to),
         false => brief(input, to),
     }
+}
+
+/// Writes runs one after the other, and what several show together.
+pub(crate) fn runs(inputs: &[Input], full: bool, to: &mut dyn Write) -> Outcome {
+    for (number, input) in inputs.iter().enumerate() {
+        if number > 0 {
+            writeln!(to)?;
+        }
+        run(input, full, to)?;
+    }
+    if inputs.len() > 1 {
+        let analyses = inputs.iter().map(|input| input.run.analysis());
+        let found = cross_findings(analyses);
+        if !found.is_empty() {
+            writeln!(to, "\nAll together\n")?;
+            sentences(&found, style(), to)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the question, whether other tools agree, the table, its curves and the findings that matter.

@@ -1,9 +1,11 @@
 //! Signals: each asks for a clean end. The first Ctrl-C lets a trial in flight come to its end.
 
+use std::cell::OnceCell;
 use std::ffi::c_int;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -51,6 +53,24 @@ pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
 pub(crate) struct StopFlags {
     after_trial: Arc<AtomicBool>,
     now: Arc<AtomicBool>,
+}
+
+/// The flags of a command, whose signals are caught once: before it makes anything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signals(Rc<OnceCell<StopFlags>>);
+
+impl Signals {
+    /// The flags; from here on signals are caught, as `catch` does it the first time.
+    ///
+    /// # Errors
+    /// When the system refuses the handlers.
+    pub(crate) fn caught(&self, catch: fn() -> Result<StopFlags>) -> Result<StopFlags> {
+        if let Some(flags) = self.0.get() {
+            return Ok(flags.clone());
+        }
+        let flags = catch()?;
+        Ok(self.0.get_or_init(|| flags).clone())
+    }
 }
 
 impl StopFlags {

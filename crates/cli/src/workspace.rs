@@ -1,8 +1,9 @@
 //! The workplace of a command that measures: signals, target, clock. The way to one is [`Site`].
 
+mod names;
 mod site;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
@@ -23,7 +24,9 @@ use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop::StopFlags;
-pub(crate) use site::{Region, Site};
+pub(crate) use names::TargetNames;
+use names::give;
+pub(crate) use site::{Opened, Region, Site, sites};
 
 /// What is measured on.
 enum OpenedSystem {
@@ -38,7 +41,8 @@ pub(crate) struct Workspace {
     clock: Clock,
     stop: StopFlags,
     preflight: Vec<Preflight>,
-    peaks: Environment,
+    /// What is known of the targets before they are measured: names that the user gave, ceilings.
+    known: Environment,
     /// The other processes of the run.
     ranks: Option<Rc<Ranks>>,
 }
@@ -48,50 +52,52 @@ impl Workspace {
     ///
     /// # Errors
     /// When a target does not have what is needed, or must not be used.
-    fn open(named: &[PathBuf], needs: &[Need], ranks: Option<&Ranks>) -> Result<Self> {
+    fn open(site: &Site, needs: &[Need]) -> Result<Self> {
+        let (named, ranks) = (&site.targets, site.ranks.as_deref());
         // Before a scratch file is there: from then on no signal may leave it behind.
-        let stop = match ranks {
-            Some(_) => StopFlags::at_once()?,
-            None => StopFlags::in_two_steps()?,
-        };
+        let stop = site.signals.caught(match ranks {
+            Some(_) => StopFlags::at_once,
+            None => StopFlags::in_two_steps,
+        })?;
         let place = |named: &Path| match ranks {
             Some(ranks) => ranks.place(named),
             None => launcher::place(named),
         };
         let targets = Targets::open_at(named, needs, &place)?;
-        Ok(Self::at(OpenedSystem::Targets(targets), stop))
+        Ok(Self::at(OpenedSystem::Targets(targets), site, stop))
     }
 
     /// Catches signals, finds or builds the programs of an experiment and makes the files that they read.
     ///
     /// # Errors
-    /// When a program is missing, or its files cannot be made in `named`.
-    fn for_programs(named: &[PathBuf], plan: &Plan) -> Result<Self> {
-        let stop = StopFlags::in_two_steps()?;
-        let programs = Programs::open(plan, named);
+    /// When a program is missing, or its files cannot be made.
+    fn for_programs(site: &Site, plan: &Plan) -> Result<Self> {
+        let stop = site.signals.caught(StopFlags::in_two_steps)?;
+        let programs = Programs::open(plan, &site.targets);
         // A signal from the terminal ends the compiler too: that is no fault of its.
         if stop.soon().load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
-        Ok(Self::at(OpenedSystem::Programs(Box::new(programs?)), stop))
+        let programs = OpenedSystem::Programs(Box::new(programs?));
+        Ok(Self::at(programs, site, stop))
     }
 
     /// Catches signals; there is nothing to open.
     ///
     /// # Errors
     /// When signals cannot be caught.
-    fn for_model(disk: Disk) -> Result<Self> {
-        let stop = StopFlags::in_two_steps()?;
-        Ok(Self::at(OpenedSystem::Model(Box::new(disk)), stop))
+    fn for_model(site: &Site, disk: Disk) -> Result<Self> {
+        let stop = site.signals.caught(StopFlags::in_two_steps)?;
+        Ok(Self::at(OpenedSystem::Model(Box::new(disk)), site, stop))
     }
 
-    fn at(place: OpenedSystem, stop: StopFlags) -> Self {
+    fn at(place: OpenedSystem, site: &Site, stop: StopFlags) -> Self {
         let workspace = Self {
             place,
             clock: Clock::calibrate(),
             stop,
             preflight: Vec::new(),
-            peaks: Environment::default(),
+            known: site.names.environment(),
             ranks: None,
         };
         for remark in workspace.place().notes() {
@@ -190,14 +196,14 @@ impl Workspace {
             return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
         }
         if asked != "measure" {
-            self.peaks = Peaks::parse(asked)?.environment(PeakSource::Stated);
+            let stated = Peaks::parse(asked)?.environment(PeakSource::Stated);
+            self.known.extend(stated);
             return Ok(());
         }
         let OpenedSystem::Targets(targets) = &self.place else {
             return Err(Error::usage("the ceilings of a model are not measured")
                 .hint("state them: --peak read=200MB/s,iops=100"));
         };
-        let mut found = Environment::default();
         for (number, (named, target)) in targets.iter().enumerate() {
             let place = named.display();
             note(format_args!("note: measuring the ceilings of {place}"));
@@ -205,11 +211,10 @@ impl Workspace {
             note(format_args!("note: the ceilings are {}", peaks.words()));
             let facts = peaks.environment(PeakSource::Measured);
             match number {
-                0 => found.extend(facts),
-                _ => found.put_target(number, facts),
+                0 => self.known.extend(facts),
+                _ => self.known.put_target(number, facts),
             }
         }
-        self.peaks = found;
         Ok(())
     }
 
@@ -232,7 +237,7 @@ impl Workspace {
             clock: &self.clock,
             stop: self.stop.stop(),
             preflight: &self.preflight,
-            peaks: &self.peaks,
+            known: &self.known,
             ranks: self.ranks.as_deref(),
         }
     }

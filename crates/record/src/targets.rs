@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use iolab_workload::target::TargetName;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, KEYS};
 use crate::{Cell, RunRecord};
 
 impl RunRecord {
@@ -14,9 +14,31 @@ impl RunRecord {
         std::iter::once(self.run.target.as_str()).chain(further.map(|t| t.target.as_str()))
     }
 
-    /// The paths of all targets as one text.
+    /// What the targets are called: by the names that the user gave, else by their paths.
+    pub fn target_names(&self) -> impl Iterator<Item = String> {
+        let named = self.targets().enumerate();
+        named.map(|(number, path)| {
+            let given = self.environment.get_of(number, &KEYS.target_name);
+            given.unwrap_or_else(|| path.to_owned())
+        })
+    }
+
+    /// The names of all targets in one text.
     pub fn target_text(&self) -> String {
-        self.targets().collect::<Vec<_>>().join(", ")
+        self.target_names().collect::<Vec<_>>().join(", ")
+    }
+
+    /// What a target is called, or those that a trial is striped over; the run's own without a path.
+    pub fn target_called(&self, named: Option<&TargetName>) -> String {
+        let of = |part: &TargetName| {
+            let found = self.targets().position(|path| path == part.as_str());
+            let name = found.and_then(|number| self.target_names().nth(number));
+            name.unwrap_or_else(|| part.to_string())
+        };
+        match named {
+            None => self.target_names().next().unwrap_or_default(),
+            Some(named) => named.parts().iter().map(of).collect::<Vec<_>>().join(":"),
+        }
     }
 
     /// The distinct numbers of the targets of a cell: with groups, of the active ones. 0 is the target of table `run`.
@@ -68,7 +90,6 @@ mod tests {
 
     use super::*;
     use crate::FurtherTarget;
-    use crate::environment::KEYS;
 
     /// A run on `/a` and `/b`.
     fn two_targets() -> RunRecord {
@@ -90,6 +111,19 @@ mod tests {
         cell.spec.target = "/b".parse().ok();
         assert_eq!(record.target_of(&cell), Some(1));
         assert_eq!(record.target_paths_of(&cell), ["/b"]);
+    }
+
+    #[test]
+    fn a_target_is_called_by_the_name_that_it_was_given() {
+        let mut record = two_targets();
+        let mut own = Environment::default();
+        own.put(&KEYS.target_name, "WD-Red".to_owned());
+        record.environment.put_target(1, own);
+        assert_eq!(record.target_text(), "/a, WD-Red");
+        let called = |path: &str| record.target_called(path.parse().ok().as_ref());
+        assert_eq!(called("/b"), "WD-Red");
+        assert_eq!(called("/a:/b"), "/a:WD-Red");
+        assert_eq!(record.target_called(None), "/a");
     }
 
     #[test]

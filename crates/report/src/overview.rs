@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::findings::capitalised;
 use crate::findings::digest::{Digest, Headline, Told};
 use crate::findings::trust::{Reason, Trust};
+use iolab_analysis::analysis::MeasuredTarget;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
@@ -36,7 +37,10 @@ const CAVEAT_LINES: usize = 5;
 /// Most experiments named in a statement; for more it gives their number.
 const NAMED_MAX: usize = 3;
 
-/// Runs, with the summary that begins a page about them.
+/// Characters of what a target is in a row of the glance.
+const DESCRIPTION_WIDTH: usize = 24;
+
+/// Runs, and what a page about them begins with.
 #[derive(Debug)]
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
@@ -91,7 +95,8 @@ impl<'a> Overview<'a> {
             true => drawn,
             false => head,
         };
-        let findings = self.findings(left(&head), style.width);
+        let findings = left(&head).max(FINDINGS_LINES_MIN);
+        let findings = self.findings(findings, style.width);
         head + &findings + &caveats
     }
 
@@ -120,10 +125,10 @@ impl<'a> Overview<'a> {
         // Saturates, since a damaged file may have any numbers.
         let times = records().flat_map(|r| &r.samples).map(|s| s.wall_ns);
         let spent = times.fold(0, u64::saturating_add);
-        let targets: BTreeSet<&str> = records().flat_map(RunRecord::targets).collect();
+        let targets: BTreeSet<String> = records().flat_map(RunRecord::target_names).collect();
         let targets: Vec<String> = targets
             .into_iter()
-            .map(|t| escape_control(t).into_owned())
+            .map(|t| escape_control(&t).into_owned())
             .collect();
         let mut text = format!(
             "Measured: {}, {}, {} in {}, on {}",
@@ -208,7 +213,8 @@ impl<'a> Overview<'a> {
 
     /// A note about the main numbers; may be empty.
     pub(crate) fn glance_note(&self) -> &'static str {
-        match self.digest.glance.rows.iter().any(has_no_tail) {
+        let glance = &self.digest.glance;
+        match !glance.varies_in_target() && glance.rows.iter().any(has_no_tail) {
             true => "* fewer than 368 requests per trial: close to the maximum",
             false => "",
         }
@@ -234,22 +240,99 @@ impl<'a> Overview<'a> {
         (!numbers.is_empty()).then(svg)
     }
 
-    /// The columns of the main numbers.
+    /// The columns of the glance: a row per kind of access, of several targets a row per target.
     pub(crate) fn glance_columns(&self) -> Vec<Column> {
+        match self.digest.glance.varies_in_target() {
+            true => self.targets_side_by_side(),
+            false => self.accesses_of_one_target(),
+        }
+    }
+
+    /// A row per target, with the median of each kind of access.
+    fn targets_side_by_side(&self) -> Vec<Column> {
+        let glance = &self.digest.glance;
+        let kind = |row: &HeadlineCell<'_>| {
+            let size = row.cell.cell.trial().bs;
+            (row.order, size, row.operation, row.in_flight())
+        };
+        let (mut targets, mut kinds) = (Vec::new(), Vec::new());
+        for row in &glance.rows {
+            if !targets.contains(&row.target) {
+                targets.push(row.target);
+            }
+            if !kinds.contains(&kind(row)) {
+                kinds.push(kind(row));
+            }
+        }
+        kinds.sort_by_key(|(order, _, operation, flight)| {
+            (*order, std::cmp::Reverse(*flight), *operation)
+        });
+        let names = targets.iter().map(|t| escape_control(t).into_owned());
+        let is = targets.iter().map(|target| {
+            let all = self
+                .inputs
+                .iter()
+                .flat_map(|input| &input.run.analysis().targets);
+            let found = all
+                .filter(|one| one.name == *target)
+                .map(description)
+                .next();
+            found.unwrap_or_else(none)
+        });
+        let mut columns = vec![
+            Column::new("at a glance", 0, names).left(),
+            Column::new("disk", 2, is.collect::<Vec<_>>())
+                .left()
+                .breaking(DESCRIPTION_WIDTH),
+        ];
+        for one in kinds {
+            let of = |target: &&str| {
+                let mut own = glance.rows.iter();
+                own.find(|row| row.target == *target && kind(row) == one)
+            };
+            let (order, size, operation, in_flight) = one;
+            let rate = |row: Option<&HeadlineCell<'_>>| row.and_then(HeadlineCell::rate);
+            let unit = targets
+                .iter()
+                .find_map(|target| Some(rate(of(target))?.unit));
+            let flight = match glance.varies_in_flight() {
+                true => format!(", {in_flight} in flight"),
+                false => String::new(),
+            };
+            let heading = format!(
+                "{} {} {}{flight}, {}",
+                order.name().to_lowercase(),
+                format_size(size),
+                operation.name(),
+                unit.unwrap_or_default()
+            );
+            let text = |row: &HeadlineCell<'_>| {
+                let rate = row.rate()?;
+                let precision = rate.precision.map_or_else(String::new, |precision| {
+                    format!(" +/- {}", format_percent(precision))
+                });
+                let origin = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
+                let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
+                Some(format!("{}{precision}{origin}", significant(rate.value)))
+            };
+            let values = targets
+                .iter()
+                .map(|target| of(target).and_then(text).unwrap_or_else(none));
+            columns.push(Column::new(heading, 0, values.collect::<Vec<_>>()));
+        }
+        columns
+    }
+
+    fn accesses_of_one_target(&self) -> Vec<Column> {
         let glance = &self.digest.glance;
         let rows = &glance.rows;
         let column = |heading: &str, dispensable, value: &dyn Fn(&HeadlineCell<'_>) -> String| {
             Column::new(heading, dispensable, rows.iter().map(value))
         };
-        let mut columns = Vec::new();
-        if glance.varies_in_target() {
-            columns
-                .push(column("target", 0, &|row| escape_control(row.target).into_owned()).left());
-        }
-        columns.extend([
+        let mut columns = vec![
             column("at a glance", 0, &access).left(),
             column("operation", 0, &|row| row.operation.name().to_owned()).left(),
-        ]);
+        ];
         if glance.varies_in_flight() {
             columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));
         }
@@ -344,7 +427,7 @@ impl<'a> Overview<'a> {
         let mut names: Vec<String> = Vec::new();
         for input in headline.runs.iter().filter_map(|run| self.inputs.get(*run)) {
             let run = input.run.analysis();
-            let name = match targets.len() > 1 {
+            let name = match targets.len() > 1 && !headline.names_targets {
                 true => format!("{} on {}", run.experiment, run.target),
                 false => run.experiment.clone(),
             };
@@ -388,7 +471,26 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: the fastest row of each kind of access.
+/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
+fn description(target: &MeasuredTarget) -> String {
+    let of_model = target.kind == TargetKind::Model;
+    let device = target.device.as_deref().map(str::to_owned);
+    let disk = match (target.model.as_deref().map(str::trim), device) {
+        (Some(model), _) if of_model => Some(model.to_owned()),
+        (Some(model), Some(device)) => Some(format!("{model} ({device})")),
+        (None, Some(device)) => Some(device),
+        (model, None) => model.map(str::to_owned),
+    };
+    let size = target.bytes.map(|bytes| format_bytes(bytes as f64));
+    let parts = [disk, size, target.file_system.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => kind(target.kind).to_owned(),
+        false => escape_control(&parts.join(", ")).into_owned(),
+    }
+}
+
+/// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: of each kind of access the fastest row.
 fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
     let of_order = |order: AccessOrder| {
         let best = AccessOperation::ALL.iter().filter_map(|operation| {

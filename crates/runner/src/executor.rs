@@ -160,7 +160,7 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span_cell(cell)?;
         }
-        fit::fit(cell, &|name| self.target(name))
+        fit::fit(cell, &self.targets)
     }
 
     fn alignment(&self) -> u64 {

@@ -1,5 +1,7 @@
 //! Fits an experiment's cells to a target, each checked before anything is written.
 
+use std::path::Path;
+
 use iolab_engine::trial;
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target};
 use iolab_workload::Error;
@@ -8,6 +10,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial::{Backend, Batch, FileLayout, TrialSpec};
 
 use super::SystemUnderTest;
+use super::targets::number_of;
 use iolab_host::memory::AvailableMemory;
 use iolab_plan::cells::{FittedPlan, Plan, PlannedCell, Processes};
 use iolab_record::Cell;
@@ -145,7 +148,7 @@ pub struct Fitted {
     /// In the order of those that they were made of.
     pub plans: Vec<FittedPlan>,
     /// What was changed for that, in words.
-    pub note: Option<String>,
+    pub notes: Vec<String>,
 }
 
 /// Fits plans to a place, all of them before anything is written. Where a target does not allow direct I/O, they go through its
@@ -169,14 +172,43 @@ pub fn fit_all(
         true => fit_to(plan.buffered(processes)?, place),
         false => fit_to(plan, place),
     };
-    let plans = plans.into_iter().map(fitted).collect::<Result<_>>()?;
+    let wanted = plans.iter().filter_map(widest_region).max();
+    let plans: Vec<FittedPlan> = plans.into_iter().map(fitted).collect::<Result<_>>()?;
     let note = refusal.filter(|_| is_changed).map(|reason| {
         format!(
             "{}; measuring through the page cache instead (cache=cold)",
             reason.message()
         )
     });
-    Ok(Fitted { plans, note })
+    let region = plans.iter().filter_map(|plan| widest_region(plan)).max();
+    let cut = wanted
+        .zip(region)
+        .filter(|(wanted, region)| region < wanted);
+    let cut = cut.and_then(|(_, region)| common_region(place, region));
+    Ok(Fitted {
+        plans,
+        notes: note.into_iter().chain(cut).collect(),
+    })
+}
+
+/// The widest region that the cells of a plan ask for, bytes; `None` of groups, which have their own.
+fn widest_region(plan: &Plan) -> Option<u64> {
+    let cells = plan.cells().iter().filter(|cell| !cell.spec.has_groups());
+    cells.map(|cell| cell.spec.trial.region).max()
+}
+
+/// Says which of several targets has room for no more than this region, bytes; `None` of a single one, which says so itself.
+fn common_region(place: SystemUnderTest<'_>, region: u64) -> Option<String> {
+    let targets = place.targets();
+    let (smallest, _) = targets
+        .iter()
+        .filter(|_| targets.len() > 1)
+        .min_by_key(|(_, target)| target.size())?;
+    Some(format!(
+        "all targets are measured in regions of up to {}, because {} has no more",
+        format_size(region),
+        smallest.display()
+    ))
 }
 
 /// Why the first of the targets that allow no direct I/O does not.
@@ -194,20 +226,14 @@ pub(super) fn fit_to(plan: Plan, place: SystemUnderTest<'_>) -> Result<FittedPla
     FittedPlan::of(plan, &|cell| place.fit(cell))
 }
 
-/// Cuts a cell's region to what its target has, and checks it against it and against the memory that there is now. `find`
-/// finds a target by its name.
-pub(super) fn fit<'a>(
-    cell: &mut PlannedCell,
-    find: &dyn Fn(Option<&TargetName>) -> Result<&'a Target>,
-) -> Result<()> {
-    fit_into(cell, find, AvailableMemory::read())
-}
-
-fn fit_into<'a>(
-    cell: &mut PlannedCell,
-    find: &dyn Fn(Option<&TargetName>) -> Result<&'a Target>,
-    memory: Option<AvailableMemory>,
-) -> Result<()> {
+/// Cuts a cell's region to what the targets of the run have, and checks it against its own and against the memory that there is now.
+/// Without groups no cell goes beyond the smallest target: cells that differ in the target differ in nothing else.
+pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Result<()> {
+    let memory = AvailableMemory::read();
+    let find = |name: Option<&TargetName>| {
+        let names = targets.iter().map(|(named, _)| *named);
+        number_of(names, name).map(|number| targets[number].1)
+    };
     if cell.spec.runs_program() {
         cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
@@ -231,14 +257,14 @@ fn fit_into<'a>(
         fit_groups(&mut cell.spec, own)?;
         return check_memory(&cell.spec, memory);
     }
-    let targets = cell.spec.own_targets().into_iter().map(find);
-    let targets = targets.collect::<Result<Vec<&Target>>>()?;
-    let smallest = targets.iter().map(|target| target.size()).min();
-    let size = smallest.unwrap_or(0);
+    let sizes = targets.iter().map(|(_, target)| target.size());
+    let smallest = sizes.min().unwrap_or(0);
+    let own = cell.spec.own_targets().into_iter().map(find);
+    let own = own.collect::<Result<Vec<&Target>>>()?;
     let striped = cell.spec.striped();
     cut_region(
         &mut cell.spec.trial,
-        striped.map_or(size, |stripe| stripe.capacity(size)),
+        striped.map_or(smallest, |stripe| stripe.capacity(smallest)),
     );
     let spec = &mut cell.spec.trial;
     if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
@@ -250,7 +276,7 @@ fn fit_into<'a>(
         spec.batch = Batch::One;
         cell.spec.batch_auto = false;
     }
-    trial::check_over(&cell.spec.trial, &targets)?;
+    trial::check_over(&cell.spec.trial, &own)?;
     check_memory(&cell.spec, memory)
 }
 

@@ -23,6 +23,7 @@ pub mod ranks;
 mod record;
 mod sample;
 mod session;
+mod shared_disk;
 mod simulated;
 mod stopping_rule;
 mod strategy;
@@ -50,7 +51,7 @@ pub use sample::describe_failure;
 pub use simulated::{Disk, adapt, budget_on_model, model_definition};
 pub use system_under_test::SystemUnderTest;
 pub use target_paths::target_paths;
-pub use targets::{Targets, join_targets, needs, settle_targets, stripe_targets};
+pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::RunSnapshot;
@@ -198,9 +199,9 @@ pub struct Setup<'a> {
     pub stop: Stop<'a>,
     /// What was seen of each target and of the machine right before; empty where nothing was examined.
     pub preflight: &'a [Preflight],
-    /// Ceilings that were stated or measured, as the environment keeps them ([`iolab_record::peaks::Peaks::environment`]);
-    /// those measured of a further target as its facts.
-    pub peaks: &'a Environment,
+    /// What was known of the targets before the run, as the environment keeps it, of a further target as its facts: the names that the
+    /// user gave, ceilings that were stated or measured ([`iolab_record::peaks::Peaks::environment`]).
+    pub known: &'a Environment,
     /// The other processes of the run; `None` where this one is alone.
     pub ranks: Option<&'a Ranks>,
 }
@@ -230,7 +231,7 @@ impl Setup<'_> {
     fn environment(&self, peers: &Peers) -> Environment {
         let mut environment = self.place.environment(self.clock);
         environment.extend(peers.environment());
-        environment.extend(self.peaks.clone());
+        environment.extend(self.known.clone());
         if let Some(ranks) = self.ranks {
             environment.extend(ranks.environment());
         }

@@ -7,12 +7,11 @@ use iolab_engine::trial::floor_ns;
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
 use iolab_workload::Result;
-use iolab_workload::target::TargetName;
 
 use super::executor::{Engine, Executor};
 use super::simulated::{Disk, Simulated};
-use super::targets::{Targets, further, kind_of, number_of};
-use super::{Programs, Setup, fit, target_paths};
+use super::targets::{Targets, further, kind_of};
+use super::{Programs, Setup, fit, shared_disk, target_paths};
 use iolab_doctor::environment;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
@@ -40,13 +39,10 @@ impl<'a> SystemUnderTest<'a> {
         if let SystemUnderTest::Model(disk) = self {
             return disk.fit(cell);
         }
-        let targets = self.targets();
-        if targets.is_empty() {
-            return Ok(());
+        match self.targets() {
+            targets if targets.is_empty() => Ok(()),
+            targets => fit::fit(cell, &targets),
         }
-        let names = || targets.iter().map(|(named, _)| *named);
-        let find = |name: Option<&TargetName>| number_of(names(), name).map(|n| targets[n].1);
-        fit::fit(cell, &find)
     }
 
     /// The files or devices that are used, each with its path from the root on; for programs what stands for the directories of
@@ -80,7 +76,8 @@ impl<'a> SystemUnderTest<'a> {
                 false => format!("{named}: {note}"),
             })
         };
-        targets.into_iter().flat_map(of).collect()
+        let own = targets.iter().copied().flat_map(of);
+        own.chain(shared_disk::notes(&targets)).collect()
     }
 
     /// Bytes of the run's own target that there are to be read or written.

@@ -1,6 +1,6 @@
 //! The targets of a run: open at once, each with its own consent check, found by the name that cells call it by.
 
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
 use iolab_storage::{Consent, Need, Target, TargetKind};
@@ -10,7 +10,7 @@ use iolab_workload::settings::Setting;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
-use super::fit;
+use super::{Disk, fit};
 use crate::ranks::Ranks;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::{Experiment, Scoped};
@@ -112,12 +112,79 @@ fn check_apart(opened: &[(PathBuf, Target)]) -> Result<()> {
 
 fn same_twice(one: &Path, other: &Path) -> Error {
     let same = format!("{} and {} are the same", one.display(), other.display());
-    Error::usage(same).hint("name each file or device once")
+    Error::usage(same).hint("name each target once")
 }
 
-/// The path from the root on.
+/// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are one. `..`
+/// is resolved where that leads to the same place, which it does not behind a symbolic link.
 pub(super) fn full(path: &Path) -> PathBuf {
-    absolute(path).unwrap_or_else(|_| path.to_owned())
+    let from_root = absolute(path).unwrap_or_else(|_| path.to_owned());
+    // Separators at the end and in a row are no parts of it.
+    let plain: PathBuf = from_root.components().collect();
+    let mut resolved = PathBuf::new();
+    for part in plain.components() {
+        match part {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            other => resolved.push(other),
+        }
+    }
+    let is_same = || match (resolved.canonicalize(), plain.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    };
+    match resolved == plain || is_same() {
+        true => resolved,
+        false => plain,
+    }
+}
+
+/// What a command measures: files and devices, which share the blocks of a run, and disks that are computed, each in runs of its own.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GivenTargets {
+    /// Directories, files and devices, as they are given.
+    pub real: Vec<PathBuf>,
+    /// Models.
+    pub models: Vec<Disk>,
+}
+
+impl GivenTargets {
+    /// Tells models from the others, in the order in which they are given.
+    ///
+    /// # Errors
+    /// Of kind usage: a target that is given twice, under whatever name; as [`Disk::of_target`].
+    pub fn of(given: &[PathBuf]) -> Result<Self> {
+        let mut all = Self::default();
+        for path in given {
+            match Disk::of_target(path)? {
+                Some(disk) => all.models.push(disk),
+                None => all.real.push(path.clone()),
+            }
+        }
+        let names = all.models.iter().map(|disk| PathBuf::from(disk.name()));
+        check_distinct(&names.collect::<Vec<_>>(), |name| name.to_owned())?;
+        check_distinct(&all.real, |path| {
+            path.canonicalize().unwrap_or_else(|_| full(path))
+        })?;
+        Ok(all)
+    }
+
+    /// How many these are.
+    pub fn count(&self) -> usize {
+        self.real.len() + self.models.len()
+    }
+}
+
+/// Refuses two names of the same.
+fn check_distinct(names: &[PathBuf], place: impl Fn(&Path) -> PathBuf) -> Result<()> {
+    for (number, name) in names.iter().enumerate() {
+        let mut before = names[..number].iter();
+        if let Some(other) = before.find(|other| place(other) == place(name)) {
+            return Err(same_twice(other, name));
+        }
+    }
+    Ok(())
 }
 
 /// The number of the target of this name; without a name that of the run's own.
@@ -231,7 +298,7 @@ pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
     experiment.check()
 }
 
-/// Refuses to use fewer than two targets at once, or one twice.
+/// Refuses to use fewer than two targets at once.
 fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
     if given.len() < 2 {
         return Err(Error::usage(format!(
@@ -241,12 +308,6 @@ fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
         .hint(format!(
             "name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb"
         )));
-    }
-    for (number, path) in given.iter().enumerate() {
-        let mut before = given[..number].iter();
-        if let Some(other) = before.find(|other| full(other) == full(path)) {
-            return Err(same_twice(other, path));
-        }
     }
     Ok(())
 }

@@ -102,7 +102,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         clock: &ranks.clock(),
         stop: Stop::at_once(&stop),
         preflight: &[],
-        peaks: &Environment::default(),
+        known: &Environment::default(),
         ranks: Some(ranks),
     };
     let path = match folder.is_dir() {

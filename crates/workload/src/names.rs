@@ -15,10 +15,19 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
 
 /// Alternatives in a sentence: `a`, `a or b`, `a, b or c`.
 pub fn alternatives(names: &[&str]) -> String {
+    in_a_sentence(names, "or")
+}
+
+/// All of some names in a sentence: `a`, `a and b`, `a, b and c`.
+pub fn all_of(names: &[&str]) -> String {
+    in_a_sentence(names, "and")
+}
+
+fn in_a_sentence(names: &[&str], before_last: &str) -> String {
     match names {
         [others @ .., next, last] => {
             let others: String = others.iter().map(|name| format!("{name}, ")).collect();
-            format!("{others}{next} or {last}")
+            format!("{others}{next} {before_last} {last}")
         }
         _ => names.concat(),
     }
@@ -110,6 +119,7 @@ mod tests {
         assert_eq!(alternatives(&["a"]), "a");
         assert_eq!(alternatives(&["a", "b"]), "a or b");
         assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
+        assert_eq!(all_of(&["a", "b", "c"]), "a, b and c");
     }
 
     #[test]

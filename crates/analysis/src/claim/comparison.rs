@@ -16,7 +16,11 @@ use crate::doubt::SideDoubts;
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
 /// Factors that other kinds of claims cover: curves over sizes and rates, other tools, programs.
 const OTHERWISE: [&str; 5] = ["bs", "rate", "tool", "program", "size"];
-/// Sync policies in ascending order of the durability that they guarantee.
+/// The settings in which sequential and random accesses differ.
+const PATTERN: [&str; 2] = ["pattern", "workload"];
+/// The factor whose levels are the targets of a run.
+pub(super) const TARGET: &str = "target";
+/// Sync policies, from the one that promises least.
 const POLICIES: [SyncPolicy; 7] = [
     SyncPolicy::None,
     SyncPolicy::End,
@@ -272,14 +276,16 @@ fn comparison(
     (!effects.is_empty()).then(|| Comparison {
         contrast,
         response: analysis.response,
-        leads: analysis
-            .factors
-            .iter()
-            .position(|name| !OTHERWISE.contains(&name.as_str()))
-            == Some(factor),
+        leads: leading_factor(analysis) == Some(factor),
         held: held.into_iter().map(|(_, factor)| factor.clone()).collect(),
         effects,
     })
+}
+
+/// The factor that an experiment asks about first: the target, where the user gave several, else the first that is compared.
+fn leading_factor(analysis: &Analysis) -> Option<usize> {
+    let place = |is_it: &dyn Fn(&str) -> bool| analysis.factors.iter().position(|name| is_it(name));
+    place(&|name| name == TARGET).or_else(|| place(&|name| !OTHERWISE.contains(&name)))
 }
 
 fn effect(
@@ -308,11 +314,7 @@ fn effect(
 /// else: a comparison for each share of reads.
 pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     let cells = runs.iter().enumerate().flat_map(|(place, run)| {
-        let measured = run.cells.iter().filter(|cell| {
-            !cell.values.is_empty()
-                && !cell.cell.spec.has_groups()
-                && !cell.cell.spec.runs_program()
-        });
+        let measured = run.cells.iter().filter(|cell| is_plain(cell));
         measured.map(move |cell| (place, *run, cell))
     });
     let of_pattern = |pattern: Pattern| {
@@ -320,11 +322,11 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         own.filter(move |(.., cell)| cell.cell.trial().pattern == pattern)
     };
     let sequential: Vec<_> = of_pattern(Pattern::Seq)
-        .map(|one| (settings_but_pattern(one.2), one))
+        .map(|one| (settings_but(one.2, &PATTERN), one))
         .collect();
     let mut all: Vec<Found<'_>> = Vec::new();
     for random in of_pattern(Pattern::Rand) {
-        let own = settings_but_pattern(random.2);
+        let own = settings_but(random.2, &PATTERN);
         // A run that has both says so itself.
         let mut known = sequential.iter();
         if known.any(|(settings, (run, ..))| *settings == own && *run == random.0) {
@@ -363,6 +365,82 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     kinds.iter().filter_map(of).collect()
 }
 
+/// The same experiments on other targets, each measured by a run of its own: a comparison of the first target with each other one. Of
+/// several runs on a target the last counts; a run that has both targets compares them itself.
+pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
+    let mut kinds: Vec<(&str, Response)> = Vec::new();
+    for run in runs {
+        let kind = (run.experiment.as_str(), run.response);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let of_kind = |(experiment, response): &(&str, Response)| {
+        let alike = runs.iter().enumerate();
+        let alike = alike.filter(|(_, run)| {
+            (run.experiment.as_str(), run.response) == (*experiment, *response)
+                && run.response_group.is_none()
+        });
+        let mut last: Vec<(String, String, OfRun<'_>)> = Vec::new();
+        for (place, run) in alike {
+            for cell in run.cells.iter().filter(|cell| is_plain(cell)) {
+                let place_of = target_of(run, cell);
+                let settings = settings_but(cell, &[TARGET]);
+                last.retain(|(target, own, _)| *target != place_of || *own != settings);
+                last.push((place_of, settings, (place, *run, cell)));
+            }
+        }
+        let mut targets: Vec<&String> = Vec::new();
+        for (target, ..) in &last {
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+        let Some((first, others)) = targets.split_first() else {
+            return Vec::new();
+        };
+        let pairs_with = |other: &&String| {
+            let mut pairs = Vec::new();
+            for (_, settings, one) in last.iter().filter(|(its, ..)| its == *other) {
+                let mut base = last.iter().filter(|(its, ..)| its == *first);
+                let base = base.find(|(_, own, _)| own == settings);
+                // One run compares its targets itself.
+                pairs.extend(
+                    base.filter(|base| base.2.0 != one.0)
+                        .map(|base| (base.2, *one)),
+                );
+            }
+            pairs
+        };
+        let pairs: Vec<Vec<Found<'_>>> = others.iter().map(pairs_with).collect();
+        let confidence = confidence(pairs.iter().map(Vec::len).sum());
+        let compare = |pairs: &Vec<Found<'_>>| {
+            let ((_, base_run, base), (_, run, other)) = pairs.first()?;
+            let contrast = Contrast::Levels {
+                factor: TARGET.to_owned(),
+                base: base_run
+                    .target_of(base.cell.spec.target.as_ref())
+                    .to_owned(),
+                other: run.target_of(other.cell.spec.target.as_ref()).to_owned(),
+            };
+            of_pairs(contrast, pairs, confidence)
+        };
+        pairs.iter().filter_map(compare).collect()
+    };
+    kinds.iter().flat_map(of_kind).collect()
+}
+
+/// Whether a cell was measured, without groups or programs.
+fn is_plain(cell: &CellAnalysis) -> bool {
+    !cell.values.is_empty() && !cell.cell.spec.has_groups() && !cell.cell.spec.runs_program()
+}
+
+/// What tells the target of a cell from others: its name, and which storage that is.
+fn target_of(run: &Analysis, cell: &CellAnalysis) -> String {
+    let name = run.target_of(cell.cell.spec.target.as_ref());
+    format!("{name} {}", run.storage)
+}
+
 /// A cell with its run and the place of that.
 type OfRun<'a> = (usize, &'a Analysis, Cell<'a>);
 /// The base and the other.
@@ -370,6 +448,10 @@ type Found<'a> = (OfRun<'a>, OfRun<'a>);
 
 fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<Comparison> {
     let response = pairs.first()?.0.1.response;
+    let (compared, levels): (&[&str], _) = match &contrast {
+        Contrast::Levels { base, other, .. } => (&[TARGET], (base.clone(), other.clone())),
+        _ => (&PATTERN, ("seq".to_owned(), "rand".to_owned())),
+    };
     // What tells the pairs apart, in the order of the settings.
     let spec = |pair: &Found<'_>| pair.1.2.cell.spec.clone();
     let varying: Vec<_> = SETTINGS
@@ -377,7 +459,7 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
         .filter(|setting| {
             let mut values = pairs.iter().map(|pair| setting.get(&spec(pair)));
             let first = values.next();
-            setting.name != "pattern" && values.any(|value| Some(value) != first)
+            !compared.contains(&setting.name) && values.any(|value| Some(value) != first)
         })
         .collect();
     let effects = pairs.iter().filter_map(|pair| {
@@ -394,7 +476,7 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
             response,
             (base, other),
             (id(base_run, base), id(run, other)),
-            ("seq".to_owned(), "rand".to_owned()),
+            levels.clone(),
             held.collect(),
             estimate,
         )
@@ -412,11 +494,11 @@ fn of_pairs(contrast: Contrast, pairs: &[Found<'_>], confidence: f64) -> Option<
     })
 }
 
-/// The settings of a cell but for its pattern, as text.
-fn settings_but_pattern(cell: &CellAnalysis) -> String {
+/// The settings of a cell but for some, as text.
+fn settings_but(cell: &CellAnalysis, but: &[&str]) -> String {
     let own = SETTINGS
         .iter()
-        .filter(|setting| !matches!(setting.name, "pattern" | "workload"));
+        .filter(|setting| !but.contains(&setting.name));
     let values: Vec<String> = own.map(|setting| setting.get(&cell.cell.spec)).collect();
     values.join("\n")
 }

@@ -7,7 +7,7 @@ use super::answers::Aspect;
 use super::best::Best;
 use super::causes::Verdict;
 use super::change::ChangePlace;
-use super::comparison::{Comparison, Contrast};
+use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
 use super::{Claim, Standing};
@@ -77,11 +77,17 @@ impl Claim {
         }
     }
 
-    /// Whether it is about what the experiment asks first; these come first among claims of their role.
-    fn leads(&self) -> bool {
+    /// Whether it compares targets, which nobody gives several of for another reason.
+    pub fn compares_targets(&self) -> bool {
+        matches!(self, Self::Comparison(Comparison { contrast: Contrast::Levels { factor, .. }, .. }) if factor == TARGET)
+    }
+
+    /// How near it is to what was asked; of claims of its role those with the least stand first.
+    fn distance(&self) -> u8 {
         match self {
-            Self::Comparison(comparison) => comparison.leads,
-            _ => true,
+            _ if self.compares_targets() => 0,
+            Self::Comparison(comparison) if !comparison.leads => 2,
+            _ => 1,
         }
     }
 
@@ -166,7 +172,7 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
     let (mut news, nothing): (Vec<&Claim>, Vec<&Claim>) = claims
         .iter()
         .partition(|claim| claim.role() < Role::Nothing);
-    let key = |claim: &Claim| (claim.role(), !claim.leads());
+    let key = |claim: &Claim| (claim.role(), claim.distance());
     news.sort_by(|a, b| key(a).cmp(&key(b)).then(b.size().total_cmp(&a.size())));
     (news, nothing)
 }

@@ -148,9 +148,14 @@ pub(crate) struct ConsentOption {
 
 #[derive(Debug, Args)]
 pub(crate) struct Study {
-    /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
-    /// the current directory
-    pub(crate) target: Option<PathBuf>,
+    /// Directories, files, block devices, or model:NAME ('iolab model list', or a TOML file); default:
+    /// the current directory. Several are levels of the factor target, measured in the same blocks, with the budget of the
+    /// suite for each; models run after them
+    #[arg(value_name = "TARGET")]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red
+    #[arg(long = "name", value_name = "TARGET=NAME")]
+    pub(crate) names: Vec<String>,
     /// Name of a built-in suite (quick, glance, micro) or a TOML file
     #[arg(long, value_name = "NAME", default_value = "quick")]
     pub(crate) suite: String,
@@ -172,9 +177,13 @@ pub(crate) struct Run {
     pub(crate) experiment: String,
     /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
     /// the target in the job file, or the current directory. Several are levels of the factor
-    /// target, measured in the same blocks: 'iolab compare FILE --by target' compares them
+    /// target, measured in the same blocks, with the budget of the experiment for each: 'iolab compare
+    /// FILE --by target' compares them. Models run after them, in run files of their own
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
+    /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red
+    #[arg(long = "name", value_name = "TARGET=NAME")]
+    pub(crate) names: Vec<String>,
     /// Let a job file of fio include files outside of its folder
     #[arg(long)]
     pub(crate) allow_include: bool,

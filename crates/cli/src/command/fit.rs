@@ -28,7 +28,8 @@ use crate::command::{answers, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
-use crate::workspace::{Region, Site, Workspace, make_folder};
+use crate::stop::Signals;
+use crate::workspace::{Region, Site, TargetNames, Workspace, make_folder};
 
 /// Measures what the requirement asks, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
@@ -41,6 +42,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let site = Site {
         model: Disk::of_target(&options.target)?,
         targets: vec![options.target.clone()],
+        names: TargetNames::default(),
+        signals: Signals::default(),
         consent: options.consent.consent(),
         ranks: None,
         region: Region::Cut,
@@ -67,7 +70,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     }
     let announced = announced(&requirement, &plans)?;
     if options.dry_run {
-        return site.dry_run(&plans, &announced);
+        return site.dry_run(&plans, false, &announced);
     }
     let (opened, plans) = site.open(plans)?;
     make_folder(&options.output)?;

@@ -12,7 +12,7 @@ use crate::output::{self, note};
 
 /// Writes the results into a run file and says what they show.
 pub(crate) fn import(options: &Import) -> Outcome {
-    check_output(options.output.as_deref())?;
+    check_output(options.output.as_deref(), 1)?;
     let import = iolab_runner::import::Import::read(&options.file)?;
     for text in import.notes() {
         note(format_args!("note: {text}"));

@@ -20,7 +20,8 @@ use crate::arguments::Resume;
 use crate::command::{EndedRun, answers, ended, read_run};
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
-use crate::workspace::{Region, Site};
+use crate::stop::Signals;
+use crate::workspace::{Region, Site, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -185,7 +186,7 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
         "{}: {made} made before; only the others are made",
         file.display()
     );
-    site.dry_run(&[plan], &[does])
+    site.dry_run(&[plan], false, &[does])
 }
 
 /// Prepares the target as the run had it and finishes the plan; where the run file is then.
@@ -225,6 +226,9 @@ fn begun(
     let site = Site {
         model: None,
         targets: iolab_runner::target_paths(record),
+        // The run file has them.
+        names: TargetNames::default(),
+        signals: Signals::default(),
         consent: options.consent.consent(),
         ranks,
         region: Region::Had(

@@ -4,55 +4,159 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_peers::fio::job::JobFile;
+use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
 use iolab_report::input::Input;
 use iolab_runfile::NewFile;
-use iolab_runner::Disk;
+use iolab_runner::GivenTargets;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin::{Builtin, check_no_target};
-use crate::changes::Definition;
-use crate::command::{answers, ended, read_run, slo};
+use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
+use crate::command::{EndedRun, answers, ended, read_run, slo};
 use crate::exit::{Outcome, answered};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::{check_run_file, is_folder};
-use crate::workspace::{Region, Site, make_folder};
+use crate::stop::Signals;
+use crate::workspace::{Opened, Region, Site, TargetNames, make_folder, sites};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and says what was found.
 pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
-    let (mut experiment, given) = asked(options)?;
+    let (experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
-    let model = Disk::of_targets(&given)?;
+    let targets = GivenTargets::of(&given)?;
     let joined = options.together || options.striped;
-    if joined && model.is_some() {
+    if joined && !targets.models.is_empty() {
         return Err(Error::usage("--together or --striped with a model")
             .hint("a model is measured alone: leave the option out")
             .into());
     }
+    // Those that the experiment names, or the current directory, where none is given.
+    let nowhere = GivenTargets {
+        real: vec![PathBuf::from(".")],
+        ..GivenTargets::default()
+    };
+    let at = if given.is_empty() { &nowhere } else { &targets };
+    let sites = sites(at, &options.names, &|model, targets| Site {
+        model,
+        targets,
+        names: TargetNames::default(),
+        signals: Signals::default(),
+        consent: options.changes.consent.consent(),
+        ranks: ranks.clone(),
+        region: Region::of(changes.has("region")),
+        keeps_cache: changes.has("cache"),
+        foresees_ranks: options.changes.dry_run,
+    })?;
+    let planned = sites.into_iter().map(|mut site| {
+        let plan = plan(
+            options,
+            experiment.clone(),
+            &targets.real,
+            &changes,
+            &mut site,
+        )?;
+        Ok((site, plan))
+    });
+    let planned: Vec<(Site, Plan)> = planned.collect::<Outcome<_>>()?;
+    // Everything that can be refused is refused before anything is written.
+    check_output(options.output.as_deref(), planned.len())?;
+    if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
+        Peaks::parse(peak)?;
+    }
+    if options.changes.dry_run {
+        let all = planned.iter().enumerate();
+        return all
+            .map(|(number, (site, plan))| site.dry_run(std::slice::from_ref(plan), number > 0, &[]))
+            .collect();
+    }
+    let opened = planned.into_iter().map(|(site, plan)| site.open_one(plan));
+    let opened: Vec<(Opened, FittedPlan)> = opened.collect::<Result<_>>()?;
+    let seed = options.changes.seed();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    let mut interrupt = None;
+    for (opened, plan) in opened {
+        let (path, by_user) = carry_out(options, opened, plan, seed, &given)?;
+        kept.push(path);
+        interrupt = by_user;
+        if interrupt.is_some() {
+            break;
+        }
+    }
+    let runs: Vec<(PathBuf, AnalysedRun)> = kept
+        .iter()
+        .map(|path| Ok((path.clone(), read_run(path)?)))
+        .collect::<Result<_>>()?;
+    let mut to = Results::new();
+    let answers = answers(runs.iter().map(|(path, run)| (path.as_path(), run)));
+    let answer = answers.answer();
+    write!(to, "{}", answers.text(output::style().width))?;
+    if answer.is_none() || options.full {
+        if answer.is_some() {
+            writeln!(to)?;
+        }
+        let inputs: Vec<Input> = runs
+            .iter()
+            .map(|(path, run)| Input::new(path.clone(), run.clone()))
+            .collect();
+        output::runs(&inputs, options.full, &mut to)?;
+    }
+    to.flush()?;
+    let paths = listed(&kept);
+    note(format_args!("\nrun file: {paths}"));
+    if !options.full {
+        note(format_args!("everything: iolab table {paths}"));
+    }
+    to.end(paths)?;
+    match interrupt {
+        Some(interrupt) => Err(interrupt),
+        None => answered(answer.unwrap_or(Answer::Yes)),
+    }
+}
+
+/// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names.
+fn plan(
+    options: &Run,
+    mut experiment: Experiment,
+    given: &[PathBuf],
+    changes: &Asked,
+    site: &mut Site,
+) -> Outcome<Plan> {
+    let joined = options.together || options.striped;
     if options.together {
-        iolab_runner::join_targets(&mut experiment, &given)?;
+        iolab_runner::join_targets(&mut experiment, given)?;
     }
     if options.striped {
-        iolab_runner::stripe_targets(&mut experiment, &given)?;
+        iolab_runner::stripe_targets(&mut experiment, given)?;
     }
     let definition = match Experiment::is_builtin(&options.experiment) {
         true => Definition::Builtin,
         false => Definition::OfUser,
     };
-    for text in changes.apply(&mut experiment, definition, &given, model.as_ref())? {
+    let model = site.model.clone();
+    for text in changes.apply(&mut experiment, definition, given, model.as_ref())? {
         note(format_args!("note: {text}"));
     }
     // Those that are used at once are the groups' own, or stand in the factor.
-    let common: &[PathBuf] = if joined { &[] } else { &given };
-    let targets = iolab_runner::settle_targets(&mut experiment, common)?;
+    let common: &[PathBuf] = if joined { &[] } else { given };
+    site.settle(&mut experiment, common)?;
+    if model.is_none() && common.len() > 1 && changes.budget().is_none() {
+        let budget = experiment.design.budget;
+        note(format_args!(
+            "note: {}",
+            budget_in_words(budget, common.len())
+        ));
+        experiment.design.budget = budget_of_targets(budget, common.len());
+    }
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
     }
@@ -63,64 +167,34 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     if options.verify {
         experiment.apply(&Change::of("verify", "true")?)?;
     }
-    let site = Site {
-        model,
-        targets,
-        consent: options.changes.consent.consent(),
-        ranks,
-        region: Region::of(changes.has("region")),
-        keeps_cache: changes.has("cache"),
-        foresees_ranks: options.changes.dry_run,
-    };
     let (plan, left_out) = site.plan(experiment, &|name| changes.has(name))?;
     if let Some(left_out) = left_out {
         note(format_args!("note: {left_out}"));
     }
-    // Everything that can be refused is refused before anything is written.
-    check_output(options.output.as_deref())?;
-    if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
-        Peaks::parse(peak)?;
-    }
-    if options.changes.dry_run {
-        return site.dry_run(std::slice::from_ref(&plan), &[]);
-    }
-    let (opened, plan) = site.open_one(plan)?;
+    Ok(plan)
+}
+
+/// Fills, measures and closes: where the run file is then.
+fn carry_out(
+    options: &Run,
+    opened: Opened,
+    plan: FittedPlan,
+    seed: u64,
+    given: &[PathBuf],
+) -> Outcome<EndedRun> {
     let name = plan.experiment().name.clone();
     let place = place_of(options.output.as_deref(), &name)?;
     iolab_runfile::check_place(place)?;
-    let seed = options.changes.seed();
     let plans = std::slice::from_ref(&plan);
     let workspace = opened.prepare(seed, plans, options.peak.as_deref())?;
-    let title = format!("iolab run {name} {}", listed(&given));
+    let title = format!("iolab run {name} {}", listed(given));
     let mut display = workspace.display(&name).titled(title.trim_end());
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, path.as_deref(), &workspace);
-    let (path, interrupt) = workspace.close_after(measured)?;
-    let mut to = Results::new();
-    let run = read_run(&path)?;
-    let answers = answers([(path.as_path(), &run)]);
-    let answer = answers.answer();
-    write!(to, "{}", answers.text(output::style().width))?;
-    if answer.is_none() || options.full {
-        if answer.is_some() {
-            writeln!(to)?;
-        }
-        let input = Input::new(path.clone(), run);
-        output::run(&input, options.full, &mut to)?;
-    }
-    to.flush()?;
-    note(format_args!("\nrun file: {}", path.display()));
-    if !options.full {
-        note(format_args!("everything: iolab table {}", path.display()));
-    }
-    to.end(path.display())?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt),
-        None => answered(answer.unwrap_or(Answer::Yes)),
-    }
+    workspace.close_after(measured)
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.
@@ -153,10 +227,19 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     })
 }
 
-pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
+/// Checks where so many run files are to be written.
+///
+/// # Errors
+/// Of kind usage or refused: several run files in one; a file that is there, or cannot be.
+pub(crate) fn check_output(output: Option<&Path>, runs: usize) -> Result<()> {
     let Some(path) = output.filter(|path| !is_folder(path)) else {
         return Ok(());
     };
+    if runs > 1 {
+        let several = format!("-o {} is one file, for {runs} runs", path.display());
+        return Err(Error::usage(several)
+            .hint("each model has a run file of its own: name a folder with -o FOLDER/"));
+    }
     check_run_file(path)?;
     if path.symlink_metadata().is_ok() {
         return Err(output::exists(path));

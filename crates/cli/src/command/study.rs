@@ -1,4 +1,4 @@
-//! `iolab study`: a suite on one target, within one budget, and what follows from all of it.
+//! `iolab study`: a suite on one target or several, within one budget, and what follows from all of it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,77 +13,96 @@ use iolab_report::layout::paragraph;
 use iolab_report::live;
 use iolab_report::overview::Overview;
 use iolab_runfile::NewFile;
-use iolab_runner::Disk;
+use iolab_runner::GivenTargets;
 use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
 use crate::builtin::Builtin;
-use crate::changes::{Asked, Definition};
+use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::{ended, read_run, report};
 use crate::exit::{Failure, Outcome};
-use crate::output::{self, Results, note};
+use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
-use crate::workspace::{Region, Site, Workspace, make_folder};
+use crate::stop::Signals;
+use crate::workspace::{Opened, Region, Site, TargetNames, Workspace, make_folder, sites};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    let target = options.target.clone().unwrap_or_else(|| PathBuf::from("."));
-    match target.to_str() {
-        Some(name) if options.target.is_some() => Builtin::Target.check(name)?,
-        _ => {}
+    for target in options.targets.iter().filter_map(|target| target.to_str()) {
+        Builtin::Target.check(target)?;
     }
     Builtin::Suite.check(&options.suite)?;
     check_folder(&options.output)?;
-    let site = Site {
-        model: Disk::of_target(&target)?,
-        targets: vec![target],
+    let given = match options.targets.is_empty() {
+        true => GivenTargets::of(&[PathBuf::from(".")])?,
+        false => GivenTargets::of(&options.targets)?,
+    };
+    let mut sites = sites(&given, &options.names, &|model, targets| Site {
+        model,
+        targets,
+        names: TargetNames::default(),
+        signals: Signals::default(),
         consent: options.changes.consent.consent(),
         ranks: None,
         region: Region::of(asked.has("region")),
         keeps_cache: asked.has("cache"),
         // One process carries it out.
         foresees_ranks: false,
-    };
+    })?;
     let suite = Suite::find(&options.suite)?;
     let draws = suite.picture;
-    if options.target.is_none() {
+    if options.targets.is_empty() {
         note(format_args!("note: no TARGET given; measuring {}", here()));
     }
     let definition = match Suite::is_builtin(&options.suite) {
         true => Definition::Builtin,
         false => Definition::OfUser,
     };
-    let (plans, budget) = plan(suite, definition, &asked, &site)?;
-    if options.changes.dry_run {
-        return site.dry_run(&plans, &[]);
+    let mut told = Vec::new();
+    let mut planned = Vec::new();
+    for site in &mut sites {
+        planned.push(plan(suite.clone(), definition, &asked, site, &mut told)?);
     }
-    let (opened, plans) = site.open(plans)?;
+    if options.changes.dry_run {
+        let all = sites.iter().zip(&planned);
+        return all.enumerate().try_for_each(|(number, (site, planned))| {
+            site.dry_run(&planned.plans, number > 0, &[])
+        });
+    }
+    let parts: Vec<StudyPart> = sites
+        .into_iter()
+        .zip(planned)
+        .map(|(site, planned)| StudyPart::open(site, planned))
+        .collect::<Result<_>>()?;
     make_folder(&options.output)?;
-    for plan in &plans {
+    for plan in parts.iter().flat_map(|part| &part.plans) {
         iolab_runfile::check_place(NewFile::In {
             folder: &options.output,
             name: &plan.experiment().name,
         })?;
     }
     let seed = options.changes.seed();
-    let workspace = opened.prepare(seed, &plans, None)?;
     let mut to = Results::new();
-    let each = options.full.then_some(&mut to);
-    let target = options.target.as_deref().unwrap_or(Path::new("."));
-    let title = format!("iolab study {}   {}", target.display(), options.suite);
-    let measured = measure(
-        plans,
-        seed,
-        budget,
-        &workspace,
-        (&title, &options.output),
-        each,
-    );
-    let Studied { inputs, interrupt } = workspace.close_after(measured)?;
+    let title = listed(match options.targets.is_empty() {
+        true => &given.real,
+        false => &options.targets,
+    });
+    let title = format!("iolab study {title}   {}", options.suite);
+    let mut studied = Studied::default();
+    for part in parts {
+        let each = options.full.then_some(&mut to);
+        part.carry_out(seed, (&title, &options.output), each, &mut studied)?;
+        if studied.interrupt.is_some() {
+            break;
+        }
+    }
+    let Studied {
+        inputs, interrupt, ..
+    } = studied;
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
@@ -112,11 +131,70 @@ pub(crate) fn study(options: &Study) -> Outcome {
     interrupt.map_or(Ok(()), Err)
 }
 
-/// The runs of a study.
+/// The experiments of a suite at one site.
+struct Planned {
+    plans: Vec<Plan>,
+    /// For all of them.
+    budget: Duration,
+}
+
+/// A part of a study: files and devices in the same blocks, or a model.
+struct StudyPart {
+    opened: Opened,
+    plans: Vec<FittedPlan>,
+    budget: Duration,
+    /// What it measures, before the name of each experiment, where there are several parts.
+    place: Option<String>,
+}
+
+/// What has been measured so far.
+#[derive(Default)]
 struct Studied {
     inputs: Vec<Input>,
+    /// Notes that the user has seen.
+    told: Vec<String>,
     /// Where the user has ended it early.
     interrupt: Option<Failure>,
+}
+
+impl StudyPart {
+    /// Opens what the plans need. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`Site::open`].
+    fn open(site: Site, Planned { plans, budget }: Planned) -> Result<Self> {
+        let place = site.model.as_ref().map(|disk| disk.name().to_owned());
+        let (opened, plans) = site.open(plans)?;
+        Ok(Self {
+            opened,
+            plans,
+            budget,
+            place,
+        })
+    }
+
+    /// Fills scratch files and measures. What a user who ends it gets is in `studied`.
+    fn carry_out(
+        self,
+        seed: u64,
+        shown: (&str, &Path),
+        each: Option<&mut Results>,
+        studied: &mut Studied,
+    ) -> Outcome {
+        let workspace = self.opened.prepare(seed, &self.plans, None)?;
+        let place = self.place.as_deref();
+        let budget = self.budget;
+        let measured = measure(
+            self.plans,
+            seed,
+            (budget, place),
+            &workspace,
+            shown,
+            each,
+            studied,
+        );
+        workspace.close_after(measured)
+    }
 }
 
 /// What the runs tell together, and where they are.
@@ -152,30 +230,46 @@ fn here() -> String {
     }
 }
 
-/// The suite's experiments with the user's changes, and the budget for all of them.
+/// The suite's experiments with the user's changes, and the budget for all of them: of several targets that of each. `told` are
+/// the notes that the user has seen.
 fn plan(
     suite: Suite,
     definition: Definition,
     asked: &Asked,
-    site: &Site,
-) -> Result<(Vec<Plan>, Duration)> {
-    let model = site.model.as_ref();
+    site: &mut Site,
+    told: &mut Vec<String>,
+) -> Result<Planned> {
+    let mut say = |text: String| {
+        // What holds for the whole study is said once.
+        if !told.contains(&text) {
+            note(format_args!("note: {text}"));
+            told.push(text);
+        }
+    };
+    let model = site.model.clone();
+    let given = site.targets.clone();
     let budget = asked.budget().unwrap_or_else(|| match model {
         Some(_) => iolab_runner::budget_on_model(suite.budget),
-        None => suite.budget,
+        None => budget_of_targets(suite.budget, given.len()),
     });
+    if asked.budget().is_none() && given.len() > 1 {
+        say(budget_in_words(suite.budget, given.len()));
+    }
     let of_suite = budget.as_secs_f64() / suite.budget.as_secs_f64();
-    let target = site.targets[0].as_path();
-    let read_only = site.consent == Consent::No && target.metadata().is_ok_and(|m| !m.is_dir());
+    let is_file = |target: &&PathBuf| target.metadata().is_ok_and(|m| !m.is_dir());
+    let read_only = given.iter().filter(|_| site.consent == Consent::No);
+    let read_only: Vec<PathBuf> = read_only.filter(is_file).cloned().collect();
+    let read_only = listed(&read_only);
     let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
-    let (mut plans, mut told) = (Vec::new(), Vec::new());
+    let mut plans = Vec::new();
     for mut experiment in suite.experiments {
         // A budget asked for is the suite's; the experiment has its share of that.
         let share = experiment.design.budget.mul_f64(of_suite);
         // Nobody reads more digits.
         let share = Duration::from_millis((share.as_millis() as u64).max(1));
-        let changed = asked.apply(&mut experiment, definition, &site.targets, model)?;
+        let changed = asked.apply(&mut experiment, definition, &given, model.as_ref())?;
         experiment.design.budget = share;
+        site.settle(&mut experiment, &given)?;
         let factors = experiment.factors.len();
         let (plan, text) = site.plan(experiment, &|name| asked.has(name))?;
         let name = || plan.experiment().name.clone();
@@ -184,67 +278,56 @@ fn plan(
             no_question.push(name());
             continue;
         }
-        if let Some(text) = text {
-            note(format_args!("note: {text}"));
-        }
+        text.into_iter().for_each(&mut say);
         if model.is_none() {
             let need = iolab_runner::need(&plan, site.consent.clone(), false)?;
-            if read_only && need.write {
+            if !read_only.is_empty() && need.write {
                 left_out.push(name());
                 continue;
             }
         }
-        for text in changed {
-            // What holds for the whole study is said once.
-            if !told.contains(&text) {
-                note(format_args!("note: {text}"));
-                told.push(text);
-            }
-        }
+        changed.into_iter().for_each(&mut say);
         plans.push(plan);
     }
     if !no_question.is_empty() {
-        note(format_args!(
-            "note: skipped, because a model has no host: {}",
+        say(format!(
+            "skipped, because a model has no host: {}",
             no_question.join(", ")
         ));
     }
     if plans.is_empty() {
         return Err(Error::refused(format!(
-            "every experiment of suite {} writes, and {} exists already",
-            suite.name,
-            target.display()
+            "every experiment of suite {} writes, and {read_only} exists already",
+            suite.name
         ))
         .hint("give a directory, or allow the loss of its data with --destroy-data"));
     }
     if !left_out.is_empty() {
-        note(format_args!(
-            "note: {} is opened for reading only; skipped: {} (--destroy-data allows iolab to overwrite a file or a block device)",
-            target.display(),
+        say(format!(
+            "{read_only} is opened for reading only; skipped: {} (--destroy-data allows iolab to overwrite a file or a block device)",
             left_out.join(", ")
         ));
     }
-    Ok((plans, budget))
+    Ok(Planned { plans, budget })
 }
 
 /// Runs the experiments one after the other, and writes to `each` what one says when it is done. They are shown under a title, and
-/// kept in a folder.
+/// kept in a folder; `place` stands before the name of each.
 fn measure(
     plans: Vec<FittedPlan>,
     seed: u64,
-    budget: Duration,
+    (budget, place): (Duration, Option<&str>),
     workspace: &Workspace,
     (title, folder): (&str, &Path),
     mut each: Option<&mut Results>,
-) -> Outcome<Studied> {
+    studied: &mut Studied,
+) -> Outcome {
     let began = Instant::now();
     let budgets = plans.iter().map(|plan| plan.experiment().design.budget);
     let weights: Vec<Duration> = budgets.collect();
     let names = plans.iter().map(|plan| plan.experiment().name.clone());
     let names: Vec<String> = names.collect();
     let count = plans.len();
-    let mut inputs: Vec<Input> = Vec::new();
-    let mut told = Vec::new();
     let mut spent = Duration::ZERO;
     for (i, plan) in plans.into_iter().enumerate() {
         // What earlier experiments left over goes to the later ones, by their shares.
@@ -256,12 +339,16 @@ fn measure(
         let weight = |of: &[Duration]| of.iter().sum::<Duration>().as_secs_f64();
         let own = share(left, weight(&weights[i..=i]), weight(&weights[i..]));
         let plan = plan.with_budget(own)?;
-        let place = NewFile::In {
+        let file = NewFile::In {
             folder,
             name: &names[i],
         };
-        let name = format!("{}/{count} {}", i + 1, names[i]);
-        let results = inputs
+        let name = match place {
+            None => format!("{}/{count} {}", i + 1, names[i]),
+            Some(place) => format!("{}/{count} {} on {place}", i + 1, names[i]),
+        };
+        let results = studied
+            .inputs
             .iter()
             .map(|input| live::result(input.run.analysis()));
         let shared = SharedBudget {
@@ -270,16 +357,16 @@ fn measure(
             spent,
             done: results.collect(),
         };
-        let display = workspace.display(&name).without(&told);
+        let display = workspace.display(&name).without(&studied.told);
         let mut display = display.titled(title).among(shared);
         let own_seed = seed.wrapping_add(i as u64);
-        let finished = iolab_runner::run(plan, own_seed, place, workspace.setup(), &mut display);
+        let finished = iolab_runner::run(plan, own_seed, file, workspace.setup(), &mut display);
         let kept = display.kept_in().map(Path::to_owned);
         if let Ok(finished) = &finished {
             spent += finished.spent;
         }
         // What holds for the whole study is reported once.
-        told.extend(display.end());
+        studied.told.extend(display.end());
         let (path, interrupt) = match ended(
             finished.map(|finished| finished.path),
             kept.as_deref(),
@@ -287,10 +374,10 @@ fn measure(
         ) {
             Ok(ended) => ended,
             // Of this experiment there is nothing to tell.
-            Err(failure) if workspace.tells(&failure) && !inputs.is_empty() => {
+            Err(failure) if workspace.tells(&failure) && !studied.inputs.is_empty() => {
+                studied.interrupt = Some(failure);
                 note_unmeasured(&names[i..]);
-                let interrupt = Some(failure);
-                return Ok(Studied { inputs, interrupt });
+                return Ok(());
             }
             Err(failure) => return Err(failure),
         };
@@ -301,16 +388,14 @@ fn measure(
             writeln!(to, "\nrun file: {}\n", path.display())?;
             to.flush()?;
         }
-        inputs.push(input);
+        studied.inputs.push(input);
         if interrupt.is_some() {
+            studied.interrupt = interrupt;
             note_unmeasured(&names[i + 1..]);
-            return Ok(Studied { inputs, interrupt });
+            return Ok(());
         }
     }
-    Ok(Studied {
-        inputs,
-        interrupt: None,
-    })
+    Ok(())
 }
 
 /// Tells which experiments the user's interrupt has left out.

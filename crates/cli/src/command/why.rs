@@ -19,7 +19,8 @@ use crate::command::run::{check_output, place_of};
 use crate::command::{ended, read_run};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
-use crate::workspace::{Region, Site};
+use crate::stop::Signals;
+use crate::workspace::{Region, Site, TargetNames};
 
 /// Measures both sides of a difference without each suspect, and says what was found.
 pub(crate) fn why(options: &Why) -> Outcome {
@@ -32,12 +33,16 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let site = site(&run, options)?;
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
-    check_output(options.output.as_deref())?;
+    check_output(options.output.as_deref(), 1)?;
     let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
         return no_suspect(plan.experiment());
     };
     if options.dry_run {
-        return site.dry_run(std::slice::from_ref(&plan), &[causes::plan(&inquiry)]);
+        return site.dry_run(
+            std::slice::from_ref(&plan),
+            false,
+            &[causes::plan(&inquiry)],
+        );
     }
     note(format_args!("note: {}", causes::plan(&inquiry)));
     let (opened, plan) = site.open_one(plan)?;
@@ -130,7 +135,10 @@ fn asked(run: &AnalysedRun, phenomenon: &Phenomenon, options: &Why) -> Result<Ex
 fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
     let record = run.record();
     let targets = iolab_runner::target_paths(record);
-    let model = Disk::of_targets(&targets)?;
+    let model = match &targets[..] {
+        [target] => Disk::of_target(target)?,
+        _ => None,
+    };
     let region = match &model {
         Some(_) => Region::Cut,
         None => Region::Had(vec![record.run.target_bytes]),
@@ -138,6 +146,9 @@ fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
     Ok(Site {
         model,
         targets,
+        // The question says what it is about.
+        names: TargetNames::default(),
+        signals: Signals::default(),
         consent: options.consent.consent(),
         ranks: None,
         region,

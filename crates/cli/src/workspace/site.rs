@@ -11,14 +11,15 @@ use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_report::forecast;
 use iolab_runner::ranks::{Foreseen, Ranks};
-use iolab_runner::{Disk, Fitted};
+use iolab_runner::{Disk, Fitted, GivenTargets, settle_targets};
 use iolab_storage::{Consent, Need, Size};
 use iolab_workload::{Error, Result};
 
-use super::Workspace;
+use super::{TargetNames, Workspace, give};
 use crate::dry_run;
 use crate::exit::Outcome;
 use crate::output::note;
+use crate::stop::Signals;
 
 /// Where plans are carried out, and what the user allows there. Nothing is opened yet.
 pub(crate) struct Site {
@@ -26,6 +27,10 @@ pub(crate) struct Site {
     pub(crate) model: Option<Disk>,
     /// The run's own first.
     pub(crate) targets: Vec<PathBuf>,
+    /// What the user calls these, or the model.
+    pub(crate) names: TargetNames,
+    /// What ends it early.
+    pub(crate) signals: Signals,
     /// What the user allows to destroy on them.
     pub(crate) consent: Consent,
     /// The other processes of the run.
@@ -61,7 +66,44 @@ impl Region {
     }
 }
 
+/// Where targets are measured: all files and devices at one site, in the same blocks, then each model at one of its own. `make` gives the
+/// site of a model or of these targets.
+///
+/// # Errors
+/// As [`give`].
+pub(crate) fn sites(
+    given: &GivenTargets,
+    named: &[String],
+    make: &dyn Fn(Option<Disk>, Vec<PathBuf>) -> Site,
+) -> Result<Vec<Site>> {
+    let mut all = Vec::new();
+    if !given.real.is_empty() {
+        all.push(make(None, given.real.clone()));
+    }
+    let of_model = |disk: &Disk| make(Some(disk.clone()), vec![PathBuf::from(disk.name())]);
+    all.extend(given.models.iter().map(of_model));
+    let targets: Vec<Vec<PathBuf>> = all.iter().map(|site| site.targets.clone()).collect();
+    let names = give(named, &targets)?;
+    let signals = Signals::default();
+    for (site, names) in all.iter_mut().zip(names) {
+        site.names = names;
+        site.signals = signals.clone();
+    }
+    Ok(all)
+}
+
 impl Site {
+    /// Settles on the targets of an experiment here, several as levels of the factor `target`.
+    ///
+    /// # Errors
+    /// As [`settle_targets`].
+    pub(crate) fn settle(&mut self, experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
+        if self.model.is_none() {
+            self.targets = settle_targets(experiment, given)?;
+        }
+        Ok(())
+    }
+
     /// The plan of a new run here. Levels that have no meaning on a model are left out, which is given in words; `is_chosen` says
     /// of which settings the user has chosen the levels.
     ///
@@ -112,12 +154,17 @@ impl Site {
         Ok(needs)
     }
 
-    /// Prints what the plans would do, and `does`, which says more of that.
+    /// Prints what the plans would do, and `does`, which says more of that; `follows` where another forecast stands above.
     ///
     /// # Errors
     /// What would be refused before anything is opened.
-    pub(crate) fn dry_run(&self, plans: &[Plan], does: &[String]) -> Outcome {
-        dry_run::print(plans, &self.targets, &self.needs(plans)?, does)
+    pub(crate) fn dry_run(&self, plans: &[Plan], follows: bool, does: &[String]) -> Outcome {
+        let place = dry_run::Place {
+            targets: &self.targets,
+            needs: &self.needs(plans)?,
+            model: self.model.as_ref().map(Disk::name),
+        };
+        dry_run::print(plans, place, follows, does)
     }
 
     /// Opens what the plans need, and fits them to it. All that can be refused is refused here, before anything is written.
@@ -128,9 +175,9 @@ impl Site {
         let needs = self.needs(&plans)?;
         let mut workspace = self.workspace(&plans, &needs)?;
         let place = workspace.place();
-        let Fitted { plans, note: text } =
+        let Fitted { plans, notes } =
             iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;
-        if let Some(text) = text {
+        for text in notes {
             note(format_args!("note: {text}"));
         }
         if let Some(ranks) = self.ranks {
@@ -161,13 +208,11 @@ impl Site {
                 let mut cells = plans.iter().map(Plan::cells);
                 cells.try_for_each(|cells| disk.check_size(cells))?;
             }
-            return Workspace::for_model(disk.clone());
+            return Workspace::for_model(self, disk.clone());
         }
         match plans {
-            [plan] if plan.experiment().runs_programs() => {
-                Workspace::for_programs(&self.targets, plan)
-            }
-            _ => Workspace::open(&self.targets, needs, self.ranks.as_deref()),
+            [plan] if plan.experiment().runs_programs() => Workspace::for_programs(self, plan),
+            _ => Workspace::open(self, needs),
         }
     }
 }

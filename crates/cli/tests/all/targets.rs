@@ -63,7 +63,12 @@ fn what_cannot_be_a_level_is_refused_before_anything_is_made() {
         folder,
         &[
             &["run", "read-size", "a", "a"],
-            &["run", "read-size", "a", "model:sata-ssd"],
+            &["run", "read-size", "a/", "./b/../a"],
+            &["study", "a", "./a"],
+            &["study", "a", "model:sata-ssd", "model:sata-ssd"],
+            &["study", "a", "b", "--name", "c=disk"],
+            &["study", "a", "b", "--name", "a=disk", "--name", "b=disk"],
+            &["run", "read-size", "a", "model:sata-ssd", "-o", "r.iolab"],
         ],
     );
     insta::assert_snapshot!(told);
@@ -132,4 +137,119 @@ fn a_run_on_two_targets_is_resumed_on_both() {
         );
         assert!(entries(&folder.join(name)).is_empty());
     }
+}
+
+const SUITE: &str = r#"
+name = "tiny"
+about = "two questions"
+budget = "3s"
+
+[settings]
+region = "1MiB"
+bytes = "1MiB"
+time = "5ms"
+
+[[experiments]]
+use = "read-size"
+factors.bs = ["4KiB", "64KiB"]
+design.trials_max = 7
+
+[[experiments]]
+use = "write-random"
+factors.bs = ["4KiB", "64KiB"]
+design.trials_max = 7
+"#;
+
+#[test]
+fn a_study_of_two_folders_and_a_model_has_a_row_of_each_on_one_page() {
+    let folder = folder();
+    let folder = folder.path();
+    two_folders(folder);
+    std::fs::write(folder.join("tiny.toml"), SUITE).expect("a suite");
+    let arguments =
+        words!("study a/ ./b model:sata-ssd --suite tiny.toml -o out --name b=second --seed 7");
+    let done = run(folder, &arguments).expect(0);
+    assert!(
+        done.stderr
+            .contains("the budget of 3s holds for each of 2 targets: 6s in all"),
+        "{}",
+        done.stderr
+    );
+    let is_file_of = |name: &str| name.ends_with(".iolab");
+    let files = entries(&folder.join("out"));
+    let files: Vec<&String> = files.iter().filter(|name| is_file_of(name)).collect();
+    assert_eq!(
+        files.len(),
+        4,
+        "two of both folders, two of the model: {files:?}"
+    );
+    let rows = exported(folder, "out/read-size.iolab");
+    let mut blocks: Vec<(String, String)> = rows
+        .iter()
+        .map(|row| (row["block"].to_string(), row["target"].to_string()))
+        .collect();
+    blocks.sort();
+    blocks.dedup();
+    assert_eq!(blocks.len() % 2, 0, "each block visits both: {blocks:?}");
+    let first = folder.join("a").display().to_string();
+    for target in [first.as_str(), "second", "model:sata-ssd"] {
+        let mut lines = done.stdout.lines();
+        assert!(
+            lines.any(|line| line.starts_with(&format!("{target}: "))),
+            "{target}:\n{}",
+            done.stdout
+        );
+        // The row of the glance.
+        let mut lines = done.stdout.lines();
+        let is_row = |line: &str| line.starts_with(target) && line.contains(" +/- ");
+        assert!(lines.any(is_row), "{target}:\n{}", done.stdout);
+    }
+    let page = std::fs::read_to_string(folder.join("out/report.html")).expect("a page");
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    for name in ["a", "b"] {
+        assert!(entries(&folder.join(name)).is_empty());
+    }
+}
+
+#[test]
+fn models_run_after_each_other_and_are_compared() {
+    let folder = folder();
+    let folder = folder.path();
+    let arguments =
+        words!("run read-size model:sata-ssd model:qlc-slc-cached --bs 4k,64k --seed 1 -o out/");
+    let done = run(folder, &arguments).expect(0);
+    assert_eq!(
+        entries(&folder.join("out")),
+        ["read-size-2.iolab", "read-size.iolab"]
+    );
+    let told = done
+        .stdout
+        .split("All together")
+        .nth(1)
+        .expect("what both show");
+    let told: String = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = told.split(" Of 2").next().unwrap_or_default();
+    insta::assert_snapshot!(first, @"- Sequential reads of model:qlc-slc-cached have 2.56 times (2.56 to 2.57) the throughput of those of model:sata-ssd at bs=64KiB (1186 MB/s against 463 MB/s).");
+}
+
+#[test]
+fn what_a_dry_run_says_of_several_targets() {
+    let folder = folder();
+    let folder = folder.path();
+    two_folders(folder);
+    let arguments = words!("study a b model:sata-ssd --dry-run");
+    let done = run(folder, &arguments).expect(0);
+    assert_eq!(
+        done.stdout.matches("Target: ").count(),
+        2,
+        "{}",
+        done.stdout
+    );
+    assert!(
+        done.stdout
+            .contains("Then model:sata-ssd, in virtual time:"),
+        "{}",
+        done.stdout
+    );
+    assert_eq!(entries(folder), ["a", "b"]);
 }

@@ -128,6 +128,7 @@ keys! {
     model_block_bytes: Bytes = "smallest unit that the model addresses";
     ranks: Whole = "processes (ranks) that measured together; lacks where there was one, without MPI";
     rank_hosts: Whole = "hosts that they ran on";
+    target_name: Text = "what the user calls the target (`--name`), where that is not its path";
     target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
     imported_from: Text = "the file that an imported run was read from";
     --
@@ -171,14 +172,15 @@ impl fmt::Display for TargetFact {
     }
 }
 
-/// Prefixes of keys that describe a target instead of the machine.
-pub(super) const OF_TARGET: [&str; 6] = [
+/// What the names of keys begin with whose values are of a target, and not of the machine.
+pub(super) const OF_TARGET: [&str; 7] = [
     "file_system",
     "mount_",
     "direct_",
     "device",
     "peak_measured_",
     "target_path_hex",
+    "target_name",
 ];
 
 /// A CPU cache.

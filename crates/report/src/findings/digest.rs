@@ -32,6 +32,8 @@ pub struct Headline {
     pub names_runs: bool,
     /// The cells that it rests on; empty where it is about runs as a whole.
     pub cells: Vec<CellId>,
+    /// Whether it says itself which targets it is about.
+    pub names_targets: bool,
 }
 
 /// What a page begins with.
@@ -66,22 +68,23 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
     let claims = claim::claims(analyses);
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let found = agreement(&told.interpretation.peers).into_iter().take(1);
-        found.map(move |finding| (vec![run], Vec::new(), finding.text))
+        found.map(move |finding| (vec![run], Vec::new(), finding.text, false))
     });
     let of_claims = claim::headlines(&claims).into_iter();
     let of_claims = of_claims.map(|one| {
         let text = words::finding(one, analyses).text;
-        (one.runs(), one.cells(), text)
+        (one.runs(), one.cells(), text, one.compares_targets())
     });
     let mut all: Vec<Headline> = Vec::new();
-    for (runs, cells, text) in of_tools.chain(of_claims) {
+    for (runs, cells, text, names_targets) in of_tools.chain(of_claims) {
         match all.iter_mut().find(|other| other.text == text) {
             Some(other) => {
                 other.runs.extend(runs);
                 other.cells.extend(cells);
             }
             None => all.push(Headline {
-                names_runs: runs.len() > 1,
+                names_runs: runs.len() > 1 && !names_targets,
+                names_targets,
                 runs,
                 cells,
                 text,

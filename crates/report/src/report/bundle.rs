@@ -69,7 +69,8 @@ pub(super) fn chapters<'a>(
             section.id,
             file_name(&input.run.record().experiment.name)
         );
-        let own = picture::on_paper(input).map(|figure| shown(figure, name.clone()));
+        let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
+        let own = picture::on_paper(&drawn).map(|figure| shown(figure, name.clone()));
         let series = sequence.figure(report.inputs, &picture::paper_options());
         let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
         let chapter = || {

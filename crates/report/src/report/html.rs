@@ -217,14 +217,15 @@ fn view<'a>(
     variants: &mut Variants,
 ) -> Option<View<'a>> {
     let latest = sequence.latest()?;
-    let (section, input) = (report.sections.get(latest)?, report.inputs.get(latest)?);
+    let section = report.sections.get(latest)?;
+    let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
     let own = report.each.get(latest)?;
     let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
     let earlier = sequence.0.iter().rev().skip(1);
     let tables = |section: &'a Section| shared.left_out(section);
     Some(View {
         section,
-        picture: variants.add(&section.id, input),
+        picture: variants.add(&section.id, &drawn),
         tables: tables(section),
         findings: kinds
             .into_iter()

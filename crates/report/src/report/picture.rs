@@ -45,10 +45,10 @@ pub(super) struct Variants {
 }
 
 impl Variants {
-    /// Draws the figure of a run, with ids that begin with `id`, in all ways that its data allows; gives it as it is shown first. `None`
+    /// Draws the figure of a run, or of the same experiment on several targets, with ids that begin with `id`, in all ways that its data allows; gives it as it is shown first. `None`
     /// where the data makes no figure.
-    pub(super) fn add(&mut self, id: &str, input: &Input) -> Option<Picture> {
-        let runs = [run(input)];
+    pub(super) fn add(&mut self, id: &str, inputs: &[&Input]) -> Option<Picture> {
+        let runs = runs(inputs);
         let drawn = |metric: Option<Response>, log_y: Option<bool>, center: Center| {
             let options = Options {
                 y: metric,
@@ -59,7 +59,7 @@ impl Variants {
             draw(&runs, &options).ok()
         };
         let first = drawn(None, None, Center::Median)?;
-        let asked = input.run.analysis().response;
+        let asked = inputs.first()?.run.analysis().response;
         let kind = default_kind(&runs);
         let others = METRICS.iter().map(|(metric, _)| *metric);
         let others = others.filter(|metric| kind == FigureKind::Response && *metric != asked);
@@ -112,9 +112,9 @@ impl Variants {
     }
 }
 
-/// The figure for paper; `None` where the data makes none.
-pub(super) fn on_paper(input: &Input) -> Option<Figure> {
-    draw(&[run(input)], &paper_options()).ok()
+/// The figure for paper, of one run, or of the same experiment on several targets; `None` where the data makes none.
+pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
+    draw(&runs(inputs), &paper_options()).ok()
 }
 
 /// Options for figures on paper.
@@ -138,9 +138,18 @@ pub(super) fn page_options(id: &str) -> Options {
     }
 }
 
-fn run(input: &Input) -> FigureRun<'_> {
-    FigureRun {
-        bends: Some(&input.interpretation.bends),
-        ..FigureRun::new(&input.run.analysis().experiment, &input.run)
-    }
+/// One run under the name of its experiment, several under those of their targets.
+fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
+    let named = |input: &&'a Input| {
+        let analysis = input.run.analysis();
+        let name = match inputs.len() {
+            1 => &analysis.experiment,
+            _ => &analysis.target,
+        };
+        FigureRun {
+            bends: Some(&input.interpretation.bends),
+            ..FigureRun::new(name, &input.run)
+        }
+    };
+    inputs.iter().map(named).collect()
 }

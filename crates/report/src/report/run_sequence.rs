@@ -20,8 +20,8 @@ impl RunSequence {
     /// Groups runs by experiment, target and factors, in the order of their first runs.
     pub(super) fn all(inputs: &[Input]) -> Vec<Self> {
         let same = |a: &Analysis, b: &Analysis| {
-            (&a.experiment, &a.target, &a.factors, a.response)
-                == (&b.experiment, &b.target, &b.factors, b.response)
+            (&a.experiment, &a.target, &a.storage, &a.factors, a.response)
+                == (&b.experiment, &b.target, &b.storage, &b.factors, b.response)
         };
         let mut sequences: Vec<Self> = Vec::new();
         for (place, input) in inputs.iter().enumerate() {
@@ -56,7 +56,32 @@ impl RunSequence {
         crate::history::figure(&line, options).ok()
     }
 
-    /// Index of the latest run.
+    /// The latest runs of the same experiment on all targets that `all` have, where these begin with this one: they are drawn on the
+    /// same axes. Else the own latest run alone.
+    pub(super) fn on_all_targets<'a>(&self, all: &[Self], inputs: &'a [Input]) -> Vec<&'a Input> {
+        let latest = |sequence: &Self| inputs.get(sequence.latest()?);
+        let Some(own) = latest(self) else {
+            return Vec::new();
+        };
+        let kind = |input: &Input| {
+            let analysis = input.run.analysis();
+            (
+                analysis.experiment.clone(),
+                analysis.response,
+                analysis.response_group.clone(),
+            )
+        };
+        let alike = || {
+            all.iter()
+                .filter(|other| latest(other).is_some_and(|other| kind(other) == kind(own)))
+        };
+        match alike().next() == Some(self) {
+            true => alike().filter_map(latest).collect(),
+            false => vec![own],
+        }
+    }
+
+    /// The latest run.
     pub(super) fn latest(&self) -> Option<usize> {
         self.0.last().copied()
     }

@@ -173,13 +173,15 @@ fn measured(inputs: &[Input]) -> String {
 }
 
 fn place(inputs: &[Input]) -> String {
-    let targets: Vec<String> = targets(inputs).into_iter().map(clean).collect();
+    let targets: Vec<String> = targets(inputs).iter().map(|name| clean(name)).collect();
     let mut text = format!("Target: {}", targets.join(", "));
-    let mut kinds: Vec<&str> = inputs
-        .iter()
-        .map(|i| i.run.record().run.target_kind.name())
-        .collect();
-    kinds.dedup();
+    let mut kinds: Vec<&str> = Vec::new();
+    for input in inputs {
+        let kind = input.run.record().run.target_kind.name();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
     text.push_str(&format!(" ({})", clean(&kinds.join(", "))));
     let known = |key: &Key<Text>| common(inputs, key).map(|text| clean(&text));
     for (key, what) in [
@@ -233,14 +235,19 @@ pub(super) fn moment(utc: &str) -> String {
     parts.unwrap_or(text)
 }
 
-/// The distinct targets, in the order of the runs.
-fn targets(inputs: &[Input]) -> Vec<&str> {
-    let mut targets: Vec<&str> = Vec::new();
-    for input in inputs {
-        for target in input.run.record().targets() {
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
+/// The targets in the order of the runs, each once: by its path, behind the name that the user gave it.
+fn targets(inputs: &[Input]) -> Vec<String> {
+    let mut targets: Vec<String> = Vec::new();
+    for target in inputs
+        .iter()
+        .flat_map(|input| &input.run.analysis().targets)
+    {
+        let text = match target.name == target.path {
+            true => target.path.clone(),
+            false => format!("{} ({})", target.name, target.path),
+        };
+        if !targets.contains(&text) {
+            targets.push(text);
         }
     }
     targets

@@ -1,6 +1,6 @@
 //! A disk that is computed, as users name it: `model:NAME`, or `model:` and the path of a definition.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use iolab_diskmodel::Model;
 use iolab_diskmodel::definition::{Definition, catalogue};
@@ -37,20 +37,6 @@ impl Disk {
     pub fn of_target(target: &Path) -> Result<Option<Self>> {
         let name = target.to_str().and_then(|text| text.strip_prefix(PREFIX));
         name.map(Self::find).transpose()
-    }
-
-    /// The model that the only target names; `None` where they are none of them `model:`.
-    ///
-    /// # Errors
-    /// As [`Disk::of_target`]; and a model beside other targets.
-    pub fn of_targets(targets: &[PathBuf]) -> Result<Option<Self>> {
-        let found = targets.iter().map(|target| Self::of_target(target));
-        let mut found: Vec<Option<Self>> = found.collect::<Result<_>>()?;
-        if found.len() > 1 && found.iter().any(Option::is_some) {
-            return Err(Error::usage("a model cannot be one of several targets")
-                .hint("run each model by itself, then: iolab compare BASE NEW"));
-        }
-        Ok(found.pop().flatten())
     }
 
     /// The model of this name in the catalogue, or in the TOML file at this path.

@@ -43,7 +43,7 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
         clock: &Clock::calibrate(),
         stop: Stop::at_once(&stop),
         preflight: &[],
-        peaks: &Environment::default(),
+        known: &Environment::default(),
         ranks: None,
     };
     let path = folder.path().join("run.iolab");

@@ -1,6 +1,6 @@
 //! Comparisons in words.
 
-use iolab_analysis::analysis::{Analysis, Response};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MARGIN};
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
@@ -106,9 +106,32 @@ pub(crate) fn accesses(read_percent: u8) -> String {
     }
 }
 
+fn compares_targets(contrast: &Contrast) -> bool {
+    matches!(contrast, Contrast::Levels { factor, .. } if factor == "target")
+}
+
+/// What is done in a cell, as a noun: `random reads`.
+fn accesses_of(cell: &CellAnalysis) -> String {
+    let trial = cell.cell.trial();
+    let order = match trial.pattern {
+        Pattern::Seq => "sequential ",
+        Pattern::Rand | Pattern::RandReplace => "random ",
+        Pattern::Strided => "strided ",
+        _ => "",
+    };
+    format!("{order}{}", accesses(trial.read_percent))
+}
+
 /// The two sides of an effect, as nouns.
-fn sides(contrast: &Contrast, effect: &Effect) -> (String, String) {
+fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, String) {
     match contrast {
+        Contrast::Levels { .. } if compares_targets(contrast) => {
+            let noun = cell(runs, effect.other).map_or_else(|| "accesses".to_owned(), accesses_of);
+            (
+                effect.levels.0.clone(),
+                format!("{noun} of {}", effect.levels.1),
+            )
+        }
         Contrast::Pattern { read_percent } => {
             let noun = accesses(*read_percent);
             (format!("sequential {noun}"), format!("random {noun}"))
@@ -129,9 +152,14 @@ fn sides(contrast: &Contrast, effect: &Effect) -> (String, String) {
 
 /// `Random writes give 4.29 times (4.29 to 4.30) the throughput of random reads at bs=4KiB (346 MB/s against 80.7 MB/s)`.
 fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String {
-    let (base, other) = sides(&comparison.contrast, effect);
+    let (base, other) = sides(&comparison.contrast, effect, runs);
+    let base = match compares_targets(&comparison.contrast) {
+        true => format!("those of {base}"),
+        false => base,
+    };
     let response = comparison.response;
     let (verb, one_level) = match (&comparison.contrast, response.is_time()) {
+        (contrast, _) if compares_targets(contrast) => ("have", false),
         (Contrast::Ordered { .. } | Contrast::Levels { .. }, false) => ("gives", true),
         (Contrast::Ordered { .. } | Contrast::Levels { .. }, true) => ("has", true),
         (_, false) => ("give", false),
@@ -139,7 +167,7 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
     };
     let (of_base, of_other) = effect.medians;
     let origins = origins(runs, effect);
-    let target = on_target(runs, effect);
+    let target = on_target(&comparison.contrast, runs, effect);
     let other = match (one_level, target.is_empty()) {
         (true, _) | (_, false) => other,
         (false, true) => capitalised(&other),
@@ -155,7 +183,10 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
 }
 
 /// `model:sata-ssd: ` where a comparison of several runs is about one of several targets.
-fn on_target(runs: &[&Analysis], effect: &Effect) -> String {
+fn on_target(contrast: &Contrast, runs: &[&Analysis], effect: &Effect) -> String {
+    if compares_targets(contrast) {
+        return String::new();
+    }
     let target = |run: usize| runs.get(run).map(|run| run.target.as_str());
     let own = target(effect.other.run);
     let several = runs.iter().any(|run| Some(run.target.as_str()) != own);
@@ -301,13 +332,15 @@ fn more(factor: &str) -> String {
 /// A comparison in which neither side is higher anywhere.
 fn nothing(comparison: &Comparison, runs: &[&Analysis]) -> String {
     match comparison.effects.first() {
-        Some(first) => on_target(runs, first) + &nothing_of(comparison, first, runs),
+        Some(first) => {
+            on_target(&comparison.contrast, runs, first) + &nothing_of(comparison, first, runs)
+        }
         None => String::new(),
     }
 }
 
 fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> String {
-    let (base, other) = sides(&comparison.contrast, first);
+    let (base, other) = sides(&comparison.contrast, first, runs);
     let (base, other) = match &comparison.contrast {
         Contrast::Ordered { factor } => (base, more(factor)),
         _ => (base, other),
@@ -321,7 +354,7 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
     };
     if equivalent == n {
         let other = match &comparison.contrast {
-            Contrast::Levels { .. } => other,
+            Contrast::Levels { .. } if !compares_targets(&comparison.contrast) => other,
             _ => capitalised(&other),
         };
         return format!(

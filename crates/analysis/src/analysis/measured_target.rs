@@ -1,0 +1,71 @@
+//! What a run was measured on, as readers know it.
+
+use std::borrow::Cow;
+
+use iolab_record::environment::KEYS;
+use iolab_record::{Cell, RunRecord, TargetKind};
+
+/// A target of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredTarget {
+    /// Its path, from the root on; `model:NAME` of a model.
+    pub path: String,
+    /// What it is called: the name that the user gave, else its path.
+    pub name: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// The device that has its bytes, as the kernel names it.
+    pub device: Option<String>,
+    /// The whole disk.
+    pub disk: Option<String>,
+    /// The model of the disk, as it reports it; of a model what its definition says.
+    pub model: Option<String>,
+    /// Size of the disk, bytes; of a model that of the target.
+    pub bytes: Option<u64>,
+    /// Type of its file system.
+    pub file_system: Option<String>,
+}
+
+/// All targets of a run, its own first.
+pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
+    let further = record.further_targets.iter().map(|target| target.kind);
+    let kinds = std::iter::once(record.run.target_kind).chain(further);
+    let named = record.targets().zip(record.target_names()).zip(kinds);
+    let of = |(number, ((path, name), kind)): (usize, ((&str, String), TargetKind))| {
+        let text = |key| record.environment.get_of(number, key);
+        let is_model = kind == TargetKind::Model;
+        MeasuredTarget {
+            path: path.to_owned(),
+            name,
+            kind,
+            device: text(&KEYS.device),
+            disk: text(&KEYS.device_disk),
+            model: match is_model {
+                true => text(&KEYS.model_title),
+                false => text(&KEYS.device_model),
+            },
+            bytes: match is_model {
+                true => Some(record.run.target_bytes),
+                false => record.environment.get_of(number, &KEYS.device_bytes),
+            },
+            file_system: text(&KEYS.file_system),
+        }
+    };
+    named.enumerate().map(of).collect()
+}
+
+/// Calls the targets in the levels of a cell by the names that the user gave.
+pub(super) fn in_levels(record: &RunRecord) -> impl Fn(&Cell) -> Cow<'_, Cell> {
+    let factors = &record.experiment.factors;
+    let has_names = !record.targets().eq(record.target_names());
+    let place = factors.iter().position(|name| name == "target");
+    let place = place.filter(|_| has_names);
+    move |cell| {
+        let mut called = Cow::Borrowed(cell);
+        if let Some(place) = place.filter(|place| *place < cell.levels.len()) {
+            let name = record.target_called(cell.spec.target.as_ref());
+            called.to_mut().levels[place] = name;
+        }
+        called
+    }
+}

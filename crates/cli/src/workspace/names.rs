@@ -1,0 +1,102 @@
+//! The names that the user gives to targets, for tables, curves and sentences.
+
+use std::path::{Path, PathBuf};
+
+use iolab_record::environment::{Environment, KEYS};
+use iolab_workload::{Error, Result};
+
+/// Longest name, characters: it heads a column.
+const NAME_MAX: usize = 40;
+
+/// What the targets of a run are called: for each of them, in their order, the name that the user gave.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TargetNames(Vec<Option<String>>);
+
+impl TargetNames {
+    /// As a run file keeps it.
+    pub(crate) fn environment(&self) -> Environment {
+        let mut all = Environment::default();
+        for (number, name) in self.0.iter().enumerate() {
+            let mut own = Environment::default();
+            own.put(&KEYS.target_name, name.clone());
+            match number {
+                0 => all.extend(own),
+                _ => all.put_target(number, own),
+            }
+        }
+        all
+    }
+}
+
+/// Gives targets the names that the user asks for, each as `TARGET=NAME`; `all` are the targets of each part of what is measured.
+///
+/// # Errors
+/// Of kind usage: what names no target, or several; a name that cannot head a column, or of two targets.
+pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetNames>> {
+    let empty = |targets: &Vec<PathBuf>| TargetNames(vec![None; targets.len()]);
+    let mut names: Vec<TargetNames> = all.iter().map(empty).collect();
+    let mut given: Vec<&str> = Vec::new();
+    for text in asked {
+        let wrong = |what: &str, hint: &str| {
+            Error::usage(format!("--name {text}: {what}")).hint(hint.to_owned())
+        };
+        let Some((target, name)) = text.rsplit_once('=') else {
+            return Err(wrong(
+                "no target and name",
+                "write --name TARGET=NAME: --name /mnt/a=WD-Red",
+            ));
+        };
+        if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control)
+        {
+            return Err(wrong(
+                "not a name",
+                "give 1 to 40 characters without control characters: --name /mnt/a=WD-Red",
+            ));
+        }
+        if given.contains(&name) {
+            return Err(wrong(
+                "another target has this name",
+                "give each target a name of its own",
+            ));
+        }
+        given.push(name);
+        let found: Vec<(usize, usize)> = all
+            .iter()
+            .enumerate()
+            .flat_map(|(part, targets)| {
+                targets
+                    .iter()
+                    .enumerate()
+                    .map(move |(i, path)| (part, i, path))
+            })
+            .filter(|(.., path)| is_named(path, target))
+            .map(|(part, i, _)| (part, i))
+            .collect();
+        match found[..] {
+            [(part, i)] => names[part].0[i] = Some(name.to_owned()),
+            [] => {
+                return Err(wrong(
+                    "there is no such target",
+                    "name a TARGET of the command: --name /mnt/a=WD-Red",
+                ));
+            }
+            _ => {
+                return Err(wrong(
+                    "several targets end so",
+                    "write the path of one: --name /mnt/a=WD-Red",
+                ));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Whether a word means a target: by its path, or by the end of that.
+fn is_named(path: &Path, word: &str) -> bool {
+    let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    let ends = |text: &str| text == word || text.strip_prefix("model:") == Some(word);
+    path.ends_with(word) || path.to_str().is_some_and(ends) || same(path, Path::new(word))
+}
