@@ -123,7 +123,7 @@ named! {
         /// In few pieces: the buffers of all workers lie beside each other in an arena of huge pages, as far as the kernel
         /// has any.
         Contiguous = "contiguous",
-        /// Whatever pages the kernel gives: mostly of 4 KiB, in many pieces.
+        /// Whatever pages the kernel gives: mostly the smallest that there are, in many pieces.
         Kernel = "kernel",
     }
 }
@@ -386,14 +386,14 @@ pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request: what one `read` or `write` transfers at most, `MAX_RW_COUNT` of Linux.
 pub const BS_MAX: u64 = 0x7fff_f000;
 
-/// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
-pub const HUGE_PAGE_BYTES: u64 = 2 << 20;
+/// Size of the smallest huge page of any kernel, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
+pub const HUGE_PAGE_MIN_BYTES: u64 = 2 << 20;
 
 impl TrialSpec {
     /// Whether the preparation of the buffers has a meaning at this I/O size: `nohuge` has none below
-    /// [`HUGE_PAGE_BYTES`], where the kernel uses small pages anyway.
+    /// [`HUGE_PAGE_MIN_BYTES`], where the kernel uses small pages anyway.
     pub fn buffer_init_applies(&self) -> bool {
-        self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_BYTES
+        self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_MIN_BYTES
     }
 
     /// Whether each worker has a share of the region, and does not go over all of it.
