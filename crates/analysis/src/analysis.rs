@@ -15,6 +15,7 @@ pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, Relief, Shortfall};
 pub(crate) use disturbance::others_of;
 pub use disturbance::{CellDisturbance, Split, TrialGroup};
+pub(crate) use flag::CLOCK_SHOWS;
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_workload::response::Response;
@@ -130,6 +131,8 @@ pub struct CellAnalysis {
     pub disturbance: CellDisturbance,
     /// How many times the run had written its region over before its last five trials; `None` where it writes nothing.
     pub overwritten: Option<f64>,
+    /// Step of the clock that timed its requests, ns; `None` where that is not known, and of another tool's trials.
+    pub clock_resolution_ns: Option<f64>,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
     /// Why it has no trial, or none after a certain one; `None` for most cells.
@@ -242,6 +245,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
         clock_cost_ns: record.run.clock_cost_ns,
+        clock_resolution_ns: record.run.clock_resolution_ns,
         cpus: usable_cpus(&record.environment),
     };
     let gaps: BTreeMap<i64, &str> = record
@@ -406,6 +410,7 @@ struct Context {
     trials_min: usize,
     floor_ns: f64,
     clock_cost_ns: f64,
+    clock_resolution_ns: Option<f64>,
     cpus: Option<u32>,
 }
 
@@ -451,6 +456,7 @@ impl Context {
             verified: CellVerified::of(trials),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
             overwritten: None,
+            clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

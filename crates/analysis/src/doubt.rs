@@ -75,6 +75,13 @@ pub enum Reason {
     Imbalance(Imbalance),
     /// Both sides fell behind the rates that were asked for, so that their times grow with the length of a trial.
     RateNotHeld,
+    /// A time is not known better than the clock resolves.
+    ClockResolution {
+        /// Step in which time stamps grow, ns.
+        step_ns: f64,
+        /// The same over the response of the side.
+        share: f64,
+    },
     /// Another run compares the same settings of the same target, and shows something that excludes this.
     Contradicted,
     /// Trials that depend on the ones before are worth fewer independent ones.
@@ -127,6 +134,7 @@ impl Reason {
             Self::ServedBy { .. }
             | Self::Suspended
             | Self::RateNotHeld
+            | Self::ClockResolution { .. }
             | Self::Contradicted
             | Self::Dependent { .. } => return true,
         };
@@ -148,6 +156,7 @@ impl Reason {
             Self::Suspended => "suspended",
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
+            Self::ClockResolution { .. } => "clock_resolution",
             Self::Contradicted => "contradicted",
             Self::Dependent { .. } => "dependent",
         }

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::named::named;
 
-/// Greatest number of a CPU: what `sched_setaffinity` of the C libraries takes.
-pub const CPU_MAX: u32 = 1023;
+/// Greatest number of a CPU: the most that a kernel is built for (`NR_CPUS` of x86-64).
+pub const CPU_MAX: u32 = 8191;
 
 named! {
     /// How threads are placed on the CPUs that they may use.
@@ -15,9 +15,10 @@ named! {
         /// Each runs on any of them, as the kernel likes.
         Float = "float",
         /// Each on one, those of neighbouring threads as far apart as the machine has them: packages first, then cores, then
-        /// the hardware threads of a core.
+        /// the hardware threads of a core. Of cores of several kinds the fastest come first.
         Spread = "spread",
-        /// Each on one, those of neighbouring threads as close as possible: the hardware threads of a core first.
+        /// Each on one, those of neighbouring threads as close as possible: the hardware threads of a core first; the fastest cores
+        /// come first here too.
         Packed = "packed",
     }
 }
@@ -115,12 +116,12 @@ mod tests {
             ("0-3,8", "0-3,8"),
             ("8, 3,2,1,0,2", "0-3,8"),
             ("5", "5"),
-            ("1023", "1023"),
+            ("8191", "8191"),
             ("0,1", "0-1"),
         ] {
             assert_eq!(text.parse::<Cpus>().expect(text).to_string(), canonical);
         }
-        for text in ["", "a", "3-1", "1024", "-1", "1-", "0,,1", "0-1-2"] {
+        for text in ["", "a", "3-1", "8192", "-1", "1-", "0,,1", "0-1-2"] {
             let error = text.parse::<Cpus>().expect_err(text);
             assert!(error.remedy().is_some(), "{error}");
         }
