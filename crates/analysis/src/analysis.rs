@@ -17,6 +17,7 @@ pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, Relief, Shortfall};
 pub(crate) use disturbance::others_of;
 pub use disturbance::{CellDisturbance, Split, TrialGroup};
+pub(crate) use flag::CLOCK_SHOWS;
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
 pub use iolab_workload::response::Response;
@@ -137,6 +138,8 @@ pub struct CellAnalysis {
     pub disturbance: CellDisturbance,
     /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
     pub overwritten: Option<f64>,
+    /// Step of the clock that timed its requests, ns; `None` where that is not known, and of another tool's trials.
+    pub clock_resolution_ns: Option<f64>,
     /// Half-width of the median's interval over the median, of the response.
     pub precision: Option<f64>,
     /// Why it has no trial, or none after some point; `None` for most cells.
@@ -263,6 +266,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
         clock_cost_ns: record.run.clock_cost_ns,
+        clock_resolution_ns: record.run.clock_resolution_ns,
         cpus: usable_cpus(&record.environment),
     };
     let gaps: BTreeMap<i64, &str> = record
@@ -430,6 +434,7 @@ struct Context {
     trials_min: usize,
     floor_ns: f64,
     clock_cost_ns: f64,
+    clock_resolution_ns: Option<f64>,
     cpus: Option<u32>,
 }
 
@@ -476,6 +481,7 @@ impl Context {
             stages: CellStages::of(&ok),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
             overwritten: None,
+            clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),
             gap: gap.map(str::to_owned),
             peer_command: peer_command(cell, &ok),

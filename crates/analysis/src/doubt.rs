@@ -74,7 +74,14 @@ pub enum Reason {
     Imbalance(Imbalance),
     /// Both sides missed their rates, so that times grow with the length of a trial.
     RateNotHeld,
-    /// Another run with the same settings on the same target contradicts it.
+    /// A time is not known better than the clock resolves.
+    ClockResolution {
+        /// Step in which time stamps grow, ns.
+        step_ns: f64,
+        /// The same over the response of the side.
+        share: f64,
+    },
+    /// Another run compares the same settings of the same target, and shows something that excludes this.
     Contradicted,
     /// Trials form two groups, or the ratios of blocks do, and what is claimed does not hold for all of them.
     TwoGroups {
@@ -133,6 +140,7 @@ impl Reason {
             Self::ServedBy { .. }
             | Self::Suspended
             | Self::RateNotHeld
+            | Self::ClockResolution { .. }
             | Self::Contradicted
             | Self::TwoGroups { .. }
             | Self::Dependent { .. } => return true,
@@ -155,6 +163,7 @@ impl Reason {
             Self::Suspended => "suspended",
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
+            Self::ClockResolution { .. } => "clock_resolution",
             Self::Contradicted => "contradicted",
             Self::TwoGroups { .. } => "two_groups",
             Self::Dependent { .. } => "dependent",

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
-use iolab_storage::meminfo;
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
-use iolab_host::machine::{firmware_text, io_uring_disabled, is_virtual, processor_field};
-use iolab_host::memory::{memory_available_bytes, memory_bytes, transparent_huge_pages};
+use iolab_host::machine::{Machine, io_uring_disabled};
+use iolab_host::memory::{HugePages, memory_available_bytes, memory_bytes, transparent_huge_pages};
+use iolab_host::processor::CoreKind;
 use iolab_host::pseudo_files::{number_of, text_of};
 use iolab_host::{cgroup, processor, tlb};
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
@@ -27,6 +27,7 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
     list.put(&KEYS.iolab_build, profile.to_owned());
     list.put(&KEYS.clock_source, clock.source());
     list.put(&KEYS.clock_cost_ns, clock.cost_ns());
+    list.put(&KEYS.clock_resolution_ns, clock.resolution_ns());
     let cpu = Path::new("/sys/devices/system/cpu/cpu0");
     machine(&mut list, cpu);
     caches(&mut list, cpu);
@@ -56,10 +57,15 @@ fn machine(list: &mut Environment, cpu: &Path) {
         &KEYS.host_name,
         name.nodename().to_string_lossy().into_owned(),
     );
-    list.put(&KEYS.machine_vendor, firmware_text("sys_vendor"));
-    list.put(&KEYS.machine_product, firmware_text("product_name"));
-    list.put(&KEYS.machine_is_virtual, is_virtual());
-    list.put(&KEYS.cpu_model, processor_field("model name"));
+    let (proc, sys) = (Path::new("/proc"), Path::new("/sys"));
+    let machine = Machine::read(proc, sys);
+    list.put(&KEYS.machine_vendor, machine.vendor);
+    list.put(&KEYS.machine_product, machine.product);
+    list.put(&KEYS.machine_is_virtual, machine.is_virtual);
+    list.put(&KEYS.cpu_model, machine.cpu_model);
+    let kinds = processor::core_kinds(proc, sys);
+    let kinds: Vec<String> = kinds.iter().map(CoreKind::to_string).collect();
+    list.put(&KEYS.cpu_core_kinds, kinds.join("; "));
     list.put(&KEYS.cpu_usable_count, processor::usable());
     list.put(&KEYS.cpu_governor, processor::governor(cpu));
     let khz = |bound: &str| number_of(cpu.join(format!("cpufreq/scaling_{bound}_freq")));
@@ -68,7 +74,7 @@ fn machine(list: &mut Environment, cpu: &Path) {
     list.put(&KEYS.memory_bytes, memory_bytes());
     list.put(&KEYS.memory_available_bytes, memory_available_bytes());
     list.put(&KEYS.page_bytes, rustix::param::page_size() as u64);
-    list.put(&KEYS.huge_page_bytes, meminfo::bytes("Hugepagesize"));
+    list.put(&KEYS.huge_page_bytes, HugePages::of_kernel().bytes);
     list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
 }
 

@@ -5,6 +5,7 @@ use iolab_workload::counters::NoHardware;
 
 use super::target_content::TargetContent;
 use iolab_host::cgroup;
+use iolab_host::clock::Clock;
 use iolab_host::device::Device;
 use iolab_host::load::Load;
 use iolab_host::processor::Processor;
@@ -32,8 +33,8 @@ pub struct Facts {
     pub requests: Vec<(String, Attempt)>,
     /// Events that the processor counts; `None` when it was not tried.
     pub hardware: Option<Result<(), NoHardware>>,
-    /// The clock: where it comes from, and what one stamp costs, ns.
-    pub clock: Option<(String, f64)>,
+    /// The clock.
+    pub clock: Option<TimeStamps>,
     /// The machine, by the names it gives itself: maker and product.
     pub machine: Option<String>,
     /// Whether a hypervisor is below.
@@ -52,6 +53,31 @@ pub struct Facts {
     pub load: Option<Load>,
     /// The region of the experiments in question, bytes.
     pub region_bytes: u64,
+}
+
+/// The clock that times requests.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TimeStamps {
+    /// Which it is, and why.
+    pub source: String,
+    /// Whether a stamp reads the counter of the processor, without the kernel.
+    pub is_counter: bool,
+    /// What one stamp costs, ns.
+    pub cost_ns: f64,
+    /// The step in which stamps grow, ns.
+    pub resolution_ns: f64,
+}
+
+impl TimeStamps {
+    /// Those of a clock.
+    pub(super) fn of(clock: &Clock) -> Self {
+        Self {
+            source: clock.source(),
+            is_counter: clock.is_counter(),
+            cost_ns: clock.cost_ns(),
+            resolution_ns: clock.resolution_ns(),
+        }
+    }
 }
 
 /// The target itself.

@@ -10,13 +10,14 @@ use iolab_workload::Result;
 use rustix::process::{Resource, getrlimit};
 
 use super::TargetContent;
-use super::facts::{Direct, Facts, ProcessLimits, Space, TargetFacts};
+use super::facts::{Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps};
 use super::probes::Probes;
 use iolab_host::cgroup;
 use iolab_host::device::Device;
 use iolab_host::load::Load;
+use iolab_host::machine::Machine;
+use iolab_host::memory;
 use iolab_host::processor::Processor;
-use iolab_host::{machine, memory};
 use iolab_plan::suite::Suite;
 
 /// Size of the scratch file that things are tried on, bytes, and the least that will do.
@@ -89,6 +90,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
     let (proc, sys) = (Path::new("/proc"), Path::new("/sys"));
     let number = target.device();
     let device = number.and_then(|number| Device::read(sys, number));
+    let machine = Machine::read(proc, sys);
     let existing = target.kind() != TargetKind::Scratch;
     Facts {
         place: TargetFacts {
@@ -103,11 +105,11 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         cgroup: cgroup::CgroupLimits::of_device(proc, device.as_ref()),
         device,
         content: TargetContent::of(target),
-        clock: Some((clock.source(), clock.cost_ns())),
-        machine: machine::machine_name(),
-        is_virtual: machine::is_virtual(),
+        clock: Some(TimeStamps::of(clock)),
+        machine: machine.name(),
+        is_virtual: machine.is_virtual,
         memory_bytes: memory::memory_bytes(),
-        processor: Processor::read(sys),
+        processor: Processor::read(proc, sys),
         huge_pages: memory::huge_pages_in_force(),
         limits: limits(),
         load: Some(Load::look(proc, &target.stack(), LOOK)),

@@ -21,7 +21,7 @@ use iolab_workload::{Error, Result};
 
 pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
 
-pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, Transfer};
+pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps, Transfer};
 pub use preflight::{Preflight, Remark};
 pub use target_content::TargetContent;
 

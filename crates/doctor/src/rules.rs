@@ -53,6 +53,7 @@ pub(super) const ALL: &[Rule] = &[
     cache::of_host,
     processor::clock,
     processor::count,
+    processor::core_kinds,
     processor::frequency,
     processor::power,
     processor::mitigations,

@@ -7,13 +7,18 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 
+use iolab_host::memory::HugePages;
 use iolab_workload::quantity::counted;
-use iolab_workload::trial::{BufferInit, BufferMemory, CacheState, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_workload::trial::{BufferInit, BufferMemory, CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Buffers start on huge-page boundaries when they are at least this large, or are to lie in huge pages.
-pub(crate) const HUGE_PAGE: usize = HUGE_PAGE_BYTES as usize;
+/// The huge page of this kernel that buffers are made of. Buffers that are at least as large start on its boundaries, and so do those
+/// that are to lie in huge pages.
+pub(crate) fn huge_page() -> usize {
+    let pages = HugePages::of_kernel();
+    pages.of_buffers.unwrap_or(pages.bytes) as usize
+}
 
 /// A mapping that is unmapped when the last of its buffers is dropped.
 #[derive(Debug)]
@@ -37,7 +42,8 @@ impl Arena {
     /// Of kind usage: there is no memory.
     pub(crate) fn new(spec: &TrialSpec, workers: u32) -> Result<Self> {
         let (stride, unit) = (stride(spec), unit(spec));
-        let align = if stride >= HUGE_PAGE { HUGE_PAGE } else { unit };
+        let huge_page = huge_page();
+        let align = if stride >= huge_page { huge_page } else { unit };
         let used = stride
             .checked_mul(spec.depth as usize)
             .and_then(|len| len.checked_mul(workers as usize))
@@ -94,18 +100,19 @@ pub(crate) fn stride(spec: &TrialSpec) -> usize {
 }
 
 /// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
-/// preparation that needs its own kind of pages takes precedence.
+/// preparation that needs its own kind of pages takes precedence, and there are none where the kernel's huge pages are too large.
 pub(crate) fn is_contiguous(spec: &TrialSpec) -> bool {
     spec.buffer_memory == BufferMemory::Contiguous
         && spec.cache == CacheState::Direct
         && !matches!(spec.buffer_init, BufferInit::Huge | BufferInit::NoHuge)
+        && HugePages::of_kernel().of_buffers.is_some()
 }
 
 /// The pages that the buffers are made of, bytes.
 pub(crate) fn unit(spec: &TrialSpec) -> usize {
     match spec.buffer_init {
-        BufferInit::Huge => HUGE_PAGE,
-        _ if is_contiguous(spec) => HUGE_PAGE,
+        BufferInit::Huge => huge_page(),
+        _ if is_contiguous(spec) => huge_page(),
         _ => rustix::param::page_size(),
     }
 }
@@ -219,7 +226,7 @@ mod tests {
     fn an_arena_starts_on_a_huge_page_and_holds_all_buffers() {
         let spec = direct(64 << 10, 4, 9);
         let arena = Arena::new(&spec, spec.threads).expect("memory");
-        assert_eq!(arena.at(0).addr().get() % HUGE_PAGE, 0);
+        assert_eq!(arena.at(0).addr().get() % huge_page(), 0);
         let _ = arena.at(9 * 4 * (64 << 10));
     }
 

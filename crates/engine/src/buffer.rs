@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use rustix::mm::{Advice, madvise};
 
-use crate::arena::{Arena, HUGE_PAGE, Pieces, no_memory, stride};
+use crate::arena::{Arena, Pieces, huge_page, no_memory, stride};
 use iolab_workload::pattern::{RandomBytes, derive};
 use iolab_workload::trial::{BufferInit, Content, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -181,7 +181,7 @@ impl Buffers {
         match spec.buffer_init {
             BufferInit::Huge => {
                 // Whole pages: part of one cannot be huge.
-                let pages = used.next_multiple_of(HUGE_PAGE);
+                let pages = used.next_multiple_of(huge_page());
                 self.advise(pages, Advice::LinuxHugepage, "MADV_HUGEPAGE")?;
             }
             BufferInit::NoHuge => {
@@ -316,7 +316,7 @@ mod tests {
             };
             match Buffers::new(&spec, 0) {
                 Ok(mut buffers) => {
-                    assert_eq!(address(&buffers.home()[0]) % HUGE_PAGE, 0);
+                    assert_eq!(address(&buffers.home()[0]) % huge_page(), 0);
                     assert_eq!(address(&buffers.home()[1]) % 4096, 0);
                     let zero = buffers.home_mut()[1].bytes().iter().all(|b| *b == 0);
                     assert_eq!(zero, spec.buffer_init != BufferInit::Random, "{name}");
@@ -345,8 +345,8 @@ mod tests {
             }
         };
         let first = address(&buffers.home()[0]);
-        assert_eq!(first % HUGE_PAGE, 0);
-        assert!(first + HUGE_PAGE <= buffers.arena.at(HUGE_PAGE).addr().get());
+        assert_eq!(first % huge_page(), 0);
+        assert!(first + huge_page() <= buffers.arena.at(huge_page()).addr().get());
         assert_eq!(address(&buffers.home()[2]), first + 2 * 4096);
     }
 

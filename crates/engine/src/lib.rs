@@ -32,6 +32,7 @@
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
+mod affinity;
 mod arena;
 mod backend;
 mod buffer;

@@ -1,13 +1,15 @@
 //! On which CPUs the workers of a trial run, on which NUMA node their memory lies, and which priorities they have.
 
+use std::cmp::Reverse;
 use std::path::Path;
 
 use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
 use iolab_workload::trial::{IoPriority, TrialSpec};
 use iolab_workload::{Error, Result};
 use rustix::process::setpriority_process;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::sched_getcpu;
 
+use crate::affinity;
 use iolab_storage::sysfs::value;
 
 /// Where the kernel shows the CPUs.
@@ -19,6 +21,8 @@ const NODES: &str = "/sys/devices/system/node/online";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seat {
     cpu: u32,
+    /// How much its core does per time, where the fastest do 1024; 0 where the kernel knows no difference.
+    capacity: u64,
     package: u64,
     core: u64,
 }
@@ -59,10 +63,7 @@ fn nodes() -> Cpus {
 
 /// The CPUs that this process may use.
 pub fn allowed() -> Cpus {
-    match sched_getaffinity(None) {
-        Ok(set) => Cpus::new((0..=CPU_MAX).filter(|cpu| set.is_set(*cpu as usize))),
-        Err(_) => Cpus::default(),
-    }
+    affinity::allowed().unwrap_or_default()
 }
 
 /// The CPUs that worker number `worker` of a trial may run on.
@@ -91,9 +92,11 @@ pub fn cpus_of(spec: &TrialSpec, worker: u32) -> Result<Cpus> {
 }
 
 fn seat(cpu: u32) -> Seat {
-    let topology = Path::new(CPU_FOLDER).join(format!("cpu{cpu}/topology"));
+    let folder = Path::new(CPU_FOLDER).join(format!("cpu{cpu}"));
+    let topology = folder.join("topology");
     Seat {
         cpu,
+        capacity: value(&folder.join("cpu_capacity")).unwrap_or(0),
         package: value(&topology.join("physical_package_id")).unwrap_or(0),
         // Where the kernel does not tell, each is a core of its own.
         core: value(&topology.join("core_id")).unwrap_or(cpu.into()),
@@ -102,7 +105,7 @@ fn seat(cpu: u32) -> Seat {
 
 /// The CPUs in the order in which workers take them.
 fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
-    seats.sort_by_key(|seat| (seat.package, seat.core, seat.cpu));
+    seats.sort_by_key(|seat| (Reverse(seat.capacity), seat.package, seat.core, seat.cpu));
     if placement == Placement::Spread {
         // Place among the hardware threads of its core, and of that core in its package.
         let ranked = seats.iter().map(|seat| {
@@ -114,7 +117,13 @@ fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
                 .map(|other| other.core)
                 .collect();
             cores.dedup();
-            (sibling, cores.len(), seat.package, seat.cpu)
+            (
+                sibling,
+                Reverse(seat.capacity),
+                cores.len(),
+                seat.package,
+                seat.cpu,
+            )
         });
         let mut ranked: Vec<_> = ranked.collect();
         ranked.sort_unstable();
@@ -131,11 +140,9 @@ fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
 pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
     if spec.cpus.is_some() || spec.placement != Placement::Float {
         let cpus = cpus_of(spec, worker)?;
-        let mut set = CpuSet::new();
-        cpus.numbers().iter().for_each(|cpu| set.set(*cpu as usize));
-        sched_setaffinity(None, &set).map_err(|errno| {
+        affinity::restrict(&cpus).map_err(|error| {
             Error::usage(format!(
-                "thread {} cannot run on CPU {cpus}: {errno}",
+                "thread {} cannot run on CPU {cpus}: {error}",
                 worker + 1
             ))
             .hint("choose other cpus; 'lscpu -e' shows which are online")
@@ -208,8 +215,15 @@ fn bind_memory(node: u32) -> Result<()> {
 }
 
 /// The CPUs that a thread was seen on.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen([u64; (CPU_MAX as usize + 1) / u64::BITS as usize]);
+
+impl Default for Seen {
+    /// None.
+    fn default() -> Self {
+        Self([0; (CPU_MAX as usize + 1) / u64::BITS as usize])
+    }
+}
 
 impl Seen {
     /// Notes the one that it runs on now.
@@ -239,6 +253,7 @@ mod tests {
     fn machine() -> Vec<Seat> {
         let seat = |cpu: u32| Seat {
             cpu,
+            capacity: 0,
             package: u64::from(cpu / 2 % 2),
             core: u64::from(cpu % 2),
         };
@@ -273,6 +288,32 @@ mod tests {
     }
 
     #[test]
+    fn the_fastest_cores_are_taken_first() {
+        // Four economical cores in one cluster, then two fast ones; and a fast core with two hardware threads beside two others.
+        let cluster = |cpu: u32| Seat {
+            cpu,
+            capacity: if cpu < 4 { 446 } else { 1024 },
+            package: u64::from(cpu / 4),
+            core: u64::from(cpu % 4),
+        };
+        let hybrid = |cpu: u32| Seat {
+            cpu,
+            capacity: if cpu < 2 { 1024 } else { 600 },
+            package: 0,
+            core: u64::from(cpu.max(1)),
+        };
+        for placement in [Placement::Spread, Placement::Packed] {
+            assert_eq!(
+                in_order((0..6).map(cluster).collect(), placement),
+                [4, 5, 0, 1, 2, 3]
+            );
+        }
+        let seats = || (0..4).map(hybrid).collect();
+        assert_eq!(in_order(seats(), Placement::Packed), [0, 1, 2, 3]);
+        assert_eq!(in_order(seats(), Placement::Spread), [0, 2, 3, 1]);
+    }
+
+    #[test]
     fn every_worker_has_a_cpu_of_the_list() {
         let all = allowed();
         for placement in Placement::ALL {
@@ -301,14 +342,14 @@ mod tests {
         };
         if !allowed().numbers().contains(&CPU_MAX) {
             let error = check(&spec).expect_err("no machine has so many");
-            insta::assert_snapshot!(error.message(), @"cpus=1023: CPU 1023 does not exist, or this process may not use it");
+            insta::assert_snapshot!(error.message(), @"cpus=8191: CPU 8191 does not exist, or this process may not use it");
         }
         let spec = TrialSpec {
             memory_node: Some(CPU_MAX),
             ..TrialSpec::default()
         };
         let error = check(&spec).expect_err("no machine has so many");
-        assert!(error.message().contains("memory_node=1023"), "{error}");
+        assert!(error.message().contains("memory_node=8191"), "{error}");
     }
 
     #[test]

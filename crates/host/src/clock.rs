@@ -1,8 +1,10 @@
-//! Nanosecond clock: the time-stamp counter where it can be trusted, else the kernel's clock.
+//! Nanosecond clock: the counter of the processor where it can be trusted, else the kernel's clock.
 //!
-//! The counter is used only when the CPU declares it invariant, the kernel itself has not
+//! The counter (`clock/counter.rs`) is used only when its rate is constant, the kernel itself has not
 //! given it up, and its rate measured twice against `CLOCK_MONOTONIC_RAW` agrees. Otherwise
 //! every stamp is a `clock_gettime(CLOCK_MONOTONIC_RAW)`.
+
+mod counter;
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -13,7 +15,7 @@ const CALIBRATION_WINDOW_NS: u64 = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClockSource {
-    Tsc,
+    Counter,
     MonotonicRaw,
 }
 
@@ -24,6 +26,7 @@ pub struct Clock {
     /// ns per tick as a fixed-point number with 32 fractional bits.
     ns_per_tick_q32: u64,
     cost_ns: f64,
+    resolution_ns: f64,
     why: String,
 }
 
@@ -35,10 +38,14 @@ pub struct Anchor {
 }
 
 impl Clock {
-    /// Measures the counter against the kernel's clock and what one stamp costs; takes about 25 ms.
+    /// Measures the counter against the kernel's clock, what one stamp costs and in which steps stamps grow; takes about 25 ms.
     pub fn calibrate() -> Self {
-        let (source, ns_per_tick, why) = match tsc_rate() {
-            Ok(ns_per_tick) => (ClockSource::Tsc, ns_per_tick, String::from("tsc")),
+        let (source, ns_per_tick, why) = match counter_rate() {
+            Ok(ns_per_tick) => (
+                ClockSource::Counter,
+                ns_per_tick,
+                String::from(counter::NAME),
+            ),
             Err(reason) => (
                 ClockSource::MonotonicRaw,
                 1.0,
@@ -49,9 +56,11 @@ impl Clock {
             source,
             ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64).round() as u64,
             cost_ns: 0.0,
+            resolution_ns: 0.0,
             why,
         };
         clock.cost_ns = clock.measure_cost_ns();
+        clock.resolution_ns = clock.measure_resolution_ns();
         clock
     }
 
@@ -61,6 +70,7 @@ impl Clock {
             source: ClockSource::MonotonicRaw,
             ns_per_tick_q32: (ns_per_tick * (1u64 << 32) as f64) as u64,
             cost_ns: 0.0,
+            resolution_ns: 0.0,
             why: String::new(),
         }
     }
@@ -69,7 +79,7 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> u64 {
         match self.source {
-            ClockSource::Tsc => read_tsc(),
+            ClockSource::Counter => counter::read(),
             ClockSource::MonotonicRaw => raw_ns(),
         }
     }
@@ -92,16 +102,26 @@ impl Clock {
         self.cost_ns
     }
 
-    /// Which clock it is: `tsc`, or `clock_monotonic_raw` with the reason.
+    /// The step in which stamps grow, ns: no difference of two stamps is known better.
+    pub fn resolution_ns(&self) -> f64 {
+        self.resolution_ns
+    }
+
+    /// Whether a stamp reads the counter of the processor, without the kernel.
+    pub fn is_counter(&self) -> bool {
+        self.source == ClockSource::Counter
+    }
+
+    /// Which clock it is: `tsc` (x86-64), `cntvct` (ARM), or `clock_monotonic_raw` with the reason.
     pub fn source(&self) -> String {
         self.why.clone()
     }
 
-    /// The clock of tracefs whose stamps are those of this one.
-    pub fn trace_clock(&self) -> &'static str {
+    /// The clock of tracefs whose stamps are those of this one; `None` where the kernel has none.
+    pub fn trace_clock(&self) -> Option<&'static str> {
         match self.source {
-            ClockSource::Tsc => "x86-tsc",
-            ClockSource::MonotonicRaw => "mono_raw",
+            ClockSource::Counter => counter::TRACE_CLOCK,
+            ClockSource::MonotonicRaw => Some("mono_raw"),
         }
     }
 
@@ -136,6 +156,15 @@ impl Clock {
         costs.sort_unstable();
         costs[costs.len() / 2] as f64 / f64::from(STAMPS)
     }
+
+    fn measure_resolution_ns(&self) -> f64 {
+        const STAMPS: usize = 2_000;
+        let mut stamps = [0_u64; STAMPS];
+        for stamp in &mut stamps {
+            *stamp = self.now();
+        }
+        step(&stamps) as f64 * self.ns_per_tick_q32 as f64 / (1u64 << 32) as f64
+    }
 }
 
 /// `CLOCK_MONOTONIC_RAW`: not slewed by time synchronisation.
@@ -165,69 +194,77 @@ fn anchor(ticks: impl Fn() -> u64) -> Anchor {
         .expect("eight readings")
 }
 
-/// ns per tick, or why the counter is not to be used.
-fn tsc_rate() -> Result<f64, &'static str> {
-    if !tsc_is_invariant() {
-        return Err("the CPU has no invariant time-stamp counter");
+/// The step in which stamps that were taken one after another grow, in ticks; at least 1. A clock that steps more slowly than it is
+/// read repeats stamps, and its smallest difference is one step. One that steps faster shows multiples of its step: of the kernel's
+/// clock these are rounded to ns, so that 1 ns stands for any step that is shorter than a stamp takes.
+fn step(stamps: &[u64]) -> u64 {
+    let differences = stamps
+        .windows(2)
+        .map(|pair| pair[1].saturating_sub(pair[0]));
+    let repeats = differences.clone().any(|difference| difference == 0);
+    let grown = differences.filter(|difference| *difference > 0);
+    let step = match repeats {
+        true => grown.min(),
+        false => grown.reduce(greatest_common_divisor),
+    };
+    step.unwrap_or(1)
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
     }
+}
+
+/// ns per tick, or why the counter is not to be used.
+fn counter_rate() -> Result<f64, String> {
+    counter::check()?;
     let current = std::fs::read_to_string(
         "/sys/devices/system/clocksource/clocksource0/available_clocksource",
     );
     if let Ok(available) = current
-        && !available.split_whitespace().any(|name| name == "tsc")
-        && available.split_whitespace().any(|name| name == "hpet")
+        && counter::is_given_up(&available.split_whitespace().collect::<Vec<_>>())
     {
-        return Err("the kernel stopped using the time-stamp counter");
+        return Err(format!("the kernel does not use the {}", counter::TITLE));
     }
-    let start = anchor(read_tsc);
+    let start = anchor(counter::read);
     spin_until(start.raw_ns + CALIBRATION_WINDOW_NS);
-    let middle = anchor(read_tsc);
+    let middle = anchor(counter::read);
     spin_until(middle.raw_ns + CALIBRATION_WINDOW_NS);
-    let end = anchor(read_tsc);
+    let end = anchor(counter::read);
     let rate = |a: Anchor, b: Anchor| {
         (b.raw_ns - a.raw_ns) as f64 / b.ticks.saturating_sub(a.ticks).max(1) as f64
     };
     let (first, second) = (rate(start, middle), rate(middle, end));
-    if ((first / second - 1.0) * 1e6).abs() > CALIBRATION_TOLERANCE_PPM {
-        return Err("the time-stamp counter did not keep pace with the kernel's clock");
+    if !agree(first, second) {
+        return Err(format!(
+            "the {} did not keep pace with the kernel's clock",
+            counter::TITLE
+        ));
     }
     let whole = rate(start, end);
-    // Beyond these rates (10 MHz to 100 GHz) the fixed-point conversion would lose digits.
-    if (0.01..=100.0).contains(&whole) {
-        Ok(whole)
-    } else {
-        Err("the time-stamp counter has an implausible rate")
+    // Beyond these rates (1 MHz to 100 GHz) the fixed-point conversion would lose digits.
+    if !(0.01..=1_000.0).contains(&whole) {
+        return Err(format!("the {} has an implausible rate", counter::TITLE));
     }
+    // What the firmware states is exact where it is true.
+    let stated = counter::stated_hz().map(|hz| 1e9 / hz);
+    Ok(stated
+        .filter(|stated| agree(*stated, whole))
+        .unwrap_or(whole))
+}
+
+/// Whether two rates are the same as far as calibration can tell.
+fn agree(a: f64, b: f64) -> bool {
+    ((a / b - 1.0) * 1e6).abs() <= CALIBRATION_TOLERANCE_PPM
 }
 
 fn spin_until(raw: u64) {
     while raw_ns() < raw {
         std::hint::spin_loop();
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn read_tsc() -> u64 {
-    // SAFETY: rdtsc exists on every x86-64 CPU and only reads a register.
-    unsafe { std::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn read_tsc() -> u64 {
-    raw_ns()
-}
-
-#[cfg(target_arch = "x86_64")]
-fn tsc_is_invariant() -> bool {
-    use std::arch::x86_64::__cpuid;
-    // CPUID 8000_0007h, EDX bit 8 (AMD APM vol. 3, Intel SDM vol. 2A).
-    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn tsc_is_invariant() -> bool {
-    false
 }
 
 #[cfg(test)]
@@ -242,6 +279,30 @@ mod tests {
         let drift = clock.drift_ppm(start);
         assert!(drift.abs() < 2_000.0, "{} ppm, {}", drift, clock.source());
         assert!(clock.cost_ns() > 0.0 && clock.cost_ns() < 100_000.0);
+        let resolution = clock.resolution_ns();
+        assert!(resolution > 0.0 && resolution < 100_000.0, "{resolution}");
+    }
+
+    /// Stamps of a clock that steps every `step` ticks and is read every `cost` ticks, or a little later.
+    fn stamps(step: u64, cost: u64) -> Vec<u64> {
+        let read = |n: u64| 7 + (n * cost + n * n % 7) / step * step;
+        (0..500).map(read).collect()
+    }
+
+    #[test]
+    fn the_step_is_found_whether_stamps_repeat_or_not() {
+        // Apple's timer, 24 MHz; one of 1 GHz that is scaled from 25 MHz; counters that step in ones and in 37s.
+        for (of, cost) in [(1, 1), (40, 13), (1, 29), (37, 41)] {
+            assert_eq!(step(&stamps(of, cost)), of, "{of} read every {cost}");
+        }
+        let repeated: Vec<u64> = (0..500_u64).map(|n| n / 5).collect();
+        assert_eq!(step(&repeated), 1);
+        // 24 MHz in whole ns, read every 20 ns.
+        let rounded: Vec<u64> = (0..500_u64)
+            .map(|n| n * 20 * 24 / 1_000 * 1_000 / 24)
+            .collect();
+        assert_eq!(step(&rounded), 41);
+        assert_eq!(step(&[5, 5, 5]), 1);
     }
 
     #[test]

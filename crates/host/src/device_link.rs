@@ -33,12 +33,17 @@ fn pci(disk: &Path) -> Option<DeviceLink> {
     let text = |file: &str| text_of(folder.join(file));
     let (speed, width) = (text("current_link_speed")?, text("current_link_width")?);
     let (best_speed, best_width) = (text("max_link_speed")?, text("max_link_width")?);
-    let lanes: f64 = width.parse().ok()?;
+    // A link of a virtual device has no lanes: `Unknown`, x0 or x63.
+    let lanes = width
+        .parse()
+        .ok()
+        .filter(|lanes: &u32| (1..=32).contains(lanes))?;
+    let lane = pci_lane_mb_s(&speed)?;
     let words = |speed: &str, width: &str| format!("{} x{width}", speed.trim_end_matches(" PCIe"));
     Some(DeviceLink {
         now: words(&speed, &width),
         best: words(&best_speed, &best_width),
-        ceiling_mb_s: pci_lane_mb_s(&speed).map(|lane| lane * lanes),
+        ceiling_mb_s: Some(lane * f64::from(lanes)),
     })
 }
 
@@ -100,6 +105,25 @@ mod tests {
                 .is_some_and(|mb| (mb - 1969.2).abs() < 0.1)
         );
         assert_eq!(read(&disk, Transport::Virtio), None);
+    }
+
+    #[test]
+    fn a_link_without_lanes_or_speed_is_none() {
+        for (speed, width) in [("Unknown", "0"), ("2.5 GT/s PCIe", "63"), ("Unknown", "4")] {
+            let tree = Tree::new();
+            tree.files(
+                "devices/0000:00:01.0",
+                &[
+                    ("current_link_speed", speed),
+                    ("current_link_width", width),
+                    ("max_link_speed", "Unknown"),
+                    ("max_link_width", "0"),
+                    ("nvme/nvme0/nvme0n1/size", "8"),
+                ],
+            );
+            let disk = tree.path().join("devices/0000:00:01.0/nvme/nvme0/nvme0n1");
+            assert_eq!(read(&disk, Transport::Nvme), None, "{speed} x{width}");
+        }
     }
 
     #[test]

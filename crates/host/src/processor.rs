@@ -1,9 +1,13 @@
 //! The processors: how many may be used, at which frequency, and what the kernel does to keep them safe.
 //! Sources: Documentation/admin-guide/pm/cpufreq.rst, cputopology.rst and hw-vuln/index.rst of Linux.
 
+mod core_kinds;
+
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
+
+pub use core_kinds::{CoreKind, core_kinds};
 
 use crate::pseudo_files::text_of;
 
@@ -14,6 +18,8 @@ pub struct Processor {
     pub usable: Option<u64>,
     /// CPUs that are there.
     pub present: Option<u64>,
+    /// The kinds of its cores; none where all are alike.
+    pub kinds: Vec<CoreKind>,
     /// Who decides about the frequency: `performance`, `powersave`, `schedutil`.
     pub governor: Option<String>,
     /// The driver that carries it out; with some of them `powersave` adapts to the load, with others it does not.
@@ -33,13 +39,14 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Reads `sys` (`/sys`), and times a system call.
-    pub fn read(sys: &Path) -> Self {
+    /// Reads `proc` (`/proc`) and `sys` (`/sys`), and times a system call.
+    pub fn read(proc: &Path, sys: &Path) -> Self {
         let cpus = sys.join("devices/system/cpu");
         let cpu0 = cpus.join("cpu0");
         Self {
             usable: usable(),
             present: text_of(cpus.join("present")).and_then(|text| count_of(&text)),
+            kinds: core_kinds(proc, sys),
             governor: governor(&cpu0),
             driver: text_of(cpu0.join("cpufreq/scaling_driver")),
             boost: boost(&cpus),
@@ -188,7 +195,7 @@ mod tests {
                 ("BAT0/status", "Charging"),
             ],
         );
-        let processor = Processor::read(tree.path());
+        let processor = Processor::read(tree.path(), tree.path());
         assert_eq!(processor.present, Some(6));
         assert_eq!(processor.governor.as_deref(), Some("powersave"));
         assert_eq!(processor.boost, Some(false));
@@ -228,7 +235,7 @@ mod tests {
     #[test]
     fn what_is_not_told_is_left_out() {
         let tree = Tree::new();
-        let processor = Processor::read(tree.path());
+        let processor = Processor::read(tree.path(), tree.path());
         assert_eq!(
             (processor.present, processor.boost, processor.smt),
             (None, None, None)

@@ -98,7 +98,13 @@ impl Tracer {
         let share = BUFFERS_BYTES / cpus.len().max(1) as u64;
         let buffer = share.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
         instance.write("tracing_on", "0")?;
-        instance.write("trace_clock", clock.trace_clock())?;
+        let stamps = clock.trace_clock().ok_or_else(|| {
+            Error::usage(
+                "the kernel's trace events have no stamps that compare with those of requests",
+            )
+            .hint("on this kind of CPU, leave out trace=true")
+        })?;
+        instance.write("trace_clock", stamps)?;
         instance.write("options/overwrite", "0")?;
         instance.write("buffer_size_kb", &(buffer >> 10).to_string())?;
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_BYTES, TrialSpec};
+use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, Refined, Scoped};
@@ -270,7 +270,7 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     }
     match all.first().and_then(|cell| meaningless(experiment, cell)) {
         Some(Meaningless::Pages) => {
-            let least = format_size(HUGE_PAGE_BYTES);
+            let least = format_size(HUGE_PAGE_MIN_BYTES);
             Err(Error::usage(format!(
                 "buffer_init is nohuge, and no bs is as large as a huge page, {least}"
             ))
@@ -349,7 +349,7 @@ fn left_out(experiment: &Experiment) -> Option<String> {
             Meaningless::Pages,
             format!(
                 "buffer_init nohuge has no effect when bs is below {}",
-                format_size(HUGE_PAGE_BYTES)
+                format_size(HUGE_PAGE_MIN_BYTES)
             ),
         ),
         (

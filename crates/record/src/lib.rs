@@ -79,7 +79,9 @@ pub struct Run {
     pub clock_domain: ClockDomain,
     /// Cost of one time stamp, ns; NaN where unknown.
     pub clock_cost_ns: f64,
-    /// `tsc` or `clock_monotonic_raw`, with the reason.
+    /// Step in which time stamps grow, ns; `None` where it is not known.
+    pub clock_resolution_ns: Option<f64>,
+    /// `tsc` (x86-64), `cntvct` (ARM) or `clock_monotonic_raw`, and why.
     pub clock_source: String,
     /// CPU time of a request of the null backend with latencies recorded, ns: the overhead of iolab; NaN where unknown.
     pub floor_ns: f64,
@@ -99,6 +101,7 @@ impl Default for Run {
             seed: 0,
             clock_domain: ClockDomain::default(),
             clock_cost_ns: f64::NAN,
+            clock_resolution_ns: None,
             clock_source: String::new(),
             floor_ns: f64::NAN,
         }

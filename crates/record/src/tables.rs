@@ -105,6 +105,14 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
         word!("clock_domain", Run, clock_domain, ClockDomain)
             .doc("`real`, or `virtual`: the time of a disk that is computed"),
         measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp"),
+        Column::real(
+            "clock_resolution_ns",
+            |run: &Run| run.clock_resolution_ns,
+            |run, ns| run.clock_resolution_ns = Some(ns),
+        )
+        .null(Null::Account)
+        .since(6)
+            .doc("step in which time stamps grow: no latency is known better"),
         text!("clock_source", Run, clock_source).doc("the clock that was used, and why"),
         measured!("floor_ns", Run, floor_ns).doc(
             "what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does",

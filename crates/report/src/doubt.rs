@@ -3,7 +3,7 @@
 use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
 use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
-use iolab_workload::quantity::{counted, format_percent, significant};
+use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 
 /// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.
 pub fn words(doubt: &Doubt, all: &Doubts) -> String {
@@ -52,6 +52,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         Reason::Suspended => format!("{trials} the machine was suspended"),
         Reason::Imbalance(_)
         | Reason::RateNotHeld
+        | Reason::ClockResolution { .. }
         | Reason::Contradicted
         | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => of_side(&doubt.reason),
@@ -83,6 +84,11 @@ pub fn of_side(reason: &Reason) -> String {
             found.new_words()
         ),
         Reason::RateNotHeld => "both sides fell behind their requested rates, so that their times grow with the length of a trial".to_owned(),
+        Reason::ClockResolution { step_ns, share } => format!(
+            "the clock resolves {}, {} of the value",
+            format_ns(*step_ns),
+            format_percent(*share)
+        ),
         Reason::Contradicted => "another run of the same settings shows otherwise".to_owned(),
         Reason::TwoGroups { low, high } => format!(
             "the trials form two groups, between which the ratio varies from {} to {}",
@@ -127,6 +133,7 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
         Reason::NotSynced(_)
         | Reason::ServedBy { .. }
         | Reason::NeverFlushed { .. }
+        | Reason::ClockResolution { .. }
         | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => return None,
     };

@@ -116,6 +116,7 @@ impl<'a> SystemUnderTest<'a> {
             SystemUnderTest::Model(_) => Run {
                 clock_domain: ClockDomain::Virtual,
                 clock_cost_ns: 0.0,
+                clock_resolution_ns: None,
                 clock_source: VIRTUAL.to_owned(),
                 floor_ns: 0.0,
                 ..Run::default()
@@ -123,6 +124,7 @@ impl<'a> SystemUnderTest<'a> {
             SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => Run {
                 clock_domain: ClockDomain::Real,
                 clock_cost_ns: clock.cost_ns(),
+                clock_resolution_ns: Some(clock.resolution_ns()),
                 clock_source: clock.source(),
                 floor_ns: floor_ns(clock, cells.iter().any(|cell| cell.spec.trial.latency)),
                 ..Run::default()

@@ -1,10 +1,12 @@
 //! Direct I/O: whether a target supports it, and which alignment it needs.
 
 use std::fs::File;
+use std::io::IoSliceMut;
+use std::num::NonZero;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, OFlags, StatxFlags};
-use rustix::io::Errno;
+use rustix::fs::{Advice, AtFlags, OFlags, StatxFlags, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
 use iolab_workload::{Error, Result};
 
@@ -15,13 +17,18 @@ use super::{DirectAlignment, TargetKind, errno};
 /// the logical block of nearly every device.
 const FALLBACK: u64 = 4096;
 
-/// Asks `statx` (`STATX_DIOALIGN`, Linux 6.1), else tries an `O_DIRECT` open.
+/// Asks `statx` (`STATX_DIOALIGN`, Linux 6.1), else tries an `O_DIRECT` open. An answer of zeros says that the file system has no direct
+/// I/O, or that it does not say: a read decides.
 pub(super) fn alignment(file: &File, path: &Path, kind: TargetKind) -> Result<DirectAlignment> {
     if kind == TargetKind::CharDevice {
         return Err(unsupported(path, "a character device"));
     }
     if let Some(told) = ask_statx(file) {
         return match told {
+            (0, _) | (_, 0) if bypasses_page_cache(file, path) => Ok(DirectAlignment {
+                memory: FALLBACK,
+                offset: FALLBACK,
+            }),
             (0, _) | (_, 0) => Err(unsupported(path, "its file system")),
             (memory, offset) => Ok(DirectAlignment { memory, offset }),
         };
@@ -52,10 +59,70 @@ fn ask_statx(file: &File) -> Option<(u64, u64)> {
     ))
 }
 
+/// Whether a direct read of the first block succeeds and leaves nothing in the page cache. Where that cannot be seen (an empty file, a
+/// page that cannot be dropped) it does not.
+fn bypasses_page_cache(file: &File, path: &Path) -> bool {
+    const BLOCK: usize = FALLBACK as usize;
+    /// The page cache holds pages in groups, of which no part can be dropped.
+    const DROPPED: u64 = 32 << 20;
+    let Ok(direct) = open_same(file, path, OFlags::RDONLY | OFlags::DIRECT) else {
+        return false;
+    };
+    let mut memory = vec![0; 2 * BLOCK];
+    let shift = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
+    let block = &mut memory[shift..shift + BLOCK];
+    let dropped = fadvise(file, 0, NonZero::new(DROPPED), Advice::DontNeed);
+    let read = dropped.and_then(|()| pread(&direct, &mut *block, 0));
+    // What is in the page cache is read without waiting.
+    let mut cached = || {
+        preadv2(
+            file,
+            &mut [IoSliceMut::new(block)],
+            0,
+            ReadWriteFlags::NOWAIT,
+        )
+    };
+    read.is_ok_and(|bytes| bytes > 0) && cached() == Err(Errno::AGAIN)
+}
+
 pub(super) fn unsupported(path: &Path, who: &str) -> Error {
     Error::usage(format!(
         "{} cannot be opened for direct I/O: {who} does not support O_DIRECT",
         path.display()
     ))
     .hint("measure through the page cache with --buffered, or choose another target")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn a_read_shows_whether_the_page_cache_is_bypassed() {
+        let bypasses = |folder: &Path| {
+            let named = tempfile::NamedTempFile::new_in(folder).expect("made");
+            let path = named.path();
+            named
+                .as_file()
+                .write_all_at(&[7; 8_192], 0)
+                .expect("written");
+            named.as_file().sync_all().expect("durable");
+            let file = File::open(path).expect("there");
+            let told = ask_statx(&file).map(|(memory, offset)| memory > 0 && offset > 0);
+            (bypasses_page_cache(&file, path), told)
+        };
+        // What lies in memory is always in the page cache.
+        if Path::new("/dev/shm").is_dir() {
+            assert!(!bypasses(Path::new("/dev/shm")).0);
+        }
+        // Where the file system says that it has direct I/O, a read shows it.
+        let (bypassed, told) = bypasses(Path::new(env!("CARGO_MANIFEST_DIR")));
+        if let Some(told) = told {
+            assert_eq!(bypassed, told);
+        }
+        let empty = tempfile::NamedTempFile::new().expect("made");
+        assert!(!bypasses_page_cache(empty.as_file(), empty.path()));
+    }
 }

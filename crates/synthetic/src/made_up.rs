@@ -27,6 +27,7 @@ pub fn record(name: &str, factors: &[&str]) -> RunRecord {
             seed: 7,
             clock_domain: ClockDomain::Real,
             clock_cost_ns: 11.0,
+            clock_resolution_ns: Some(0.5),
             clock_source: "tsc".to_owned(),
             floor_ns: 30.0,
         },

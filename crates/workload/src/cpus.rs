@@ -6,18 +6,19 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::named::named;
 
-/// Highest number of a CPU that `sched_setaffinity` of the C libraries accepts.
-pub const CPU_MAX: u32 = 1023;
+/// Greatest number of a CPU: the most that a kernel is built for (`NR_CPUS` of x86-64).
+pub const CPU_MAX: u32 = 8191;
 
 named! {
     /// The placement of threads on the CPUs that they may use.
     pub enum Placement: "placement" {
         /// The kernel chooses.
         Float = "float",
-        /// One CPU per thread, neighbouring threads as far apart as possible: on other packages first, then on other cores, then
-        /// on other hardware threads of a core.
+        /// Each on one, those of neighbouring threads as far apart as the machine has them: packages first, then cores, then
+        /// the hardware threads of a core. Of cores of several kinds the fastest come first.
         Spread = "spread",
-        /// One CPU per thread, neighbouring threads as close as possible: on hardware threads of the same core first.
+        /// Each on one, those of neighbouring threads as close as possible: the hardware threads of a core first; the fastest cores
+        /// come first here too.
         Packed = "packed",
     }
 }
@@ -115,12 +116,12 @@ mod tests {
             ("0-3,8", "0-3,8"),
             ("8, 3,2,1,0,2", "0-3,8"),
             ("5", "5"),
-            ("1023", "1023"),
+            ("8191", "8191"),
             ("0,1", "0-1"),
         ] {
             assert_eq!(text.parse::<Cpus>().expect(text).to_string(), canonical);
         }
-        for text in ["", "a", "3-1", "1024", "-1", "1-", "0,,1", "0-1-2"] {
+        for text in ["", "a", "3-1", "8192", "-1", "1-", "0,,1", "0-1-2"] {
             let error = text.parse::<Cpus>().expect_err(text);
             assert!(error.remedy().is_some(), "{error}");
         }

@@ -388,14 +388,14 @@ pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request, bytes: the most that `read` or `write` transfers, `MAX_RW_COUNT` of Linux.
 pub const BS_MAX: u64 = 0x7fff_f000;
 
-/// Size of a huge page, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
-pub const HUGE_PAGE_BYTES: u64 = 2 << 20;
+/// Size of the smallest huge page of any kernel, bytes: that of x86-64, and of ARM64 with pages of 4 KiB.
+pub const HUGE_PAGE_MIN_BYTES: u64 = 2 << 20;
 
 impl TrialSpec {
     /// Whether the preparation of the buffers has an effect at this I/O size: below [`HUGE_PAGE_BYTES`], `nohuge` has none, since
     /// the kernel uses small pages anyway.
     pub fn buffer_init_applies(&self) -> bool {
-        self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_BYTES
+        self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_MIN_BYTES
     }
 
     /// Whether each worker has a share of the region instead of all of it.

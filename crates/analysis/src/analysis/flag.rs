@@ -10,7 +10,10 @@ use super::{CellAnalysis, Context, Shortfall, is_peer, median_of, per_request};
 /// Share of the bytes of a trial with `dontcache` that may stay in the page cache, since the kernel reads ahead without the flag.
 const KEPT_MAX: f64 = 0.5;
 
-/// The effect of a flag on the numbers of several runs.
+/// Share of a latency from which on the cost of a time stamp, or the step of the clock, is told.
+pub(crate) const CLOCK_SHOWS: f64 = 0.01;
+
+/// What a flag means for the numbers of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caution {
     /// Its rank among all cautions, the worst first.
@@ -148,7 +151,11 @@ flags! {
     ClockCost = "clock cost",
         Some(Caution::new(15, "time stamps above 1 % of a request")),
         |seen| seen.clock_shows();
-    /// Fewer requests were issued than the rate requires.
+    /// Time stamps grow in steps of more than 1 % of the median request.
+    ClockResolution = "clock resolution",
+        Some(Caution::new(15, "clock steps above 1 % of a request")),
+        |seen| seen.clock_is_coarse();
+    /// Fewer requests were made than the rate asks for.
     RateNotHeld = "rate not held",
         Some(Caution::new(11, "rate not held")),
         |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
@@ -241,16 +248,24 @@ impl Seen<'_> {
 
     /// One time stamp, the cost of a request at depth 1, is visible in its latency.
     fn clock_shows(&self) -> bool {
+        !is_peer(&self.cell.cell) && self.shows_in_latency(self.context.clock_cost_ns)
+    }
+
+    /// The step of the clock shows in the latency of a request, which is a multiple of it.
+    fn clock_is_coarse(&self) -> bool {
+        let step = self.cell.clock_resolution_ns;
+        step.is_some_and(|ns| self.shows_in_latency(ns))
+    }
+
+    /// Whether a part of that many ns is more than 1 % of the median request.
+    fn shows_in_latency(&self, part_ns: f64) -> bool {
         let cell = self.cell;
-        if is_peer(&cell.cell) {
-            return false;
-        }
         let service = cell
             .rate_report
             .as_ref()
             .and_then(|rate_report| rate_report.service);
         let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
-        median.is_some_and(|ns| self.context.clock_cost_ns > 0.01 * ns)
+        median.is_some_and(|ns| part_ns > CLOCK_SHOWS * ns)
     }
 
     /// iolab's overhead is at least a quarter of the time of a request, or the workers of a cell used nine tenths of their CPU

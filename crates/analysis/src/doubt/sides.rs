@@ -4,7 +4,7 @@ use iolab_record::ServedBy;
 use iolab_workload::response::Response;
 
 use super::{Direction, Reason};
-use crate::analysis::{CellAnalysis, Flag};
+use crate::analysis::{CLOCK_SHOWS, CellAnalysis, Flag};
 use crate::imbalance::{Disturber, Imbalance, between};
 
 /// A preempted worker waits for about one time slice of the others, s (`base_slice_ns` of the kernel's scheduler).
@@ -45,6 +45,7 @@ impl SideDoubts {
         Self(
             foreign(&[base], &[new], response)
                 .chain(disturbed)
+                .chain(coarse(&[base], &[new], response))
                 .collect(),
         )
     }
@@ -64,7 +65,12 @@ impl SideDoubts {
             };
             SideDoubt::of(side, Reason::Imbalance(found))
         });
-        Self(foreign(base, new, response).chain(imbalances).collect())
+        Self(
+            foreign(base, new, response)
+                .chain(imbalances)
+                .chain(coarse(base, new, response))
+                .collect(),
+        )
     }
 
     /// For a cell in two single runs: both kinds, without repeating a disturbance in which they differ.
@@ -186,7 +192,32 @@ fn foreign(
     all.into_iter().flatten().chain(behind)
 }
 
-/// Whether a model served a cell; its times are computed and cannot be disturbed.
+/// The step of the clock in the latencies of each side, where it shows; of several cells that in which it is the greatest share.
+fn coarse(
+    base: &[&CellAnalysis],
+    new: &[&CellAnalysis],
+    response: Response,
+) -> impl Iterator<Item = SideDoubt> {
+    let of_cell = |cell: &&CellAnalysis| {
+        let step_ns = cell.clock_resolution_ns?;
+        let median = cell.response.filter(|_| response.is_latency())?.median;
+        Some((step_ns / median, step_ns)).filter(|(share, _)| *share > CLOCK_SHOWS)
+    };
+    let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
+    let found = sides.map(|(side, cells)| {
+        let (share, step_ns) = cells
+            .iter()
+            .filter_map(of_cell)
+            .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(SideDoubt::of(
+            side,
+            Reason::ClockResolution { step_ns, share },
+        ))
+    });
+    found.into_iter().flatten()
+}
+
+/// Whether a model served a cell: it computes its times, whatever the machine does.
 fn is_computed(cell: &CellAnalysis) -> bool {
     let served = cell.served.as_ref();
     served.is_some_and(|served| served.unanimous() == Some(ServedBy::Model))
@@ -219,6 +250,7 @@ impl Reason {
         match self {
             Self::Disturbed { worst, .. } => of_share(*worst),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
+            Self::ClockResolution { share, .. } => of_share(*share),
             Self::NotSynced(_)
             | Self::NeverFlushed { .. }
             | Self::ServedBy { .. }

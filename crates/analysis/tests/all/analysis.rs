@@ -163,6 +163,15 @@ fn a_clock_that_shows_in_the_latency_is_flagged() {
 }
 
 #[test]
+fn a_clock_whose_steps_show_in_the_latency_is_flagged() {
+    let mut record = one_cell(&around(60.0));
+    record.run.clock_resolution_ns = Some(600.0);
+    assert_eq!(only_cell(&record).flags, []);
+    record.run.clock_resolution_ns = Some(800.0);
+    assert_eq!(only_cell(&record).flags, [Flag::ClockResolution]);
+}
+
+#[test]
 fn a_device_cell_short_of_cpu_is_tool_bound_unless_it_polls() {
     let mut record = one_cell(&around(100.0));
     for sample in &mut record.samples {

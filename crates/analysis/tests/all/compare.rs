@@ -460,6 +460,26 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
 }
 
 #[test]
+fn latencies_that_differ_by_a_step_of_the_clock_are_not_told_apart() {
+    let verdict = |step_ns: f64| {
+        let side = |mb_s: f64| {
+            let mut one = size_curve("read-size", &[("4KiB", mb_s)]);
+            one.experiment.response = Response::Latency;
+            one.run.clock_resolution_ns = Some(step_ns);
+            one
+        };
+        // 4 KiB at these rates take 4.1 and 3.7 us.
+        let comparison = of(&side(1_000.0), &side(1_100.0), None).unwrap();
+        (
+            comparison.cells[0].verdict,
+            comparison.cells[0].doubts.len(),
+        )
+    };
+    assert_eq!(verdict(1.0), (CellVerdict::Faster, 0));
+    assert_eq!(verdict(500.0), (CellVerdict::Disturbed, 2));
+}
+
+#[test]
 fn bytes_from_another_source_are_not_compared() {
     let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
     for mb_s in [50.0, 100.0, 2000.0] {

@@ -1,25 +1,29 @@
 //! The clock and the processors.
 
+use iolab_host::processor::CoreKind;
 use iolab_workload::counters::NoHardware;
 
 use super::{Facts, Finding, Topic, one};
 use iolab_workload::quantity::format_ns;
 
-/// A stamp that takes longer than this shows in the latency of fast requests, ns.
+/// A stamp that takes longer than this, or a coarser one, shows in the latency of fast requests, ns.
 const STAMP_DEAR_NS: f64 = 100.0;
 /// A system call that takes longer than this shows in small buffered requests, ns.
 const CALL_DEAR_NS: f64 = 500.0;
 
 /// The clock that times requests.
 pub(super) fn clock(facts: &Facts) -> Vec<Finding> {
-    let Some((source, cost)) = &facts.clock else {
+    let Some(clock) = &facts.clock else {
         return Vec::new();
     };
     let what = format!(
-        "requests are timed by {source}; one stamp takes {}",
-        format_ns(*cost)
+        "requests are timed by {}; one stamp takes {}, resolution {}",
+        clock.source,
+        format_ns(clock.cost_ns),
+        format_ns(clock.resolution_ns)
     );
-    one(if source == "tsc" && *cost <= STAMP_DEAR_NS {
+    let is_fine = clock.is_counter && clock.cost_ns.max(clock.resolution_ns) <= STAMP_DEAR_NS;
+    one(if is_fine {
         Finding::fine(Topic::Clock, "clock", what)
     } else {
         let finding = Finding::worth_knowing(
@@ -49,6 +53,28 @@ pub(super) fn count(facts: &Facts) -> Vec<Finding> {
             let noun = if usable == 1 { "CPU" } else { "CPUs" };
             Finding::fine(Topic::Processor, "count", format!("{usable} {noun} may be used"))
         }
+    })
+}
+
+/// Cores of several kinds.
+pub(super) fn core_kinds(facts: &Facts) -> Vec<Finding> {
+    let kinds = &facts.processor.kinds;
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let texts: Vec<String> = kinds.iter().map(CoreKind::to_string).collect();
+    let finding = Finding::worth_knowing(
+        Topic::Processor,
+        "core-kinds",
+        format!(
+            "the CPUs differ in speed ({}): which of them a thread runs on changes what it measures",
+            texts.join("; ")
+        ),
+    );
+    let fastest = kinds.iter().max_by_key(|kind| kind.capacity);
+    one(match fastest.filter(|kind| kind.capacity.is_some()) {
+        Some(kind) => finding.remedy(format!("iolab run EXPERIMENT --set cpus={}", kind.cpus)),
+        None => finding,
     })
 }
 
@@ -214,10 +240,12 @@ pub(super) fn events(facts: &Facts) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::Severity::{Fine, WorthKnowing};
+    use super::super::super::facts::TimeStamps;
     use super::super::Rule;
     use super::super::testing::{is_silent, only};
     use super::*;
     use iolab_host::processor::Processor;
+    use iolab_workload::cpus::Cpus;
 
     fn with(processor: Processor) -> Facts {
         Facts {
@@ -229,7 +257,7 @@ mod tests {
     #[test]
     fn a_quiet_server_is_fine() {
         let facts = Facts {
-            clock: Some(("tsc".to_owned(), 11.0)),
+            clock: Some(stamps("tsc", 11.0, 0.4)),
             hardware: Some(Ok(())),
             huge_pages: Some("madvise".to_owned()),
             ..with(Processor {
@@ -248,30 +276,54 @@ mod tests {
         for rule in [
             clock,
             count,
+            core_kinds,
             frequency,
             power,
             mitigations,
             smt,
             huge_pages,
             events,
-        ] as [Rule; 8]
+        ] as [Rule; 9]
         {
             assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
         }
     }
 
+    fn stamps(source: &str, cost_ns: f64, resolution_ns: f64) -> TimeStamps {
+        TimeStamps {
+            source: source.to_owned(),
+            is_counter: true,
+            cost_ns,
+            resolution_ns,
+        }
+    }
+
+    #[test]
+    fn a_coarse_counter_is_told() {
+        let severity = |resolution_ns| {
+            let facts = Facts {
+                clock: Some(stamps("cntvct", 20.0, resolution_ns)),
+                ..Facts::default()
+            };
+            only(clock, &facts).0
+        };
+        assert_eq!(severity(41.7), Fine);
+        // A timer of 8 MHz.
+        assert_eq!(severity(125.0), WorthKnowing);
+    }
+
     #[test]
     fn another_clock_is_told_with_its_reason() {
         let facts = Facts {
-            clock: Some((
-                "clock_monotonic_raw (no invariant counter)".to_owned(),
-                30.0,
-            )),
+            clock: Some(TimeStamps {
+                is_counter: false,
+                ..stamps("clock_monotonic_raw (no invariant counter)", 30.0, 1.0)
+            }),
             ..Facts::default()
         };
         let (severity, what, _) = only(clock, &facts);
         assert_eq!(severity, WorthKnowing);
-        insta::assert_snapshot!(what, @"requests are timed by clock_monotonic_raw (no invariant counter); one stamp takes 30 ns: cells with requests that are not much longer are flagged");
+        insta::assert_snapshot!(what, @"requests are timed by clock_monotonic_raw (no invariant counter); one stamp takes 30 ns, resolution 1 ns: cells with requests that are not much longer are flagged");
     }
 
     #[test]
@@ -284,6 +336,29 @@ mod tests {
         assert_eq!(only(count, &facts).0, WorthKnowing);
         facts.cgroup.cpus = Some(2.0);
         assert_eq!(only(count, &facts).0, Fine);
+    }
+
+    #[test]
+    fn cores_of_several_kinds_are_told_with_the_fastest_ones() {
+        let kind = |first, last, capacity| CoreKind {
+            cpus: Cpus::new(first..=last),
+            model: None,
+            capacity: Some(capacity),
+            l1d: None,
+            frequency_max_khz: None,
+            governor: None,
+        };
+        let facts = with(Processor {
+            kinds: vec![kind(0, 3, 446), kind(4, 5, 1024)],
+            ..Processor::default()
+        });
+        let (severity, what, remedy) = only(core_kinds, &facts);
+        assert_eq!(severity, WorthKnowing);
+        insta::assert_snapshot!(what, @"the CPUs differ in speed (0-3, capacity 446; 4-5, capacity 1024): which of them a thread runs on changes what it measures");
+        assert_eq!(
+            remedy.as_deref(),
+            Some("iolab run EXPERIMENT --set cpus=4-5")
+        );
     }
 
     #[test]

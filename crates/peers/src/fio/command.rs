@@ -35,7 +35,7 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     if spec.pattern == Pattern::Rand && map_blocks > MAP_BLOCKS_MAX {
         words.push(format!("--alloc-size={}", map_blocks.div_ceil(4096)).into());
     }
-    if let Some(word) = memory(spec, meminfo::free_huge_bytes().unwrap_or(0))? {
+    for word in memory(spec, &ReservedPages::read())? {
         words.push(word.into());
     }
     words.push("--output-format=json+".into());
@@ -56,21 +56,43 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
     Ok(words)
 }
 
-/// The memory of its buffers, where `free` bytes of huge pages are reserved on this machine: fio has no others.
-fn memory(spec: &TrialSpec, free: u64) -> Result<Option<&'static str>, String> {
-    /// That of x86-64; fio rounds the buffers of a thread up to it.
-    const HUGE_PAGE: u64 = 2 << 20;
-    if spec.buffer_memory == BufferMemory::Kernel {
-        return Ok(None);
+/// Huge pages that are reserved on this machine (hugetlb).
+#[derive(Debug, Clone, Copy)]
+struct ReservedPages {
+    /// Size of one, bytes.
+    bytes: u64,
+    /// Bytes of those that are free.
+    free: u64,
+}
+
+impl ReservedPages {
+    /// The size that x86-64 has, and that fio is not told.
+    const USUAL: u64 = 2 << 20;
+
+    fn read() -> Self {
+        Self {
+            bytes: meminfo::bytes("Hugepagesize").unwrap_or(Self::USUAL),
+            free: meminfo::free_huge_bytes().unwrap_or(0),
+        }
     }
+}
+
+/// The memory of its buffers: fio has no other huge pages than reserved ones, and rounds the buffers of a thread up to one.
+fn memory(spec: &TrialSpec, reserved: &ReservedPages) -> Result<Vec<String>, String> {
+    if spec.buffer_memory == BufferMemory::Kernel {
+        return Ok(Vec::new());
+    }
+    let page = reserved.bytes.max(1);
     let pages = u64::from(spec.threads)
-        * ((spec.largest_request() * u64::from(spec.depth)).div_ceil(HUGE_PAGE) + 1);
-    if pages * HUGE_PAGE > free {
+        * ((spec.largest_request() * u64::from(spec.depth)).div_ceil(page) + 1);
+    if pages.saturating_mul(page) > reserved.free {
         return Err(format!(
             "contiguous buffers take {pages} reserved huge pages (as root: sysctl vm.nr_hugepages={pages}; or set buffer_memory=kernel)"
         ));
     }
-    Ok(Some("--mem=mmaphuge"))
+    let size = (page != ReservedPages::USUAL).then(|| format!("--hugepage-size={page}"));
+    let words = ["--mem=mmaphuge".to_owned()].into_iter();
+    Ok(words.chain(size).collect())
 }
 
 /// `filename`, in which fio takes a colon for the end of a name. Of the paths that it is given no byte means anything else.
@@ -385,11 +407,22 @@ mod tests {
             threads: 2,
             ..timed()
         };
-        let six = 6 * (2 << 20);
-        assert_eq!(memory(&spec, six), Ok(Some("--mem=mmaphuge")));
-        let why = memory(&spec, six - 1).expect_err("too few");
+        let six = |bytes: u64| ReservedPages {
+            bytes,
+            free: 6 * bytes,
+        };
+        let words = memory(&spec, &six(2 << 20)).expect("enough");
+        assert_eq!(words, ["--mem=mmaphuge"]);
+        // Of an ARM kernel with pages of 16 KiB: two pages for each thread.
+        let words = memory(&spec, &six(32 << 20)).expect("enough");
+        assert_eq!(words, ["--mem=mmaphuge", "--hugepage-size=33554432"]);
+        let five = ReservedPages {
+            free: 5 * (2 << 20),
+            ..six(2 << 20)
+        };
+        let why = memory(&spec, &five).expect_err("too few");
         insta::assert_snapshot!(why, @"contiguous buffers take 6 reserved huge pages (as root: sysctl vm.nr_hugepages=6; or set buffer_memory=kernel)");
-        assert_eq!(memory(&timed(), 0), Ok(None));
+        assert_eq!(memory(&timed(), &five), Ok(Vec::new()));
     }
 
     #[test]

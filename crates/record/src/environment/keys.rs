@@ -66,11 +66,13 @@ keys! {
     iolab_build: Text = "`release`, or `debug`, which is slow";
     clock_source: Text = "the clock in use, and why";
     clock_cost_ns: Tenths (passing) = "cost of one time stamp, ns";
+    clock_resolution_ns: Tenths (passing) = "step in which time stamps grow, ns";
     host_name: Text = "name of the host";
     machine_vendor: Text = "maker of the machine, as its firmware has it";
-    machine_product: Text = "product name of the machine, as its firmware has it";
-    machine_is_virtual: Flag = "whether the processor reports a hypervisor";
-    cpu_model: Text = "model of the processor";
+    machine_product: Text = "product name of the machine, as its firmware or its device tree has it";
+    machine_is_virtual: Flag = "whether a hypervisor is below: what the processor says, elsewhere firmware and device tree";
+    cpu_model: Text = "model of the processor; on ARM designer and name of its cores, of all kinds that it has";
+    cpu_core_kinds: Text = "cores of several kinds, each with its CPUs, capacity (the fastest have 1024), first-level data cache, highest frequency and governor; lacks where all are alike";
     cpu_usable_count: Whole = "CPUs that the process may use";
     cpu_governor: Text = "frequency governor of the first CPU";
     cpu_frequency_min_khz: Whole = "lowest frequency that the governor may choose, kHz";
@@ -78,7 +80,7 @@ keys! {
     memory_bytes: Bytes = "memory of the machine";
     memory_available_bytes: Bytes (passing) = "memory that programs can have without swapping";
     page_bytes: Bytes = "size of a page of memory";
-    huge_page_bytes: Bytes = "size of a huge page";
+    huge_page_bytes: Bytes = "size of a transparent huge page: 2 MiB with pages of 4 KiB, 32 MiB with 16 KiB, 512 MiB with 64 KiB";
     transparent_huge_pages: Text = "when the kernel uses huge pages unasked: all settings, the one in force in brackets";
     cache_line_bytes: Bytes = "size of a line of the CPU caches";
     tlb_l1d_reach_bytes: Bytes = "memory that the first level of the data TLB reaches with pages of 4 KiB";

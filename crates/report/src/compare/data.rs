@@ -104,13 +104,13 @@ struct Cell<'a> {
 #[schemars(rename = "SideDoubt")]
 pub(crate) struct Against {
     /// `other_traffic`, `cpu_stall`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
-    /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `rate_not_held`, `contradicted`, `not_synced`
-    /// or `never_flushed`.
+    /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `rate_not_held`, `clock_resolution`,
+    /// `contradicted`, `not_synced` or `never_flushed`.
     doubt: &'static str,
     /// The side that it concerns: `base` or `new`, of a claim the other one; `null` where it is both together.
     side: Option<&'static str>,
     /// Its value: of `preempted` times per second that a worker was, of `dependent` how many independent trials one is worth, of
-    /// others what the column of that name has; `null` where there is none.
+    /// `clock_resolution` the step of the clock over the side's value, of others what the column of that name has; `null` where there is none.
     value: Option<f64>,
     /// It in words.
     text: String,
@@ -309,6 +309,7 @@ impl Against {
                 Reason::Disturbed { worst, .. } => Some(*worst),
                 Reason::Preempted { per_second } => Some(*per_second),
                 Reason::Dependent { independence } => Some(*independence),
+                Reason::ClockResolution { share, .. } => Some(*share),
                 Reason::Imbalance(_)
                 | Reason::NeverFlushed { .. }
                 | Reason::NotSynced(_)

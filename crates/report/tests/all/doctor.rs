@@ -2,7 +2,7 @@
 
 use iolab_doctor::{
     Attempt, Diagnosis, Direct, Facts, ProcessLimits, Severity, Space, TargetContent, TargetFacts,
-    Transfer, diagnose,
+    TimeStamps, Transfer, diagnose,
 };
 use iolab_host::cgroup::{self, IoLimit};
 use iolab_host::device::Device;
@@ -114,13 +114,19 @@ fn laptop() -> Facts {
             ),
         ],
         hardware: Some(Err(NoHardware::NotPermitted)),
-        clock: Some(("tsc".to_owned(), 11.2)),
+        clock: Some(TimeStamps {
+            source: "tsc".to_owned(),
+            is_counter: true,
+            cost_ns: 11.2,
+            resolution_ns: 0.4,
+        }),
         machine: Some("Maker Laptop 14".to_owned()),
         is_virtual: Some(false),
         memory_bytes: Some(16 * GIB),
         processor: Processor {
             usable: Some(8),
             present: Some(8),
+            kinds: Vec::new(),
             governor: Some("powersave".to_owned()),
             driver: Some("intel_pstate".to_owned()),
             boost: Some(true),

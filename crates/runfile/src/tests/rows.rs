@@ -32,6 +32,7 @@ pub(super) fn run_row() -> Run {
         seed: 42,
         clock_domain: ClockDomain::Virtual,
         clock_cost_ns: 11.5,
+        clock_resolution_ns: Some(0.5),
         clock_source: "tsc: invariant".to_owned(),
         floor_ns: 30.25,
     }

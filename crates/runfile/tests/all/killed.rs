@@ -93,6 +93,7 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         seed: 1,
         clock_domain: ClockDomain::Real,
         clock_cost_ns: 1.0,
+        clock_resolution_ns: Some(0.5),
         clock_source: String::new(),
         floor_ns: 1.0,
     };

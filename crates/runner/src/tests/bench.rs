@@ -163,6 +163,7 @@ impl Fixture {
             seed: 42,
             clock_domain: ClockDomain::Real,
             clock_cost_ns: 11.0,
+            clock_resolution_ns: Some(0.5),
             clock_source: "tsc".to_owned(),
             floor_ns: 30.0,
         };

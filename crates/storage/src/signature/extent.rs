@@ -31,14 +31,15 @@ fn ext(probe: &Probe) -> Found<Option<u64>> {
     Ok(block.and_then(|block| blocks.checked_mul(block)))
 }
 
-/// The header counts pages, and its magic number ends the first of them: told for pages of 4 KiB.
+/// The header counts pages, and its magic number ends the first of them, whichever size pages have where it was made.
 fn swap(probe: &Probe) -> Found<Option<u64>> {
-    const PAGE: u64 = 4096;
-    if probe.bytes(PAGE - 10)? != *b"SWAPSPACE2" {
-        return Ok(None);
+    for page in [4_096, 8_192, 16_384, 32_768, 65_536] {
+        if probe.bytes(page - 10)? == *b"SWAPSPACE2" {
+            let last_page = u64::from(probe.u32(1028)?);
+            return Ok((last_page + 1).checked_mul(page));
+        }
     }
-    let last_page = u64::from(probe.u32(1028)?);
-    Ok(Some((last_page + 1) * PAGE))
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -61,6 +62,12 @@ mod tests {
             ("xfs", Need::Xfs, &["-qf", "-d", "size=310m", "IMAGE"], 310),
             ("btrfs", Need::Btrfs, &["-qf", "-b", "320M", "IMAGE"], 320),
             ("swap", Need::Swap, &["-f", "IMAGE", "102400"], 100),
+            (
+                "swap",
+                Need::Swap,
+                &["-f", "-p", "65536", "IMAGE", "102400"],
+                100,
+            ),
         ] {
             let Some(tool) = needs::tool(need) else {
                 continue;

@@ -63,7 +63,7 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Processors,
         aliases: &[],
         unit: "",
-        doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly pages of 4 KiB)",
+        doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly single small pages)",
         kind: ValueKind::Word,
         column: "buffer_memory",
         since: 6,

@@ -1,0 +1,99 @@
+//! The CPUs that the calling thread may run on, as many as any kernel has: the C library's own set ends at 1024.
+
+use std::io;
+
+use iolab_workload::cpus::{CPU_MAX, Cpus};
+
+/// A word of the kernel's masks.
+type Word = libc::c_ulong;
+
+/// CPUs as the kernel takes and gives them: CPU `n` is bit `n` of the words.
+struct Mask([Word; (CPU_MAX as usize + 1) / Word::BITS as usize]);
+
+impl Mask {
+    const fn new() -> Self {
+        Self([0; (CPU_MAX as usize + 1) / Word::BITS as usize])
+    }
+
+    fn bit(cpu: u32) -> (usize, Word) {
+        ((cpu / Word::BITS) as usize, 1 << (cpu % Word::BITS))
+    }
+}
+
+/// The CPUs that this thread may run on.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn allowed() -> io::Result<Cpus> {
+    let mut mask = Mask::new();
+    // SAFETY: the kernel writes at most as many bytes as the mask has; 0 is the calling thread.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&mask.0),
+            mask.0.as_mut_ptr(),
+        )
+    };
+    if status < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let is_set = |cpu: &u32| {
+        let (word, bit) = Mask::bit(*cpu);
+        mask.0[word] & bit != 0
+    };
+    Ok(Cpus::new((0..=CPU_MAX).filter(is_set)))
+}
+
+/// Has this thread run on these CPUs alone.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn restrict(cpus: &Cpus) -> io::Result<()> {
+    let mut mask = Mask::new();
+    for cpu in cpus.numbers() {
+        let (word, bit) = Mask::bit(*cpu);
+        let word = mask.0.get_mut(word);
+        *word.ok_or(io::ErrorKind::InvalidInput)? |= bit;
+    }
+    // SAFETY: the kernel reads as many bytes as the mask has, and changes nothing but the affinity of the calling thread.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of_val(&mask.0),
+            mask.0.as_ptr(),
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_restricted_to_a_cpu_and_freed_again() {
+        let all = allowed().expect("told");
+        let last = Cpus::new(all.numbers().last().copied());
+        let seen = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                restrict(&last).expect("allowed");
+                let restricted = allowed().expect("told");
+                restrict(&all).expect("allowed");
+                (restricted, allowed().expect("told"))
+            });
+            thread.join().expect("no panic")
+        });
+        assert_eq!(seen, (last, all));
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused() {
+        assert!(restrict(&Cpus::new([CPU_MAX])).is_err());
+        assert!(restrict(&Cpus::default()).is_err());
+    }
+}
