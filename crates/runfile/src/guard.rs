@@ -3,7 +3,7 @@
 //!
 //! 1. [`restrain`]: neither triggers nor views run, and a definition may not call functions with side effects.
 //! 2. [`distrust`]: a statement that needs more than a run file does is not compiled. Virtual tables cannot be created, and those
-//! that keep their content in other tables (FTS, R-trees) cannot be opened.
+//!    that keep their content in other tables (FTS, R-trees) cannot be opened.
 //! 3. [`check_plain`]: a file with anything but plain tables is refused before any of its tables is read.
 //!
 //! After "Defense Against The Dark Arts" of SQLite's documentation (<https://sqlite.org/security.html>).
