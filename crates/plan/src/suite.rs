@@ -19,9 +19,6 @@ use iolab_workload::names::unknown;
 /// Name and TOML text of every built-in suite, in alphabetical order, collected from `suites/` by the build.
 pub const BUILTIN_SUITES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
-/// The suite that runs when none is named.
-pub const DEFAULT_SUITE: &str = "quick";
-
 /// Most experiments of a suite.
 const EXPERIMENTS_MAX: usize = 100;
 

@@ -180,17 +180,6 @@ impl CellSpec {
         }
     }
 
-    /// [`CellSpec::trials`] by mutable reference.
-    pub fn trials_mut(&mut self) -> Vec<&mut TrialSpec> {
-        match self.groups.is_empty() {
-            true => vec![&mut self.trial],
-            false => {
-                let groups = self.groups.iter_mut();
-                groups.map(|group| &mut group.spec.trial).collect()
-            }
-        }
-    }
-
     /// The groups with their limits resolved: one without a limit runs as long as those that have one; where none has one, each
     /// ends after a pass over its region.
     pub fn group_trials(&self) -> Vec<GroupTrial> {
