@@ -56,7 +56,7 @@ impl Builtin {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the command that accepts the name.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts the name.
     pub(crate) fn check(self, name: &str) -> Result<()> {
         match Self::of(name) {
             Some(kind) if kind != self && !Path::new(name).exists() => Err(Error::usage(format!(
@@ -83,7 +83,7 @@ fn is_target(name: &str) -> bool {
 ///
 /// # Errors
 ///
-/// Of kind usage, with the commands that accept it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the commands that accept it.
 pub(crate) fn check_no_target(name: &str) -> Result<()> {
     // A folder may have the name of an experiment.
     match is_target(name) && !Experiment::is_builtin(name) {
@@ -98,7 +98,7 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Of kind usage, with the command that accepts it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
 pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
     match is_target(name) {
         true => Err(

@@ -42,7 +42,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the change; also for a change given twice.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the change; also for a change given twice.
     pub(crate) fn read(&self) -> Result<Asked> {
         let flags = [
             (self.direct, "cache", "direct", "--direct"),
@@ -128,7 +128,7 @@ impl Asked {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the change.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the change.
     pub(crate) fn apply(
         &self,
         experiment: &mut Experiment,
@@ -203,7 +203,7 @@ const BLOCK: u64 = 4096;
 ///
 /// # Errors
 ///
-/// Of kind usage: a share of 0 %, or above 100 %.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a share of 0 %, or above 100 %.
 fn share_of(size: &str) -> Result<Option<f64>> {
     let Some(percent) = size.trim().strip_suffix('%') else {
         return Ok(None);
@@ -222,7 +222,7 @@ fn share_of(size: &str) -> Result<Option<f64>> {
 ///
 /// # Errors
 ///
-/// Of kind usage: a directory, which has no size; a target that cannot be read.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a directory, which has no size; a target that cannot be read.
 fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
     if let Some(disk) = model {
         return Ok(disk.bytes());

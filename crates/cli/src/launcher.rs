@@ -44,7 +44,7 @@ fn is_launched() -> bool {
 ///
 /// # Errors
 ///
-/// Of kind usage: it is one for several processes, or not UTF-8.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several processes, or not UTF-8.
 pub(crate) fn place(named: &Path) -> Result<PathBuf> {
     match cfg!(feature = "mpi") && is_launched() {
         true => per_rank_paths::of_one(named),

@@ -335,7 +335,7 @@ pub(crate) fn listed(files: &[PathBuf]) -> String {
 ///
 /// # Errors
 ///
-/// Of kind refused when the file exists.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file exists.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
     // The filter buffers, so that it sees whole characters.
     Ok(Box::new(BufWriter::new(Harmless::new(open_raw(path)?))))
@@ -401,7 +401,7 @@ impl Drop for NewFile {
 ///
 /// # Errors
 ///
-/// Of kind refused when it exists.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when it exists.
 pub(crate) fn create(path: &Path) -> Result<File> {
     match File::create_new(path) {
         Ok(file) => Ok(file),
@@ -442,7 +442,7 @@ impl Replaceable {
 ///
 /// # Errors
 ///
-/// Of kind refused, with what it is.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with what it is.
 pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());
@@ -530,7 +530,7 @@ impl<W: Write> Results<W> {
     ///
     /// # Errors
     ///
-    /// Of kind failed when anything could not be written.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed) when anything could not be written.
     pub(crate) fn end(mut self, kept: impl Display) -> Result<()> {
         self.attempt(Write::flush);
         match self.failed {

@@ -23,7 +23,7 @@ pub(crate) fn is_folder(named: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// Of kind usage: the extension is that of another format.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension is that of another format.
 pub(crate) fn format_of<F: Copy + PartialEq>(
     named: Option<&Path>,
     asked: Option<F>,
@@ -73,7 +73,7 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
 ///
 /// # Errors
 ///
-/// Of kind usage.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
 pub(crate) fn check_run_file(named: &Path) -> Result<()> {
     format_of(Some(named), None, Some(()), &[((), &["iolab"])])
 }
@@ -82,7 +82,7 @@ pub(crate) fn check_run_file(named: &Path) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Of kind usage.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
 pub(crate) fn check_folder(named: &Path) -> Result<()> {
     match told_by(named).filter(|_| !is_folder(named)) {
         Some(extension) => Err(Error::usage(format!(

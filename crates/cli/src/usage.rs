@@ -15,7 +15,8 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// Of kind usage: an option of another tool, with iolab's equivalent; a built-in name in the position of a command.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
+    /// position of a command.
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
         let parsed = grouped().try_get_matches().and_then(|matches| {
             Self::from_arg_matches(&matches).map_err(|error| error.format(&mut grouped()))

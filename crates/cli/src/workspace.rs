@@ -190,7 +190,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Of kind usage: an invalid ceiling; errors of the probes.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling; errors of the probes.
     fn determine_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
         if matches!(self.place, OpenedSystem::Programs(_)) {
             return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));

@@ -38,7 +38,7 @@ pub struct PreviewText<'a> {
 /// The picture as PNG.
 ///
 /// # Errors
-/// Of kind failed when it cannot be drawn.
+/// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be drawn.
 pub fn png(rows: &[HeadlineCell<'_>], words: &PreviewText<'_>) -> Result<Vec<u8>> {
     super::png::png(&scene(rows, words), DPI)
 }

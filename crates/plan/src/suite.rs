@@ -77,7 +77,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// Of kind usage: what is wrong, on which line, and what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -133,7 +133,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such suite, with similar names; or what is wrong in the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such suite, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         if let Some((_, text)) = BUILTIN_SUITES.iter().find(|(builtin, _)| *builtin == name) {
             return Self::from_toml(text, name, Path::new("."));

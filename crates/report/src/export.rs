@@ -112,7 +112,7 @@ pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io:
 ///
 /// # Errors
 ///
-/// Of kind usage: no run has a question.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no run has a question.
 pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records
         .iter()
@@ -128,7 +128,7 @@ pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
 ///
 /// # Errors
 ///
-/// Of kind usage: no run was carried out by several processes.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no run was carried out by several processes.
 pub fn check_ranks(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records.iter().all(|record| record.ranks.is_empty()) {
         true => Err(Rank::none()),

@@ -93,7 +93,7 @@ fn is_needed(step: &AuthContext<'_>) -> bool {
 ///
 /// # Errors
 ///
-/// Of kind refused, with the name of the entry.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the name of the entry.
 pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
     // Looks at the text, from which SQLite makes the entry, since the type next to it may be wrong. SQLite normalises the first
@@ -132,7 +132,7 @@ pub(super) fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<
 ///
 /// # Errors
 ///
-/// Of kind usage: they differ.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): they differ.
 pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
     let ours = schema::in_memory().map_err(wrong)?;

@@ -38,7 +38,7 @@ impl<'a> Simulated<'a> {
     /// A new disk, to which nothing was written.
     ///
     /// # Errors
-    /// Of kind usage: a definition that makes no model.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition that makes no model.
     pub(super) fn new(disk: &'a Disk, seed: u64) -> Result<Self> {
         Ok(Self {
             disk,

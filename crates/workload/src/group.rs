@@ -86,7 +86,7 @@ impl GroupSpec {
 ///
 /// # Errors
 ///
-/// Of kind usage: an invalid name.
+/// Of kind [`Usage`](crate::Kind::Usage): an invalid name.
 pub fn check_group_name(name: &str) -> Result<()> {
     let fits = name.len() <= 32
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -210,7 +210,7 @@ impl CellSpec {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the group and the setting.
+    /// Of kind [`Usage`](crate::Kind::Usage), with the group and the setting.
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
             self.check_no_group()?;
