@@ -404,7 +404,8 @@ impl Comparison {
     /// Compares two runs, or two levels of a factor of one, cell by cell.
     ///
     /// # Errors
-    /// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): different responses, no cell in common, or an experiment in a run file that
+    /// cannot be read.
     pub fn of_runs(
         names: [SideName; 2],
         base: RunSide<'_>,

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use iolab_stats::Summary;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use iolab_workload::quantity::significant;
 
 /// One measured size or count.
 #[derive(Debug, Clone, Copy)]
@@ -94,46 +93,12 @@ impl<'a> Curve<'a> {
             .max_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
 
-    /// Indices of the first and last point of the contiguous range around `size` that satisfies `holds`.
-    pub fn run_around(
-        &self,
-        size: u64,
-        holds: impl Fn(&Point<'a>) -> bool,
-    ) -> Option<(usize, usize)> {
-        let at = self.points.iter().position(|p| p.size == size)?;
-        let before = self.points[..at].iter().rev().take_while(|p| holds(p));
-        let first = at - before.count();
-        let after = self.points[at + 1..].iter().take_while(|p| holds(p));
-        Some((first, at + after.count()))
-    }
-
     /// The fixed levels as a phrase to follow a noun: ` with bs=4KiB`, or empty.
     pub fn place(&self) -> String {
         if self.held.is_empty() {
             String::new()
         } else {
             format!(" with {}", self.held.join(" "))
-        }
-    }
-}
-
-impl Point<'_> {
-    /// The median with its interval: `512 MB/s (95 % interval 498 to 530)`, or a note that there is none.
-    pub fn with_interval(&self, response: Response) -> String {
-        let median = response.format(self.summary.median);
-        match self.summary.median_interval {
-            Some(i) if response.is_time() => format!(
-                "{median} (95 % interval {} to {})",
-                response.format(i.low),
-                response.format(i.high)
-            ),
-            Some(i) => format!(
-                "{median} (95 % interval {} to {})",
-                significant(i.low),
-                significant(i.high)
-            ),
-            None if self.summary.n == 1 => format!("{median} (1 trial, no interval)"),
-            None => format!("{median} ({} trials, no interval)", self.summary.n),
         }
     }
 }

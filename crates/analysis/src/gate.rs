@@ -50,7 +50,8 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Of kind usage: the new run is not finished, has no cell in common with the earlier ones, or a definition cannot be read.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the new run is not finished, has no cell in common with the earlier ones, or
+    /// a definition cannot be read.
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
         if new.run.record().run.status != RunStatus::Done {
             return Err(

@@ -96,7 +96,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// Of kind usage where the definition in a run file is needed and cannot be read.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where the definition in a run file is needed and cannot be read.
     pub fn of(runs: &[FiledRun<'_>], kinship: Comparability) -> Result<Self> {
         let mut lines: Vec<Vec<FiledRun<'_>>> = Vec::new();
         let mut left_out = Vec::new();
@@ -130,7 +130,7 @@ impl ExperimentLine {
     ///
     /// # Errors
     ///
-    /// Of kind usage where a definition in a run file cannot be read, or without runs.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition in a run file cannot be read, or without runs.
     pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
         match runs {
             [] => Err(Error::usage("there are no runs")),

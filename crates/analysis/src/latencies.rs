@@ -15,7 +15,7 @@ pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
 ///
 /// # Errors
 ///
-/// The first error of `latencies`; of kind failed when there are too many to count.
+/// The first error of `latencies`; of kind [`Failed`](iolab_workload::Kind::Failed) when there are too many to count.
 pub fn of_cells(
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,

@@ -143,7 +143,8 @@ impl RunsComparison {
     /// Compares runs with runs, cell by cell. A run that occurs twice counts once.
     ///
     /// # Errors
-    /// Of kind usage: no run on a side, a run on both sides, different responses, no cell in common, or a definition that
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no run on a side, a run on both sides, different responses, no cell in
+    /// common, or a definition that
     /// cannot be read.
     pub fn of(base: &[FiledRun<'_>], new: &[FiledRun<'_>], terms: RunCriteria) -> Result<Self> {
         let (base, new) = (in_time(base), in_time(new));

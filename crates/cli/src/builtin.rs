@@ -1,4 +1,4 @@
-//! What a built-in name stands for, and the command that takes it.
+//! Built-in names, and the command that accepts each.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_workload::names::unknown;
 use iolab_workload::{Error, Result};
 
-/// What `iolab study`, `run` and `fit` take by name, and what all of them measure.
+/// What `iolab study`, `run` and `fit` accept by name, and what all of them measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Builtin {
     Suite,
@@ -52,10 +52,11 @@ impl Builtin {
         }
     }
 
-    /// Refuses the name of something else that is built in. A file of this name is what it is asked to be.
+    /// Refuses the name of a built-in of another kind, unless a file of this name exists.
     ///
     /// # Errors
-    /// Of kind usage, with the command that takes the name.
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts the name.
     pub(crate) fn check(self, name: &str) -> Result<()> {
         match Self::of(name) {
             Some(kind) if kind != self && !Path::new(name).exists() => Err(Error::usage(format!(
@@ -69,7 +70,7 @@ impl Builtin {
     }
 }
 
-/// Whether a word can only mean something to measure: a directory, a device, a model, a path.
+/// Whether a word can only be a target: a directory, a device, a model, a path.
 fn is_target(name: &str) -> bool {
     let is_definition = |path: &Path| path.extension().is_some_and(|e| e == "toml" || e == "fio");
     let path = Path::new(name);
@@ -78,10 +79,11 @@ fn is_target(name: &str) -> bool {
         || (name.contains('/') && !is_definition(path) && !path.is_file())
 }
 
-/// Refuses a target in the place of an experiment.
+/// Refuses a target in the position of an experiment.
 ///
 /// # Errors
-/// Of kind usage, with the commands that take it.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the commands that accept it.
 pub(crate) fn check_no_target(name: &str) -> Result<()> {
     // A folder may have the name of an experiment.
     match is_target(name) && !Experiment::is_builtin(name) {
@@ -92,10 +94,11 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
     }
 }
 
-/// Refuses a target in the place of a command.
+/// Refuses a target in the position of a command.
 ///
 /// # Errors
-/// Of kind usage, with the command that takes it.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
 pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
     match is_target(name) {
         true => Err(
@@ -108,7 +111,7 @@ pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
     }
 }
 
-/// The error for a name that nothing built in has.
+/// The error for a name that no built-in has.
 pub(crate) fn unknown_name(name: &str) -> Error {
     let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
     let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();

@@ -1,4 +1,4 @@
-//! The options that change an experiment, as the changes they stand for.
+//! Options that change an experiment, as a list of changes.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -19,21 +19,21 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::{Changes, ConsentOption};
 
-/// The changes that the options ask for, in the order in which they are applied.
+/// The requested changes, in the order in which they are applied.
 pub(crate) struct Asked {
     changes: Vec<Change>,
-    /// The share of the target that is its region, in percent.
+    /// The region as a share of the target, in percent.
     share: Option<f64>,
-    /// Whether peers are named, for which a plan is adapted.
+    /// Whether peers are named, to which a plan is adapted.
     peers: bool,
 }
 
-/// Who has written the definition that is changed.
+/// The author of the definition that is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Definition {
-    /// iolab: what it fixes is only a default.
+    /// iolab: its fixed settings are only defaults.
     Builtin,
-    /// The user, in a file: what it fixes is meant.
+    /// The user, in a file: its fixed settings are intended.
     OfUser,
 }
 
@@ -41,7 +41,8 @@ impl Changes {
     /// Reads every change: the short forms, then the `--set`s.
     ///
     /// # Errors
-    /// Of kind usage, naming the change; what is given twice.
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the change; also for a change given twice.
     pub(crate) fn read(&self) -> Result<Asked> {
         let flags = [
             (self.direct, "cache", "direct", "--direct"),
@@ -95,7 +96,7 @@ impl Changes {
         })
     }
 
-    /// iolab and its peers, each once, where there are peers.
+    /// iolab and its peers without duplicates; `None` without peers.
     fn tools(&self) -> Option<String> {
         let tools = PEERS.iter().map(|peer| peer.tool());
         let asked = tools.filter(|tool| self.peers.iter().any(|name| name == tool.name()));
@@ -104,30 +105,30 @@ impl Changes {
         (!self.peers.is_empty()).then(|| tools.join(","))
     }
 
-    /// The seed asked for, or a new one.
+    /// The requested seed, or a new one.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(new_seed)
     }
 }
 
 impl Asked {
-    /// Whether the user chose this setting, whichever way and under whichever of its names.
+    /// Whether the user chose this setting, in any way and under any of its names.
     pub(crate) fn has(&self, setting: &str) -> bool {
         self.changes.iter().any(|change| change.is_of(setting))
             || (self.share.is_some() && setting == "region")
     }
 
-    /// The budget asked for.
+    /// The requested budget.
     pub(crate) fn budget(&self) -> Option<Duration> {
         self.changes.iter().rev().find_map(Change::budget)
     }
 
-    /// Applies every change to an experiment, adapts it to the depth that is asked for and to the peers that are named, and
-    /// leaves out the I/O sizes that are larger than what there is to touch, unless the user named them. Gives notes of what it did
-    /// by itself.
+    /// Applies every change to an experiment, adapts it to the requested depth and to the peers, and removes I/O sizes larger
+    /// than the region, unless the user named them. Returns notes about its own decisions.
     ///
     /// # Errors
-    /// Of kind usage, naming the change.
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the change.
     pub(crate) fn apply(
         &self,
         experiment: &mut Experiment,
@@ -175,7 +176,7 @@ impl Asked {
         Ok(notes)
     }
 
-    /// The change of the depth to more than one request, where neither the user nor the experiment has a backend for that.
+    /// The change of the depth above 1, where neither the user nor the experiment chose a backend that supports it.
     fn depth_without_backend(&self, experiment: &Experiment) -> Result<Option<&Change>> {
         let depth = self.changes.iter().find(|change| change.is_of("depth"));
         let depth = depth.filter(|depth| depth.levels().iter().any(|level| level.trim() != "1"));
@@ -186,7 +187,7 @@ impl Asked {
             .values("backend")
             .map(str::parse)
             .collect::<Result<_>>()?;
-        // Several backends are what the experiment compares.
+        // With several backends, the experiment compares these.
         Ok(depth.filter(|_| match backends.as_slice() {
             [] => true,
             [only] => !only.is_asynchronous(),
@@ -213,10 +214,11 @@ pub(crate) fn budget_in_words(budget: Duration, targets: usize) -> String {
 /// Bytes that a share of a target is a multiple of: no direct I/O has larger blocks.
 const BLOCK: u64 = 4096;
 
-/// Reads a size that is a share of the target, in percent; `None` where it is no share.
+/// Reads a size that is a share of the target, in percent; `None` for other sizes.
 ///
 /// # Errors
-/// Of kind usage: a share of nothing, or of more than all.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a share of 0 %, or above 100 %.
 fn share_of(size: &str) -> Result<Option<f64>> {
     let Some(percent) = size.trim().strip_suffix('%') else {
         return Ok(None);
@@ -231,10 +233,11 @@ fn share_of(size: &str) -> Result<Option<f64>> {
     }
 }
 
-/// The bytes of the smallest target.
+/// The size of the smallest target, bytes.
 ///
 /// # Errors
-/// Of kind usage: a directory, which has no size; a target that cannot be read.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a directory, which has no size; a target that cannot be read.
 fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
     if let Some(disk) = model {
         return Ok(disk.bytes());
@@ -262,8 +265,8 @@ fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
     Ok(sizes.into_iter().min().unwrap_or_default())
 }
 
-/// Says which bound in bytes ends trials before the time that the user gave; `None` where storage would have to be faster than
-/// the assumed rate for that.
+/// A note about a limit in bytes that ends trials before the user's time; `None` where that would need storage faster than the
+/// assumed rate.
 fn ended_by_bytes(experiment: &Experiment) -> Result<Option<String>> {
     let cells = cells(experiment)?;
     let trials = cells.iter().filter(|cell| !cell.spec.runs_program());
@@ -285,14 +288,14 @@ fn ended_by_bytes(experiment: &Experiment) -> Result<Option<String>> {
     }))
 }
 
-/// The error for what is given twice.
+/// The error for a change given twice.
 fn twice(first: &str, second: &str) -> Error {
     Error::usage(format!("{first} and {second} set the same"))
         .hint("keep one of them; several values of a setting stand in one: --set bs=4k,64k")
 }
 
 impl ConsentOption {
-    /// The consent as the engine wants it.
+    /// The consent in the engine's form.
     pub(crate) fn consent(&self) -> Consent {
         match self.destroy_data.as_deref() {
             None => Consent::No,
@@ -302,7 +305,7 @@ impl ConsentOption {
     }
 }
 
-/// A seed from the time of day and the process: different each time, and short enough to type.
+/// A seed from the time of day and the process id: different each time, and short.
 pub(crate) fn new_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let ns = now.map_or(0, |d| d.as_nanos() as u64);

@@ -1,4 +1,4 @@
-//! What a command that measures would do, printed before anything is touched.
+//! Describes what a command would measure, before anything is touched.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ pub(crate) fn print(
     Ok(to.flush()?)
 }
 
-/// What is written: to fill so many bytes of scratch files, to precondition, by the trials.
+/// Bytes written: to fill scratch files (`filled`), to precondition, by the trials.
 fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
     let mut lines = Vec::new();
     if filled > 0 {
@@ -112,12 +112,12 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// What is used of the target, and the room that there is for it.
+/// The used part of the target, and the free space for it.
 fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.is_dir() {
         let mut text = format!("Bytes used of it: up to {}", format_size(bytes));
-        // A plan may be for a machine that has the target.
+        // A plan may be for another machine.
         let demands = match path.exists() {
             true => iolab_storage::taken(path, need)?,
             false => Vec::new(),

@@ -1,4 +1,4 @@
-//! How a command ends: its exit code and its last message.
+//! The end of a command: exit code and last message.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::output::{self, Log, listed};
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something that the user must know.
+    /// An error to print.
     Told(Error),
-    /// A comparison found a cell slower, or the answer is no; all is said.
+    /// A comparison found a slower cell, or the answer is no; everything is printed.
     No,
     /// The answer is unknown; everything is printed.
     CannotTell,
@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     Program(i32),
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
-    /// The reader of the output closed it (EPIPE): not a failure.
+    /// The reader of the output closed it (EPIPE), which is not a failure.
     BrokenPipe,
 }
 
@@ -50,12 +50,12 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
-    /// Whether the user has ended it.
+    /// Whether the user ended it.
     pub(crate) fn is_interrupt(&self) -> bool {
         matches!(self, Failure::Told(error) if error.kind() == Kind::Interrupted)
     }
 
-    /// Adds what else the user should know.
+    /// Adds a line to the error.
     pub(crate) fn also(self, what: impl std::fmt::Display) -> Self {
         match self {
             Failure::Told(error) => Failure::Told(error.also(what)),
@@ -64,7 +64,7 @@ impl Failure {
     }
 }
 
-/// Prints the last message, and returns the exit code that `iolab --help` documents.
+/// Prints the last message; returns the exit code documented in `iolab --help`.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::BrokenPipe | Failure::ToldElsewhere) => ExitCode::SUCCESS,
@@ -106,7 +106,7 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
     }
 }
 
-/// Where the user has interrupted one of several runs that belong together, says how all of them are finished.
+/// For an interrupt of one of several runs that belong together, says how to finish all of them.
 pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
@@ -117,7 +117,7 @@ pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     }
 }
 
-/// Adds where the measurements of a run are that did not come to its end.
+/// Adds the file with the measurements of an unfinished run.
 pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
     let Some(path) = path else { return failure };
     let place = path.display();

@@ -1,20 +1,20 @@
-//! All text to stdout, stderr and files passes here: characters that could control a terminal are escaped, whatever their source.
+//! Filter for all text to stdout, stderr and files: escapes characters that could control a terminal, whatever their source.
 //!
-//! Texts of run files, experiments and job files reach many lines, and one that is forgotten is enough. So nothing relies on
-//! what makes a line: the reports make such characters visible where they know a text to be foreign, and here all of them are.
+//! Texts of run files, experiments and job files are in many lines, and one unescaped line suffices for an attack. The reports
+//! escape text that they know to be foreign; this filter covers everything.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use iolab_workload::escape_control::steers;
 
-/// Whether a character is replaced: it steers a terminal, and is no line break or tab of iolab's own.
+/// Whether a character is escaped: it could control a terminal, and is not a line break or tab.
 fn is_replaced(c: char) -> bool {
     steers(c) && c != '\n' && c != '\t'
 }
 
-/// The text with its line breaks and tabs kept and everything else that could steer a terminal made visible, in four digits
-/// (`\u001b`): so it stays JSON where it is.
+/// The text with everything escaped that could control a terminal, except line breaks and tabs. Escapes have four digits
+/// (`\u001b`), so that JSON stays valid.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_replaced) {
         return Cow::Borrowed(text);
@@ -29,15 +29,15 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Writes text, [`harmless`].
+/// A writer that applies [`harmless`].
 pub(crate) struct Harmless<W: Write> {
     to: W,
-    /// The beginning of a character whose other bytes are still to come.
+    /// The first bytes of an incomplete character.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Harmless<W> {
-    /// To such a writer.
+    /// Wraps a writer.
     pub(crate) fn new(to: W) -> Self {
         Self {
             to,
@@ -45,7 +45,7 @@ impl<W: Write> Harmless<W> {
         }
     }
 
-    /// Writes all whole characters of `bytes`; what is none is replaced. Gives what is left of them.
+    /// Writes all complete characters of `bytes`, with invalid ones replaced. Returns the rest.
     fn pass<'a>(&mut self, mut bytes: &'a [u8]) -> io::Result<&'a [u8]> {
         loop {
             match std::str::from_utf8(bytes) {
@@ -99,7 +99,7 @@ impl<W: Write> Write for Harmless<W> {
 mod tests {
     use super::*;
 
-    /// What comes out of these pieces.
+    /// The output for these pieces.
     fn written(pieces: &[&[u8]]) -> String {
         let mut to = Harmless::new(Vec::new());
         for piece in pieces {

@@ -1,4 +1,4 @@
-//! The launcher that may have started this process: mpirun, srun.
+//! Processes started by a launcher: mpirun, srun.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,22 +15,22 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Command;
 use crate::exit::{self, Failure, Outcome};
 
-/// How long MPI may take to start: thousands of processes begin at different times, and read the program from shared storage.
+/// Time limit for the start of MPI: thousands of processes start at different times, and load the program from shared storage.
 #[cfg(feature = "mpi")]
 const START: Duration = Duration::from_secs(300);
-/// How long rank 0, the last to end, waits for the end of the others.
+/// How long rank 0, the last to end, waits for the others.
 #[cfg(feature = "mpi")]
 const END: Duration = Duration::from_secs(60);
-/// How long the others wait for that of rank 0, which reports, perhaps to a pager.
+/// How long the others wait for rank 0, which prints the report, perhaps to a pager.
 #[cfg(feature = "mpi")]
 const REPORT: Duration = Duration::from_secs(2 * 3600);
 
-/// The launch of which this process is one of several.
+/// The launch, if this process is one of several.
 fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }
 
-/// Whether another process of the same start tells the user what concerns all of them.
+/// Whether another process of the same launch prints messages for all of them.
 pub(crate) fn is_silent() -> bool {
     launch().is_some_and(|launch| launch.is_silent())
 }
@@ -40,10 +40,11 @@ fn is_launched() -> bool {
     Launch::is_there(|name| std::env::var(name).ok())
 }
 
-/// The path that a process uses for a target of this name, where there is no other one.
+/// The path that a process uses for a target of this name; the default of ranks with their own targets.
 ///
 /// # Errors
-/// Of kind usage: it is one for several processes, or not UTF-8.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several processes, or not UTF-8.
 pub(crate) fn place(named: &Path) -> Result<PathBuf> {
     match cfg!(feature = "mpi") && is_launched() {
         true => per_rank_paths::of_one(named),
@@ -60,10 +61,11 @@ fn check_alone() -> Outcome {
     }
 }
 
-/// This process among the others, where it is one of several that carry out one run.
+/// This process among those that carry out one run; `None` for a single process.
 ///
 /// # Errors
-/// When there are several, and they cannot work together.
+///
+/// There are several, and they cannot work together.
 pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
     if !command.measures() {
         return Ok(None);
@@ -76,7 +78,7 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
     Ok(None)
 }
 
-/// This process among the others, where a launcher started it.
+/// This process among those of a launcher.
 #[cfg(feature = "mpi")]
 fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
@@ -88,7 +90,7 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     }
     let clock = Clock::calibrate();
     let own = clock.clone();
-    // The first process that speaks has the launcher end all, before the next one would.
+    // The first process that prints an error makes the launcher end all others.
     let rank = launch().and_then(|launch| launch.rank).unwrap_or(0);
     let turn = Duration::from_secs(rank.min(8).into());
     let clock_ns = move || own.ns_between(0, own.now()) as i64;
@@ -99,7 +101,7 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     let link = Mpi::join(clock_ns, limits, tell_late);
     let link = link.ok_or_else(|| Error::failed("MPI was started before"))?;
     if link.size() < 2 {
-        // One rank does what one process does.
+        // One rank works like a single process.
         return match launch() {
             None => Ok(None),
             Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
@@ -110,7 +112,7 @@ fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
     Ok(Some(Rc::new(ranks)))
 }
 
-/// Says what MPI waits for without end, before all processes are ended.
+/// Reports what MPI waits for, before all processes are ended.
 #[cfg(feature = "mpi")]
 fn tell_late(wait: Wait) {
     let error = match wait {
@@ -125,7 +127,7 @@ fn tell_late(wait: Wait) {
     let _ = exit::code_of(Err(error.into()));
 }
 
-/// Carries out the orders of rank 0. Rank 0 reports failures, unless it is rank 0 that is lost.
+/// Carries out the orders of rank 0, which reports failures, unless it is rank 0 that is lost.
 pub(crate) fn follow(ranks: &Ranks) -> Outcome {
     let stop = crate::stop::on_signals()?;
     match ranks.follow(&stop) {
@@ -134,18 +136,18 @@ pub(crate) fn follow(ranks: &Ranks) -> Outcome {
     }
 }
 
-/// Leaves it to rank 0 to tell what is wrong, unless that is the rank that is lost.
+/// Leaves the report of an error to rank 0, unless that is lost.
 pub(crate) fn give_way(ranks: &Ranks, error: Error) -> Outcome {
     if !ranks.has_lost() {
         return Err(Failure::ToldElsewhere);
     }
-    // Rank 0 ends all, once it has told the reason.
+    // Rank 0 ends all processes after its report.
     std::thread::sleep(ranks.timeout());
     Err(error.into())
 }
 
-/// Lets go of the other ranks, after the last words, which `code` belongs to; what goes wrong then is told too. Where a rank is
-/// lost, all are ended.
+/// Leaves the other ranks after the last message, to which `code` belongs; also reports errors of this step. Ends all ranks if
+/// one is lost.
 pub(crate) fn leave(ranks: &Ranks, code: ExitCode) -> ExitCode {
     let left = ranks.end().map_err(Failure::from);
     let code = match left {

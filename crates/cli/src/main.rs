@@ -30,7 +30,7 @@ use iolab_workload::Error;
 
 use crate::exit::Failure;
 
-/// Stack of the thread that does the work, bytes: that of the first thread is as small as `ulimit -s` says.
+/// Stack of the main worker thread, bytes: that of the first thread may be limited by `ulimit -s`.
 const STACK: usize = 8 << 20;
 
 /// Memory that reading the arguments and the experiment takes, bytes, with room to spare.
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn work() -> ExitCode {
-    // An allocation that fails later would end the process without a word.
+    // A later failure of an allocation would end the process without a message.
     if Vec::<u8>::new().try_reserve_exact(HEADROOM).is_err() {
         return exit::code_of(Err(Error::usage("there is too little memory to start")
             .hint("raise the limit of memory: ulimit -v unlimited")

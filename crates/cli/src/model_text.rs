@@ -1,4 +1,4 @@
-//! Models, and how far one is from a measured drive, as text for people and as JSON for programs.
+//! Models, and comparisons with measured drives, as text and as JSON.
 
 use iolab_diskmodel::check::{Check, Errors};
 use iolab_diskmodel::definition::Definition;

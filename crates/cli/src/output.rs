@@ -1,4 +1,4 @@
-//! What is written to stdout and stderr, and how wide.
+//! Output to stdout and stderr, and its width.
 
 use std::fmt::Display;
 use std::fs::{File, Metadata};
@@ -37,15 +37,15 @@ use crate::exit::Outcome;
 use crate::harmless::{Harmless, harmless};
 use crate::screen;
 
-/// Columns assumed where there is no terminal to ask.
+/// Columns assumed without a terminal.
 const WIDTH_ELSEWHERE: u16 = 100;
-/// Wider lines than this are hard to read along.
+/// Widest lines, for readability.
 const WIDTH_MAX: u16 = 220;
 
-/// What is told on stderr while something is measured.
+/// What is printed on stderr during measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Log {
-    /// The cells as they narrow, on a terminal.
+    /// The live view, on a terminal.
     Live,
     /// Notes, and a line at the start and the end of each experiment.
     Lines,
@@ -56,7 +56,7 @@ pub(crate) enum Log {
 }
 
 impl Log {
-    /// What the options ask for.
+    /// The mode that the options request.
     pub(crate) fn asked(options: &LogOptions) -> Self {
         match (options.log, options.quiet, options.no_live) {
             (Some(LogFormat::Json), ..) => Self::Json,
@@ -69,23 +69,23 @@ impl Log {
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// Decides what is told on stderr, once and before anything is. A view that stderr cannot show becomes lines.
+/// Sets the mode, once, before any output. Without a suitable terminal, the live view becomes lines.
 pub(crate) fn set_log(asked: Log) {
     let shows = io::stderr().is_terminal() && !is_dumb();
     let log = match asked {
         Log::Live if !shows => Log::Lines,
         asked => asked,
     };
-    // It is decided once.
+    // Set only once.
     let _ = LOG.set(log);
 }
 
-/// What is told on stderr.
+/// The mode.
 pub(crate) fn log() -> Log {
     LOG.get().copied().unwrap_or(Log::Lines)
 }
 
-/// Tells the user something on stderr.
+/// Prints a message on stderr.
 pub(crate) fn note(text: impl Display) {
     let text = text.to_string();
     match log() {
@@ -98,12 +98,12 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// Tells the user on stderr what happened now.
+/// Prints a message with the time on stderr.
 pub(crate) fn stamped(text: &str) {
     note(format_args!("{} {text}", now()));
 }
 
-/// Writes an event for machines on stderr.
+/// Writes an event as JSON on stderr.
 pub(crate) fn event(name: &str, fields: Map<String, Value>) {
     let head = [("at", now()), ("event", name.to_owned())];
     let head = head.map(|(key, text)| (key.to_owned(), Value::String(text)));
@@ -116,15 +116,14 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Writes a line on stderr, above the live view where there is one. With no way left to say it, it is left out: that is no reason
-/// to stop measuring.
+/// Writes a line on stderr, above the live view where there is one. Ignores errors, which are no reason to stop measuring.
 pub(crate) fn error_line(text: &str) {
     if !screen::tell(text) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 }
 
-/// Writes a text on stderr, wrapped between words where that is a terminal: logs keep one line for each message.
+/// Writes a text on stderr, wrapped between words on a terminal; logs keep one line per message.
 pub(crate) fn told(text: &str) {
     let text = harmless(text);
     match terminal_width(io::stderr()) {
@@ -133,7 +132,7 @@ pub(crate) fn told(text: &str) {
     }
 }
 
-/// A text in lines of at most `width` columns; what follows in a line after `note:` and the like is set in.
+/// A text in lines of at most `width` columns, indented after `note:` and the like.
 fn within(text: &str, width: u16) -> String {
     const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
     let lines = text.split('\n').map(|line| {
@@ -147,7 +146,7 @@ fn within(text: &str, width: u16) -> String {
     lines.collect()
 }
 
-/// How charts and tables are to be drawn on stdout.
+/// The style of charts and tables on stdout.
 pub(crate) fn style() -> Style {
     Style {
         width: width(),
@@ -164,7 +163,7 @@ fn width() -> u16 {
     clamped(width.unwrap_or(WIDTH_ELSEWHERE))
 }
 
-/// The columns of a terminal, unless `COLUMNS` says otherwise; `None` where this is none.
+/// The columns of a terminal, unless `COLUMNS` is set; `None` without a terminal.
 fn terminal_width(to: impl IsTerminal + AsFd) -> Option<u16> {
     if !to.is_terminal() {
         return None;
@@ -179,13 +178,12 @@ fn terminal_width(to: impl IsTerminal + AsFd) -> Option<u16> {
     asked.or_else(shown)
 }
 
-/// A width that lines can be read at.
+/// A readable width.
 fn clamped(width: u16) -> u16 {
     width.clamp(layout::WIDTH_MIN, WIDTH_MAX)
 }
 
-/// Whether the user's terminal or locale says that it knows ASCII only. Where neither says anything,
-/// Unicode is taken to work.
+/// Whether the terminal or locale supports only ASCII. Without information, Unicode is assumed.
 pub(crate) fn is_ascii_only() -> bool {
     if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return true;
@@ -200,12 +198,12 @@ pub(crate) fn is_ascii_only() -> bool {
     })
 }
 
-/// Whether stdout takes colours: a terminal that is not dumb, and colours are not disabled (no-color.org).
+/// Whether stdout supports colours: a terminal other than dumb, and colours not disabled (no-color.org).
 pub(crate) fn is_coloured() -> bool {
     takes_colours(&io::stdout())
 }
 
-/// The same of stderr.
+/// Whether stderr supports colours.
 pub(crate) fn colours_of_stderr() -> bool {
     takes_colours(&io::stderr())
 }
@@ -215,7 +213,7 @@ fn takes_colours(to: &impl IsTerminal) -> bool {
     to.is_terminal() && !is_dumb() && !is_set("NO_COLOR")
 }
 
-/// Whether the terminal can do no more than print.
+/// Whether the terminal is dumb.
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
@@ -248,7 +246,7 @@ pub(crate) fn report(
     sentences(&interpretation.findings, style, to)
 }
 
-/// Writes a run in one line that can be pasted, and its question.
+/// Writes the one-line summary of a run, and its question.
 fn heading(analysis: &Analysis, style: Style, to: &mut dyn Write) -> Outcome {
     if let Some(line) = conclusion(analysis) {
         writeln!(
@@ -264,7 +262,7 @@ fn heading(analysis: &Analysis, style: Style, to: &mut dyn Write) -> Outcome {
     )?)
 }
 
-/// Writes one run, in full or up to what matters.
+/// Writes one run, in full or only what matters.
 pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {
     match full {
         true => report(&input.run, &input.interpretation, to),
@@ -342,7 +340,7 @@ pub(crate) fn paragraphs(texts: &[impl AsRef<str>], style: Style, to: &mut dyn W
     Ok(())
 }
 
-/// Files as words of a command.
+/// Files as arguments of a command.
 pub(crate) fn listed(files: &[PathBuf]) -> String {
     let names: Vec<String> = files
         .iter()
@@ -351,19 +349,22 @@ pub(crate) fn listed(files: &[PathBuf]) -> String {
     names.join(" ")
 }
 
-/// Where the text of a command goes: a new file, or stdout. It gets there [`harmless`]. What is not flushed at the end is not kept.
+/// Opens the output of a command: a new file, or stdout, filtered by [`harmless`]. Output that is not flushed at the end is
+/// discarded.
 ///
 /// # Errors
-/// Of kind refused when the file is there already.
+///
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file exists.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
-    // It looks at what is written as a whole, not at each piece of it.
+    // The filter buffers, so that it sees whole characters.
     Ok(Box::new(BufWriter::new(Harmless::new(open_raw(path)?))))
 }
 
-/// The same for what is no text, and for text with iolab's own colours: every byte as it is.
+/// The same without the filter, for binary data and for text with iolab's own colours.
 ///
 /// # Errors
-/// As [`open`].
+///
+/// Those of [`open`].
 pub(crate) fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
     let Some(path) = path else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
@@ -375,16 +376,16 @@ pub(crate) fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
     }))
 }
 
-/// A new file of results. Nothing is left of it unless it is written to its end.
+/// A new file of results, removed unless it is written completely.
 struct NewFile {
     to: BufWriter<File>,
     path: PathBuf,
-    /// Whether everything is written out.
+    /// Whether everything is written.
     is_whole: bool,
 }
 
 impl NewFile {
-    /// The error with the file's name.
+    /// Adds the file's name to an error.
     fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| {
             io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
@@ -409,16 +410,17 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // The user learns of what went wrong before; an empty file would only be in the way of the next try.
+            // An earlier error was reported; an empty file would only prevent the next try.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// A new file for results.
+/// Creates a file for results.
 ///
 /// # Errors
-/// Of kind refused when it is there already.
+///
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when it exists.
 pub(crate) fn create(path: &Path) -> Result<File> {
     match File::create_new(path) {
         Ok(file) => Ok(file),
@@ -430,7 +432,7 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     }
 }
 
-/// What --force replaces: a file that begins so, and no other.
+/// What --force may replace: only files that begin like this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaceable {
     /// A figure.
@@ -455,11 +457,11 @@ impl Replaceable {
     }
 }
 
-/// Refuses to replace anything else: a link, a device, a file with several names or with other content is somebody's, and would be
-/// written through.
+/// Refuses to replace anything else: links, devices, files with several names or other content belong to somebody.
 ///
 /// # Errors
-/// Of kind refused, with what it is.
+///
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with what it is.
 pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let Ok(there) = path.symlink_metadata() else {
         return Ok(());
@@ -478,7 +480,7 @@ pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     Err(Error::refused(refused).hint("choose another name with -o"))
 }
 
-/// Whether a file begins with one of these. An empty one holds nothing.
+/// Whether a file begins with one of these byte strings; false for an empty one.
 fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
     let mut first = Vec::new();
     let read =
@@ -487,10 +489,11 @@ fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
     read.is_ok() && (first.is_empty() || with.iter().any(begins))
 }
 
-/// Writes a file in place of an older one, whole or not at all: nothing is written through what bears the name.
+/// Replaces a file atomically, without writing through links.
 ///
 /// # Errors
-/// As [`check_replaceable`]; when it cannot be written.
+///
+/// Those of [`check_replaceable`]; when it cannot be written.
 pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
     check_replaceable(path, by)?;
     let beside = path.with_file_name(format!(".iolab-new-{}", std::process::id()));
@@ -498,7 +501,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
     to.write_all(bytes)?;
     to.flush()?;
     if let Err(error) = std::fs::rename(&beside, path) {
-        // This process made it a moment ago.
+        // This process has just created it.
         let _ = std::fs::remove_file(&beside);
         let cannot = format!("cannot replace {}: {error}", path.display());
         return Err(Error::usage(cannot)
@@ -508,8 +511,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
     Ok(())
 }
 
-/// Standard output of a command that measures. A reader that goes away, or a disk that is full, ends no measurement: what
-/// cannot be written is left out, the user is informed at once, and the command fails at its very end.
+/// Standard output of a command that measures. An error, such as a closed pipe or a full disk, does not end the measurement:
+/// further output is discarded, the user is informed at once, and the command fails at its end.
 pub(crate) struct Results<W: Write = io::Stdout> {
     to: BufWriter<Harmless<W>>,
     failed: Option<io::Error>,
@@ -542,10 +545,11 @@ impl<W: Write> Results<W> {
         }
     }
 
-    /// Writes out what is left. `kept` says where the results are.
+    /// Flushes the output. `kept` says where the results are.
     ///
     /// # Errors
-    /// Of kind failed when anything could not be written.
+    ///
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed) when anything could not be written.
     pub(crate) fn end(mut self, kept: impl Display) -> Result<()> {
         self.attempt(Write::flush);
         match self.failed {

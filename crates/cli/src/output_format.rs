@@ -1,28 +1,29 @@
-//! The format of a file that `-o` names: by its extension, and never another one than that says.
+//! The format of a file named with `-o`: follows from its extension, and must not contradict it.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use iolab_workload::{Error, Result};
 
-/// Extensions that say what a file holds, of all commands.
+/// Extensions of the output of any command.
 const TELLING: [&str; 22] = [
     "doc", "docx", "eps", "jpg", "odt", "xlsx", "csv", "htm", "html", "iolab", "json", "jsonl",
     "md", "markdown", "ndjson", "pdf", "png", "prom", "svg", "tex", "toml", "txt",
 ];
 
-/// Formats, each with the extensions of its files; the first that has an extension is the one that this asks for.
+/// Formats with the extensions of their files; the first format with an extension is the one that it selects.
 pub(crate) type Extensions<F> = [(F, &'static [&'static str])];
 
-/// Whether a name can only be that of a folder, or is that of one.
+/// Whether a name is that of a folder, or can only be one.
 pub(crate) fn is_folder(named: &Path) -> bool {
     named.is_dir() || named.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The format of an output: what `asked` says, else what its extension does, else `default`.
+/// The format of an output: the requested one, otherwise that of the extension, otherwise `default`.
 ///
 /// # Errors
-/// Of kind usage: the extension is that of another format.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension is that of another format.
 pub(crate) fn format_of<F: Copy + PartialEq>(
     named: Option<&Path>,
     asked: Option<F>,
@@ -33,7 +34,7 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
     let extension = named.and_then(told_by);
     let extension = extension.as_deref();
     let has = |extensions: &[&str]| extension.is_some_and(|own| extensions.contains(&own));
-    // Any text may be in a .txt: it says which format it is only where one format alone is text.
+    // A .txt file may have any text format; it selects one only where there is a single one.
     let mut named_by = known.iter().filter(|(_, extensions)| has(extensions));
     let by_name = match extension {
         Some("txt") if named_by.clone().count() > 1 => None,
@@ -68,18 +69,20 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
     }
 }
 
-/// Refuses the name of a run file that is that of another format.
+/// Refuses the extension of another format for a run file.
 ///
 /// # Errors
-/// Of kind usage.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
 pub(crate) fn check_run_file(named: &Path) -> Result<()> {
     format_of(Some(named), None, Some(()), &[((), &["iolab"])])
 }
 
-/// Refuses the name of a folder that is that of a file.
+/// Refuses the extension of a file for a folder.
 ///
 /// # Errors
-/// Of kind usage.
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
 pub(crate) fn check_folder(named: &Path) -> Result<()> {
     match told_by(named).filter(|_| !is_folder(named)) {
         Some(extension) => Err(Error::usage(format!(
@@ -91,7 +94,7 @@ pub(crate) fn check_folder(named: &Path) -> Result<()> {
     }
 }
 
-/// The extension in small letters, where it says what a file holds: in `run-1.5` it does not.
+/// The known extension in lower case; `None` for others, as in `run-1.5`.
 fn told_by(named: &Path) -> Option<String> {
     let extension = named.extension().and_then(OsStr::to_str)?;
     let extension = extension.to_ascii_lowercase();

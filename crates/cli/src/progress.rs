@@ -1,4 +1,4 @@
-//! How far a run has come: its cells as they narrow on a terminal, a line per experiment elsewhere, or events for machines.
+//! The progress of a run: a live view on a terminal, a line per experiment elsewhere, or events for machines.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use crate::screen::{Screen, Size};
 /// Shows the progress of one experiment, or of filling the scratch file.
 pub(crate) struct Display {
     name: String,
-    /// What was started, for the first line of the live view.
+    /// The first line of the live view.
     title: String,
     screen: Option<Screen>,
     is_coloured: bool,
     is_virtual: bool,
     shared: SharedBudget,
-    /// What is measured, once that has begun.
+    /// The current experiment, once it has started.
     experiment: String,
     factors: Vec<String>,
     progress: Progress,
@@ -31,21 +31,21 @@ pub(crate) struct Display {
     run_file: Option<PathBuf>,
 }
 
-/// What an experiment shares with those before and after it.
+/// What an experiment shares with others of the same study.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedBudget {
-    /// When the first of them began.
+    /// Start of the first experiment.
     pub(crate) began: Instant,
-    /// What all of them may take, where others follow.
+    /// Time limit of all of them, where others follow.
     pub(crate) total: Option<Duration>,
-    /// What those before it took, by the clock that budgets count.
+    /// Time used by earlier ones, by the clock of budgets.
     pub(crate) spent: Duration,
-    /// What those before it gave.
+    /// Results of earlier ones.
     pub(crate) done: Vec<String>,
 }
 
 impl SharedBudget {
-    /// Of one experiment.
+    /// For a single experiment.
     fn alone() -> Self {
         Self {
             began: Instant::now(),
@@ -57,7 +57,7 @@ impl SharedBudget {
 }
 
 impl Display {
-    /// Starts to show the progress of what `name` says.
+    /// Starts to show the progress of `name`.
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -79,7 +79,7 @@ impl Display {
         }
     }
 
-    /// Starts to show how files of so many bytes are filled.
+    /// Starts to show the progress of filling files of `total` bytes.
     pub(crate) fn filling(what: &str, total: u64) -> Self {
         let display = Self::new(what);
         let fields = json!({ "step": what, "bytes": total });
@@ -87,31 +87,31 @@ impl Display {
         display
     }
 
-    /// Names what was started.
+    /// Sets the title.
     pub(crate) fn titled(mut self, title: &str) -> Self {
         title.clone_into(&mut self.title);
         self
     }
 
-    /// Counts in the time of a modelled disk.
+    /// Sets whether time is virtual.
     pub(crate) fn in_virtual_time(mut self, is_virtual: bool) -> Self {
         self.is_virtual = is_virtual;
         self
     }
 
-    /// Counts what is left up to the end of the budget of several experiments.
+    /// Shows the time left of the budget of several experiments.
     pub(crate) fn among(mut self, shared: SharedBudget) -> Self {
         self.shared = shared;
         self
     }
 
-    /// Leaves out these notes: the user has seen them.
+    /// Suppresses notes that the user has seen.
     pub(crate) fn without(mut self, told: &[String]) -> Self {
         self.told.extend_from_slice(told);
         self
     }
 
-    /// Ends the display, and gives the notes that the user has seen by now.
+    /// Ends the display; returns the notes shown so far.
     pub(crate) fn end(mut self) -> Vec<String> {
         std::mem::take(&mut self.told)
     }
@@ -126,12 +126,12 @@ impl Display {
         }
     }
 
-    /// The run file, once there is one.
+    /// The run file, once it exists.
     pub(crate) fn kept_in(&self) -> Option<&Path> {
         self.run_file.as_deref()
     }
 
-    /// How far it has come, of how far.
+    /// The elapsed and the total time.
     fn time(&self) -> RunTime {
         let elapsed = match self.is_virtual {
             true => self.shared.spent + self.progress.spent,
@@ -140,14 +140,14 @@ impl Display {
         let own = elapsed + self.progress.left;
         RunTime {
             elapsed,
-            // What it leaves over goes to those that follow.
+            // Later experiments get the rest of the budget.
             total: self.shared.total.map_or(own, |budget| own.max(budget)),
             is_bound: self.shared.total.is_none() && self.progress.basis != Basis::Trials,
             is_virtual: self.is_virtual,
         }
     }
 
-    /// Writes an event for machines, where these are asked for, or else a line with a time stamp where there is no view.
+    /// Writes an event in machine mode, otherwise a line with a time stamp where there is no live view.
     fn log(&self, event: &str, fields: Value, line: impl FnOnce() -> Option<String>) {
         match output::log() {
             Log::Json => {
@@ -170,7 +170,7 @@ impl Display {
     }
 }
 
-/// Where the time left comes from, for machines.
+/// The basis of the time left, for machines.
 fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::Budget => "budget",

@@ -1,5 +1,5 @@
-//! The live view's hold on the terminal: one thread draws, and whoever measures never waits for it longer than a few
-//! milliseconds. What a slow terminal cannot take is left out.
+//! Drawing on the terminal: a separate thread draws, and measuring threads wait for it at most a few milliseconds. Frames that a
+//! slow terminal cannot take are dropped.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,13 @@ use rustix::process::getpgrp;
 use rustix::termios::{tcgetpgrp, tcgetwinsize};
 use signal_hook::consts::SIGCONT;
 
-/// Least time between two frames: four a second.
+/// Shortest time between two frames.
 const FRAME_EVERY: Duration = Duration::from_millis(250);
-/// How long a frame is waited for, so that drawing it does not fall into the next trial.
+/// How long to wait for a frame, so that drawing does not overlap with the next trial.
 const WAIT: Duration = Duration::from_millis(5);
-/// How long the end of the view is waited for: on a terminal that takes nothing more it would last for ever.
+/// How long to wait for the end of the view; a blocked terminal would make it infinite.
 const WAIT_AT_END: Duration = Duration::from_secs(1);
-/// What is assumed of a terminal that does not know its size.
+/// Assumed size of a terminal that does not report it.
 const SIZE_ELSEWHERE: Size = Size {
     width: 80,
     height: 24,
@@ -37,15 +37,15 @@ type Frame = Box<dyn FnOnce(Size) -> Vec<String> + Send>;
 
 enum Message {
     Frame(Frame),
-    /// A line that stays, above the view.
+    /// A permanent line above the view.
     Line(String),
     Clear(Sender<()>),
 }
 
-/// Where lines go while a view is shown: written beside it they would be drawn over.
+/// Receiver of lines while a view is shown, since other output would be overwritten.
 static SHOWN: Mutex<Option<Sender<Message>>> = Mutex::new(None);
 
-/// Shows a line above the view, and gives whether there is one.
+/// Prints a line above the view; returns whether there is a view.
 pub(crate) fn tell(line: &str) -> bool {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let told = |to: &Sender<Message>| to.send(Message::Line(line.to_owned())).is_ok();
@@ -55,21 +55,21 @@ pub(crate) fn tell(line: &str) -> bool {
 /// A view on stderr. Dropping it removes it from the terminal.
 pub(crate) struct Screen {
     to: Sender<Message>,
-    /// One for each frame that was drawn.
+    /// One message for each frame drawn.
     drawn: Receiver<()>,
-    /// Whether a frame was given that is not drawn yet.
+    /// Whether the last frame is not drawn yet.
     is_late: bool,
     last: Option<Instant>,
 }
 
 impl Screen {
-    /// Starts the thread that draws; `None` where none can be started.
+    /// Starts the drawing thread; `None` where that fails.
     pub(crate) fn open() -> Option<Self> {
         let (to, messages) = channel();
         let (draws, drawn) = channel();
         let canvas = Canvas::new();
         let draw = move || canvas.follow(&messages, &draws);
-        // Nothing waits for its end: a terminal may hold it for ever.
+        // Not joined, since the terminal may block it forever.
         thread::Builder::new().spawn(draw).ok()?;
         *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(to.clone());
         Some(Self {
@@ -80,13 +80,13 @@ impl Screen {
         })
     }
 
-    /// Whether a frame would be drawn now.
+    /// Whether it is time for a frame.
     pub(crate) fn is_due(&mut self) -> bool {
         self.is_late = self.is_late && self.drawn.try_recv().is_err();
         !self.is_late && self.last.is_none_or(|last| last.elapsed() >= FRAME_EVERY)
     }
 
-    /// Draws a frame, where it is due.
+    /// Draws a frame if it is time.
     pub(crate) fn offer(&mut self, frame: impl FnOnce(Size) -> Vec<String> + Send + 'static) {
         if !self.is_due() || self.to.send(Message::Frame(Box::new(frame))).is_err() {
             return;
@@ -100,7 +100,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         let (cleared, is_cleared) = channel();
         let _ = self.to.send(Message::Clear(cleared));
-        // A terminal that takes nothing would hold whoever writes to it: what comes next stays with the thread that draws.
+        // Writing to a blocked terminal would block: further output stays with the drawing thread.
         if is_cleared.recv_timeout(WAIT_AT_END).is_ok() {
             *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
@@ -114,7 +114,7 @@ struct Canvas {
     size: Size,
     /// Lines that were drawn.
     lines: usize,
-    /// Raised where the process was stopped and goes on: others have written below the view.
+    /// Set when the process continues after a stop: others have written below the view.
     goes_on: Arc<AtomicBool>,
 }
 
@@ -127,7 +127,7 @@ impl Canvas {
             view.set_style(style);
         }
         let goes_on = Arc::new(AtomicBool::new(false));
-        // Without it the view is drawn over a few lines of the shell.
+        // Without it, the view is drawn over some lines of the shell.
         let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&goes_on));
         Self {
             all,
@@ -138,7 +138,7 @@ impl Canvas {
         }
     }
 
-    /// Draws what comes until nothing can come any more.
+    /// Draws until all senders are gone.
     fn follow(mut self, messages: &Receiver<Message>, draws: &Sender<()>) {
         for message in messages {
             match message {
@@ -164,7 +164,7 @@ impl Canvas {
 
     fn draw(&mut self, frame: Frame) {
         self.find();
-        // The cursor stands behind the last line; a full screen would scroll with each line that the user types.
+        // The cursor is after the last line; a full screen would scroll with each line that the user types.
         let lines = frame(Size {
             height: self.size.height.saturating_sub(1),
             ..self.size
@@ -174,16 +174,16 @@ impl Canvas {
         self.rewind();
     }
 
-    /// Takes the cursor to the beginning of the line: there the terminal echoes `^C`, and the next frame covers it.
+    /// Moves the cursor to the beginning of the line, where the terminal echoes `^C` and the next frame overwrites it.
     fn rewind(&self) {
-        // Without a view the cursor stands behind a line that stays.
+        // Without a view, the cursor is after a permanent line.
         if self.lines == 0 {
             return;
         }
         let _ = io::stderr().write_all(b"\r");
     }
 
-    /// Finds the view again where the terminal has moved it.
+    /// Adjusts to a new size, which may have moved the view.
     fn find(&mut self) {
         let goes_on = self.goes_on.swap(false, Ordering::Relaxed);
         let before = std::mem::replace(&mut self.size, size());
@@ -191,7 +191,7 @@ impl Canvas {
             return;
         }
         if !goes_on && self.lines > 0 {
-            // Lines are filled up to the old width; a narrower terminal breaks each of them.
+            // Lines are padded to the old width, so that a narrower terminal breaks each of them.
             let rows = self.lines * before.width.div_ceil(self.size.width.max(1));
             let up = match rows.min(self.size.height).saturating_sub(1) {
                 0 => String::new(),
@@ -199,7 +199,7 @@ impl Canvas {
             };
             let _ = write!(io::stderr(), "{up}\r\x1b[J");
         }
-        // One that knows nothing of what was drawn.
+        // A new target, without knowledge of what was drawn.
         self.all.set_draw_target(ProgressDrawTarget::stderr());
     }
 }
@@ -214,7 +214,7 @@ fn size() -> Size {
     })
 }
 
-/// Whether the terminal belongs to this process, and to no shell that has sent it into the background.
+/// Whether the process is in the foreground of the terminal.
 fn is_foreground() -> bool {
     tcgetpgrp(io::stderr()).map_or(true, |group| group == getpgrp())
 }

@@ -1,4 +1,4 @@
-//! Signals: each asks for a clean end. The first Ctrl-C lets a trial in flight come to its end.
+//! Signals: each requests a clean end. The first Ctrl-C lets the trial in flight finish.
 
 use std::cell::OnceCell;
 use std::ffi::c_int;
@@ -21,8 +21,8 @@ use signal_hook::{SigId, flag};
 
 use crate::output::note;
 
-/// Signals that end a process by default and that it can live through, after signal(7). What is left are SIGKILL, which
-/// no process catches, and the processor's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot go on.
+/// Signals that end a process by default and can be caught, after signal(7). The others are SIGKILL, and faults of the processor
+/// (SIGSEGV, SIGBUS, SIGILL, SIGFPE), after which the process cannot continue.
 const ENDING: [c_int; 14] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTRAP, SIGABRT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGXCPU,
     SIGVTALRM, SIGPROF, SIGIO, SIGSYS,
@@ -31,24 +31,25 @@ const ENDING: [c_int; 14] = [
 const ENDING_ON_LINUX: [c_int; 2] = [16, 30];
 /// The real-time signals. The C library keeps the first for itself, and they cannot be caught.
 const REAL_TIME: RangeInclusive<c_int> = 32..=64;
-/// A shell that starts a command in the background makes it ignore these; one that is sent to it is meant nevertheless.
+/// A shell makes background commands ignore these, but one that is sent explicitly is intended.
 const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
 
-/// A flag that every signal raises that would end the process. A second signal finds it raised and changes
-/// nothing: the trial in flight ends, the run file is closed, the scratch file removed.
+/// A flag set by every signal that would end the process. A second signal has no further effect: the trial in flight ends, the
+/// run file is closed, the scratch file removed.
 ///
-/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. For SIGXFSZ see
-/// [`outlive_file_limit`]; SIGPIPE is ignored by the Rust runtime already.
+/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. For SIGXFSZ see [`outlive_file_limit`]; the
+/// Rust runtime ignores SIGPIPE.
 ///
 /// # Errors
-/// When the system refuses the handlers.
+///
+/// The system refuses the handlers.
 pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     catch_all(&|signal| flag::register(signal, Arc::clone(&stop)))?;
     Ok(stop)
 }
 
-/// The flags by which a user ends what is measured.
+/// The flags with which a user ends a measurement.
 #[derive(Debug, Clone)]
 pub(crate) struct StopFlags {
     after_trial: Arc<AtomicBool>,
@@ -74,11 +75,12 @@ impl Signals {
 }
 
 impl StopFlags {
-    /// One that every signal raises ([`on_signals`]), for a run by several processes: each has its own, and one that waited
-    /// for its trial would wait for the others.
+    /// A single flag set by every signal ([`on_signals`]), for runs by several processes: each gets its own signal, and one that
+    /// finished its trial would wait for the others.
     ///
     /// # Errors
-    /// When the system refuses the handlers.
+    ///
+    /// The system refuses the handlers.
     pub(crate) fn at_once() -> Result<Self> {
         let now = on_signals()?;
         Ok(Self {
@@ -87,11 +89,12 @@ impl StopFlags {
         })
     }
 
-    /// The first Ctrl-C ends what is measured after the trial in flight, and what is no trial at once; the second one, and
-    /// every other signal of [`on_signals`], ends all at once.
+    /// The first Ctrl-C ends the measurement after the trial in flight, and anything else at once; the second one, and every
+    /// other signal of [`on_signals`], ends everything at once.
     ///
     /// # Errors
-    /// When the system refuses the handlers, or a thread.
+    ///
+    /// The system refuses the handlers, or a thread.
     pub(crate) fn in_two_steps() -> Result<Self> {
         let flags = Self {
             after_trial: Arc::default(),
@@ -112,14 +115,14 @@ impl StopFlags {
         Ok(flags)
     }
 
-    /// Waits for one Ctrl-C, and for a second one.
+    /// Waits for one Ctrl-C, then for a second one.
     fn follow(&self, mut ring: UnixStream) {
         let mut rung = || ring.read_exact(&mut [0]).is_ok();
         if !rung() {
             return;
         }
         self.after_trial.store(true, Ordering::Relaxed);
-        // On a thread of its own: a terminal that takes nothing must not keep the second one from being heard.
+        // In a separate thread, so that a blocked terminal does not delay the second one.
         let tell =
             || note("note: ends after the trial in flight; press Ctrl-C again to end at once");
         let _ = thread::Builder::new().spawn(tell);
@@ -128,7 +131,7 @@ impl StopFlags {
         }
     }
 
-    /// What the runner looks at.
+    /// The flags for the runner.
     pub(crate) fn stop(&self) -> Stop<'_> {
         Stop {
             after_trial: &self.after_trial,
@@ -136,21 +139,22 @@ impl StopFlags {
         }
     }
 
-    /// Raised to end what is no trial.
+    /// Set to end anything but a trial.
     pub(crate) fn soon(&self) -> &AtomicBool {
         &self.after_trial
     }
 
-    /// Whether the user wants the end at once, with nothing told that was measured.
+    /// Whether the user requests the end at once, without results.
     pub(crate) fn is_at_once(&self) -> bool {
         self.now.load(Ordering::Relaxed)
     }
 }
 
-/// Has each of these signals write a byte to a socket, for a process that waits for other things too.
+/// Makes each of these signals write a byte to a socket, for a process that also waits for other things.
 ///
 /// # Errors
-/// When the system refuses the handlers.
+///
+/// The system refuses the handlers.
 pub(crate) fn signals_to(bell: &UnixStream) -> Result<()> {
     catch_all(&|signal| pipe::register(signal, bell.try_clone()?))
 }
@@ -169,11 +173,12 @@ fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
     Ok(())
 }
 
-/// Has a write beyond the limit on file sizes (`ulimit -f`) fail with an error instead of killing the process, which would
-/// leave half of a file behind.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) fail with an error instead of a signal, which would leave half of a
+/// file.
 ///
 /// # Errors
-/// When the system refuses the handler.
+///
+/// The system refuses the handler.
 pub(crate) fn outlive_file_limit() -> Result<()> {
     let unused = Arc::new(AtomicBool::new(false));
     caught(SIGXFSZ, flag::register(SIGXFSZ, unused))
@@ -186,7 +191,7 @@ fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {
     })
 }
 
-/// The signals that this process ignores, signal N as bit N - 1 (proc_pid_status(5)); none where there is no `/proc`.
+/// The ignored signals, signal N as bit N - 1 (proc_pid_status(5)); none without `/proc`.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));

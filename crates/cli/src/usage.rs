@@ -1,4 +1,4 @@
-//! The command line as it was typed, and what is wrong with it.
+//! The command line, and errors in it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
@@ -11,16 +11,18 @@ use crate::builtin::{Builtin, check_no_target_as_command};
 use crate::output::style;
 
 impl Arguments {
-    /// Reads the command line. What is wrong with it clap prints, and ends the program.
+    /// Parses the command line. clap prints errors and ends the program.
     ///
     /// # Errors
-    /// Of kind usage: an option that other tools have, with iolab's way; what is built in, but no command.
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
+    /// position of a command.
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
         let parsed = grouped().try_get_matches().and_then(|matches| {
             Self::from_arg_matches(&matches).map_err(|error| error.format(&mut grouped()))
         });
         parsed.or_else(|mut error| {
-            // No value of iolab begins with a dash: not the tip to pass the option as one.
+            // No value begins with a dash, so that the tip to pass the option as a value is dropped.
             if error.kind() == ErrorKind::UnknownArgument
                 && error.get(ContextKind::SuggestedArg).is_none()
             {
@@ -49,7 +51,7 @@ const HELP_WIDTH: u16 = 100;
 /// The arguments, with help that shows the main commands first.
 fn grouped() -> Command {
     let mut command = Arguments::command();
-    // Only then is `help` one of them.
+    // Adds `help` to the commands.
     command.build();
     let list = |part: &mut dyn Iterator<Item = &Command>| {
         let entries = part.map(|command| {
@@ -77,8 +79,8 @@ fn grouped() -> Command {
     Arguments::command().help_template(template)
 }
 
-/// Answers a command that does not exist: by the one that takes this name, or by the nearest where clap has none to offer,
-/// which sees no likeness between `rnu` and `run`.
+/// Suggests for an unknown command the one that accepts this name, or the nearest, where clap suggests none: it finds no
+/// similarity between `rnu` and `run`.
 fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return Ok(());

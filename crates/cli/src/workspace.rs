@@ -1,4 +1,4 @@
-//! The workplace of a command that measures: signals, target, clock. The way to one is [`Site`].
+//! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
 mod names;
 mod site;
@@ -28,14 +28,14 @@ pub(crate) use names::TargetNames;
 use names::give;
 pub(crate) use site::{Opened, Region, Site, sites};
 
-/// What is measured on.
+/// The system under test, opened.
 enum OpenedSystem {
     Targets(Targets),
     Programs(Box<Programs>),
     Model(Box<Disk>),
 }
 
-/// An opened target with what it takes to measure on it. Dropping it removes what was made for that.
+/// An opened target with everything needed to measure on it. Dropping it removes temporary files.
 pub(crate) struct Workspace {
     place: OpenedSystem,
     clock: Clock,
@@ -48,7 +48,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Catches signals, opens the targets and tells what is remarkable about them.
+    /// Catches signals, opens the targets and prints notes about them.
     ///
     /// # Errors
     /// When a target does not have what is needed, or must not be used.
@@ -82,7 +82,7 @@ impl Workspace {
         Ok(Self::at(programs, site, stop))
     }
 
-    /// Catches signals; there is nothing to open.
+    /// Catches signals; nothing is opened.
     ///
     /// # Errors
     /// When signals cannot be caught.
@@ -106,14 +106,15 @@ impl Workspace {
         workspace
     }
 
-    /// Has other processes open the same targets, each as `needs` says, and measure with this one.
+    /// Makes other processes open the same targets, each as `needs` says, and measure together with this one.
     ///
     /// # Errors
-    /// What keeps one of them from that.
+    ///
+    /// Why one of them cannot.
     fn share(&mut self, ranks: Rc<Ranks>, needs: &[Need]) -> Result<()> {
         if let OpenedSystem::Targets(targets) = &mut self.place {
             targets.divide(&ranks);
-            // The clocks of the ranks are compared by the one that each of them reads.
+            // Each rank's own clock is the one that is compared.
             self.clock = ranks.clock();
             ranks.open(targets.iter(), needs)?;
             self.ranks = Some(ranks);
@@ -121,7 +122,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// What is measured on.
+    /// The system under test.
     fn place(&self) -> iolab_runner::SystemUnderTest<'_> {
         match &self.place {
             OpenedSystem::Targets(targets) => iolab_runner::SystemUnderTest::Targets(targets),
@@ -130,15 +131,16 @@ impl Workspace {
         }
     }
 
-    /// Whether time is that of a model.
+    /// Whether time is virtual.
     pub(crate) fn is_virtual(&self) -> bool {
         matches!(self.place, OpenedSystem::Model(_))
     }
 
-    /// Fills scratch files with data, so that no read meets a hole; gives the bytes.
+    /// Fills scratch files, so that no read meets a hole; returns the number of bytes.
     ///
     /// # Errors
-    /// When a write fails, or the user interrupts.
+    ///
+    /// A write fails, or the user interrupts.
     fn fill(&self, seed: u64) -> Result<u64> {
         match &self.place {
             OpenedSystem::Model(_) => Ok(0),
@@ -175,7 +177,7 @@ impl Workspace {
         }
     }
 
-    /// Looks at the target and the machine, so that the run files of these experiments tell what colours them.
+    /// Examines the target and the machine, so that the run files of these experiments record what affects them.
     fn check_before_run(&mut self, plans: &[FittedPlan]) {
         let direct = plans
             .iter()
@@ -187,10 +189,11 @@ impl Workspace {
         self.preflight = looked.collect();
     }
 
-    /// Takes ceilings over that the user states, or finds them by short probes (`measure`).
+    /// Uses the ceilings that the user states, or finds them by short probes (`measure`).
     ///
     /// # Errors
-    /// Of kind usage: what is no ceiling; else what a probe meets.
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling; errors of the probes.
     fn determine_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
         if matches!(self.place, OpenedSystem::Programs(_)) {
             return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
@@ -218,19 +221,19 @@ impl Workspace {
         Ok(())
     }
 
-    /// Shows the progress of a run here, without what was told about the target already.
+    /// A display for a run here, without notes about the target that were already printed.
     pub(crate) fn display(&self, name: &str) -> Display {
         Display::new(name)
             .in_virtual_time(self.is_virtual())
             .without(&self.place().notes())
     }
 
-    /// Whether the user has ended what was measured, and is to see what it has given.
+    /// Whether the user ended the measurement and wants its results.
     pub(crate) fn tells(&self, failure: &Failure) -> bool {
         failure.is_interrupt() && !self.stop.is_at_once()
     }
 
-    /// What the runner needs.
+    /// The setup for the runner.
     pub(crate) fn setup(&self) -> Setup<'_> {
         Setup {
             place: self.place(),
@@ -242,11 +245,12 @@ impl Workspace {
         }
     }
 
-    /// Removes scratch files, those of all ranks. What the measuring met is reported first: that a file cannot be removed then
-    /// often follows from it.
+    /// Removes scratch files of all ranks. An error of the measurement takes precedence over one of the removal, which is often
+    /// its consequence.
     ///
     /// # Errors
-    /// What `measured` failed with; else when a file cannot be removed.
+    ///
+    /// The failure in `measured`; otherwise, a file that cannot be removed.
     pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
         let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
         let own = match self.place {
@@ -266,10 +270,11 @@ impl Workspace {
     }
 }
 
-/// Makes the folder of the run files.
+/// Creates the folder of the run files.
 ///
 /// # Errors
-/// When it cannot be made.
+///
+/// It cannot be created.
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|error| {
         Error::usage(format!(

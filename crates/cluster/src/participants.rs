@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 /// the order of their first ranks, and ranks in turn from each of them, so that they lie as evenly as they can.
 ///
 /// # Errors
-/// Of kind usage: more than there are.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): more than there are.
 pub fn taking_part(
     hosts: &[usize],
     ranks: Option<u32>,

@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 /// rank is.
 ///
 /// # Errors
-/// Of kind usage: a shift that cannot be.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a shift that cannot be.
 pub fn parts(hosts: &[usize], shift: Shift) -> Result<Vec<usize>> {
     let ranks = hosts.len();
     match shift {

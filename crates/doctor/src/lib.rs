@@ -29,8 +29,9 @@ pub use target_content::TargetContent;
 /// in a directory, and nowhere else. Takes about a second.
 ///
 /// # Errors
-/// As [`Target::open`], when the target cannot be used at all; of kind failed when the scratch file cannot be filled;
-/// of kind interrupted soon after `stop` is raised.
+/// As [`Target::open`], when the target cannot be used at all; of kind [`Failed`](iolab_workload::Kind::Failed) when the scratch
+/// file cannot be filled;
+/// of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon after `stop` is raised.
 pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnosis> {
     let target = Target::open(named, &gather::need(named))?;
     let facts = gather::everything(named, &target, clock, stop)?;

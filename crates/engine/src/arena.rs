@@ -39,7 +39,7 @@ impl Arena {
     /// Maps memory for the buffers of so many workers.
     ///
     /// # Errors
-    /// Of kind usage: there is no memory.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no memory.
     pub(crate) fn new(spec: &TrialSpec, workers: u32) -> Result<Self> {
         let (stride, unit) = (stride(spec), unit(spec));
         let huge_page = huge_page();

@@ -35,7 +35,7 @@ pub(crate) fn of(spec: &TrialSpec) -> (i32, i32) {
 /// Checks the flags of a trial against a target.
 ///
 /// # Errors
-/// Of kind usage: what the kernel, the file system or the device lacks, by name.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): what the kernel, the file system or the device lacks, by name.
 pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     if spec.dontcache {
         dontcache(target)?;
@@ -52,7 +52,7 @@ pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
 /// Whether `RWF_DONTCACHE` is known here.
 ///
 /// # Errors
-/// Of kind usage: who does not know it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): who does not know it.
 pub fn dontcache(target: &Target) -> Result<()> {
     known(
         target,
@@ -66,7 +66,7 @@ pub fn dontcache(target: &Target) -> Result<()> {
 /// Whether `RWF_NOWAIT` is known here.
 ///
 /// # Errors
-/// Of kind usage: who does not know it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): who does not know it.
 pub fn nowait(target: &Target) -> Result<()> {
     known(
         target,
@@ -80,7 +80,7 @@ pub fn nowait(target: &Target) -> Result<()> {
 /// Whether the target can be trimmed (`trim_by=discard`), as far as that shows without changing it.
 ///
 /// # Errors
-/// Of kind usage: the file system or the device cannot do it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the file system or the device cannot do it.
 pub fn trims(target: &Target) -> Result<()> {
     let spec = TrialSpec {
         read_percent: 0,

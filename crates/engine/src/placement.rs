@@ -30,7 +30,7 @@ struct Seat {
 /// Checks the CPUs and the NUMA node of a trial against the machine.
 ///
 /// # Errors
-/// Of kind usage: what is not there, or not allowed to this process.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): what is not there, or not allowed to this process.
 pub fn check(spec: &TrialSpec) -> Result<()> {
     if spec.cpus.is_some() || spec.placement != Placement::Float {
         cpus_of(spec, 0)?;
@@ -69,7 +69,7 @@ pub fn allowed() -> Cpus {
 /// The CPUs that worker number `worker` of a trial may run on.
 ///
 /// # Errors
-/// Of kind usage: the trial names one that is not there, or not allowed to this process.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the trial names one that is not there, or not allowed to this process.
 pub fn cpus_of(spec: &TrialSpec, worker: u32) -> Result<Cpus> {
     let allowed = allowed();
     let cpus = spec.cpus.as_ref().unwrap_or(&allowed);
@@ -136,7 +136,7 @@ fn in_order(mut seats: Vec<Seat>, placement: Placement) -> Vec<u32> {
 /// called before the worker touches its buffers.
 ///
 /// # Errors
-/// Of kind usage: the kernel refuses it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the kernel refuses it.
 pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
     if spec.cpus.is_some() || spec.placement != Placement::Float {
         let cpus = cpus_of(spec, worker)?;

@@ -65,7 +65,7 @@ const AT_ONCE_LEAST: u64 = 1 << 16;
 /// with it. Raising `stop` ends it early.
 ///
 /// # Errors
-/// Of kind usage: settings that contradict each other, or a disk that takes no time.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): settings that contradict each other, or a disk that takes no time.
 pub fn run(
     spec: &TrialSpec,
     disk: &mut dyn Disk,

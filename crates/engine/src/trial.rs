@@ -264,7 +264,7 @@ fn fail(outcome: &mut Outcome, failure: Failure) {
 /// Checks a spec against a target, without touching it.
 ///
 /// # Errors
-/// Of kind usage: what does not fit, and what would.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
 pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
     spec.check()?;
     placement::check(spec)?;
@@ -316,7 +316,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
 /// Checks a spec against the target, or against all that it is striped over, without touching them.
 ///
 /// # Errors
-/// Of kind usage: what does not fit, and what would.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
 pub fn check_over(spec: &TrialSpec, targets: &[&Target]) -> Result<()> {
     if let [target] = targets {
         return check_against(spec, target);

@@ -73,7 +73,7 @@ impl<'a> Data<'a> {
     /// The cells of all runs.
     ///
     /// # Errors
-    /// Of kind usage when no cell has a value.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a value.
     pub(super) fn new(runs: &'a [FigureRun<'a>], quantity: Response) -> Result<Self> {
         let mut factors: Vec<&str> = Vec::new();
         for factor in runs.iter().flat_map(|run| &run.analysis().factors) {
@@ -225,7 +225,7 @@ impl Parts {
     ///
     /// # Errors
     ///
-    /// Of kind usage when a requested factor does not exist, or has too many levels.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a requested factor does not exist, or has too many levels.
     pub(super) fn of(data: &Data<'_>, options: &Options) -> Result<Self> {
         Self::share_out(data, options, true)
     }

@@ -33,7 +33,7 @@ use iolab_workload::escape_control::escape_control;
 ///
 /// # Errors
 ///
-/// Of kind usage: data that does not suit such a figure.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): data that does not suit such a figure.
 pub(super) fn model(
     kind: FigureKind,
     runs: &[FigureRun<'_>],

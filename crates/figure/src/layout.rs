@@ -109,7 +109,7 @@ impl Canvas {
 ///
 /// # Errors
 ///
-/// Of kind usage when the requested size is too small for it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when the requested size is too small for it.
 pub(super) fn scene(model: &FigureModel, options: &Options) -> Result<Scene> {
     let mut canvas = Canvas {
         width: options.width_pt,

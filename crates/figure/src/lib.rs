@@ -108,7 +108,7 @@ pub struct Figure {
 ///
 /// # Errors
 ///
-/// Of kind usage: data that does not suit such a figure, with another kind as the remedy.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): data that does not suit such a figure, with another kind as the remedy.
 pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     let kind = options.kind.unwrap_or_else(|| default_kind(runs));
     let mut model = kinds::model(kind, runs, options)?;
@@ -129,7 +129,7 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
 ///
 /// # Errors
 ///
-/// Of kind usage when no cell has a ratio or a p value.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a ratio or a p value.
 pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> {
     let model = match options.kind {
         Some(FigureKind::PValues) => kinds::compare::p_values(comparison, options),
@@ -141,7 +141,7 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
 /// Draws an experiment over time.
 ///
 /// # Errors
-/// Of kind usage when no run has a value.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
 pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figure> {
     Figure::new(kinds::history::model(line, options)?, options)
 }
@@ -200,7 +200,7 @@ impl Figure {
     ///
     /// # Errors
     ///
-    /// Of kind usage when it would have too many pixels for memory.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when it would have too many pixels for memory.
     pub fn png(&self, dpi: f64) -> Result<Vec<u8>> {
         png::png(&self.scene, dpi)
     }
@@ -209,7 +209,7 @@ impl Figure {
     ///
     /// # Errors
     ///
-    /// Of kind failed when it cannot be made.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be made.
     pub fn pdf(&self) -> Result<Vec<u8>> {
         pdf::pdf(&self.scene, self.title())
     }

@@ -163,7 +163,7 @@ impl Default for Options {
 ///
 /// # Errors
 ///
-/// Of kind usage: not a length, or outside the valid range.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): not a length, or outside the valid range.
 pub fn parse_length(text: &str) -> Result<f64> {
     let trimmed = text.trim();
     let split = trimmed

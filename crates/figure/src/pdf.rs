@@ -29,7 +29,7 @@ const INFORMATION: usize = 10;
 /// One page of the scene's size with this title, its text as text, and what it needs of the font.
 ///
 /// # Errors
-/// Of kind failed when it cannot be made.
+/// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be made.
 pub(super) fn pdf(scene: &Scene, title: &str) -> Result<Vec<u8>> {
     let mut page = Page::new(scene.height);
     for item in drawn(scene) {

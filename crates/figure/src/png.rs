@@ -21,7 +21,8 @@ const POINTS_PER_INCH: f64 = 72.0;
 ///
 /// # Errors
 ///
-/// Of kind usage when it would have too many pixels, of kind failed when it cannot be written.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when it would have too many pixels, of kind
+/// [`Failed`](iolab_workload::Kind::Failed) when it cannot be written.
 pub(super) fn png(scene: &Scene, dpi: f64) -> Result<Vec<u8>> {
     let scale = dpi / POINTS_PER_INCH;
     let [width, height] =

@@ -37,7 +37,7 @@ pub fn drop_pages(target: &Target, range: Range<u64>) {
 /// with. Earlier writes are made durable first, so that their write-back does not fall into this trial.
 ///
 /// # Errors
-/// When the target cannot be synced or read; of kind interrupted when `stop` was raised.
+/// When the target cannot be synced or read; of kind [`Interrupted`](iolab_workload::Kind::Interrupted) when `stop` was raised.
 pub fn prepare(
     spec: &TrialSpec,
     target: &Target,

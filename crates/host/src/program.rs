@@ -70,7 +70,7 @@ impl Program {
     /// Finds the file that `name` stands for as a shell does: a name without a slash is looked for in `PATH`.
     ///
     /// # Errors
-    /// Of kind usage when there is none that this user may execute.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is none that this user may execute.
     pub fn find(name: &Path) -> Result<PathBuf> {
         let place = name.display();
         let access = |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK);
@@ -114,7 +114,8 @@ impl Program {
 /// says [`Ended::Failed`]. Raising `stop` kills it and gives [`Ended::Interrupted`].
 ///
 /// # Errors
-/// When the program cannot be started, or the cache cannot be prepared; of kind refused when a path leads elsewhere.
+/// When the program cannot be started, or the cache cannot be prepared; of kind [`Refused`](iolab_workload::Kind::Refused) when a
+/// path leads elsewhere.
 pub fn run(
     program: &Program,
     files: &[(&Target, Range<u64>)],

@@ -21,7 +21,8 @@ pub type Need = (&'static str, String);
 /// user has `chosen`, stay as they are. Gives what was changed, in a line; `None` where nothing had to be.
 ///
 /// # Errors
-/// Of kind usage: a tool that no peer is called; an experiment that no peer can carry out, and why.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a tool that no peer is called; an experiment that no peer can carry out, and
+/// why.
 pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let planned = cells(experiment)?;
     let tools: BTreeSet<Tool> = planned.iter().map(|cell| cell.spec.tool).collect();

@@ -80,7 +80,7 @@ pub trait Peer: Sync {
     /// Puts what it printed of a trial into the outcome.
     ///
     /// # Errors
-    /// Of kind usage: what of its report is of no use.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
     fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()>;
 
     /// What to give to `iolab import`, for messages.
@@ -92,14 +92,14 @@ pub trait Peer: Sync {
     /// Reads results that it measured without iolab.
     ///
     /// # Errors
-    /// Of kind usage: what of its report is of no use.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
     fn import(&self, text: &str) -> Result<Results>;
 }
 
 /// The peer of a name.
 ///
 /// # Errors
-/// Of kind usage: there is none, with the nearest names.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, with the nearest names.
 pub fn find(tool: Tool) -> Result<&'static dyn Peer> {
     let found = PEERS.iter().find(|peer| peer.tool() == tool);
     found.copied().ok_or_else(|| {
@@ -149,7 +149,8 @@ impl Peers {
     /// error: its cells are gaps.
     ///
     /// # Errors
-    /// When `stop` is raised meanwhile; when one that is there does not report its version, as it will not work; of kind usage:
+    /// When `stop` is raised meanwhile; when one that is there does not report its version, as it will not work; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage):
     /// a tool that no peer is called.
     pub fn find(
         cells: &[Tool],

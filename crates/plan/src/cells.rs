@@ -33,7 +33,7 @@ pub trait Processes {
     ///
     /// # Errors
     ///
-    /// Of kind usage: cells that these processes cannot carry out.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): cells that these processes cannot carry out.
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()>;
 }
 
@@ -68,7 +68,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of [`cells`], and of kind usage: cells that the processes cannot carry out.
+    /// Those of [`cells`], and of kind [`Usage`](iolab_workload::Kind::Usage): cells that the processes cannot carry out.
     pub fn of(experiment: Experiment, processes: &dyn Processes) -> Result<Self> {
         let mut cells = timed_cells(&experiment)?;
         processes.span(&mut cells)?;
@@ -141,7 +141,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Of kind usage, when there are too many.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), when there are too many.
     pub fn at_rate(&self, rate: u64) -> Result<Addition> {
         let mut experiment = self.experiment.clone();
         experiment.add_rate(rate)?;
@@ -256,7 +256,8 @@ fn is_direct(cell: &CellSpec) -> bool {
 ///
 /// # Errors
 ///
-/// Of kind usage: too many cells, a `skip` without effect because the pattern is not `strided`, or no cell with a meaning.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): too many cells, a `skip` without effect because the pattern is not `strided`, or
+/// no cell with a meaning.
 pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     let mut all = product(experiment, None)?;
     check_response_group(experiment, &all)?;
@@ -387,7 +388,7 @@ fn product(experiment: &Experiment, sizes: Option<&[String]>) -> Result<Vec<Plan
 ///
 /// # Errors
 ///
-/// Of kind usage: a setting without effect in every cell, or an unknown group.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting without effect in every cell, or an unknown group.
 pub(crate) fn unchecked(
     experiment: &Experiment,
     sizes: Option<&[String]>,

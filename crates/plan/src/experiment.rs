@@ -124,7 +124,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: what is wrong, on which line, and what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -174,7 +174,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such experiment, with similar names; or what is wrong in the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such experiment, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         if let Some((_, text)) = BUILTIN.iter().find(|(builtin, _)| *builtin == name) {
             return Self::from_toml(text, name);
@@ -195,7 +195,7 @@ impl Experiment {
     /// Makes a setting a factor with these levels; a single level fixes it instead.
     ///
     /// # Errors
-    /// Of kind usage: no level, one twice, or a value that the setting does not take.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no level, one twice, or a value that the setting does not take.
     pub fn sweep(&mut self, of: impl Into<Scoped>, levels: &[String]) -> Result<()> {
         let of = of.into();
         let setting = of.setting;
@@ -231,7 +231,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: a value that the setting does not take.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a value that the setting does not take.
     pub fn fix(&mut self, of: impl Into<Scoped>, text: &str) -> Result<()> {
         let of = of.into();
         let value = of.setting.canonical(text)?;
@@ -249,7 +249,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: an invalid plan, with what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid plan, with what would be valid.
     pub fn check(&self) -> Result<()> {
         let crossed = self
             .factors
@@ -284,7 +284,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: a setting without effect in every cell.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting without effect in every cell.
     pub fn base(&self) -> Result<CellSpec> {
         self.check_skip()?;
         self.check_refine()?;
@@ -371,7 +371,8 @@ impl Experiment {
 ///
 /// # Errors
 ///
-/// Of kind usage: the name leads out of the folder, by `..`, as an absolute path or through a link; or there is no such file.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the name leads out of the folder, by `..`, as an absolute path or through a
+/// link; or there is no such file.
 pub fn beside(folder: &Path, name: &str) -> Result<PathBuf> {
     let outside = || {
         Error::usage(format!(

@@ -12,7 +12,7 @@ use iolab_workload::{Error, Result};
 ///
 /// # Errors
 ///
-/// Of kind usage: not a regular file with content, too large, or unreadable.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): not a regular file with content, too large, or unreadable.
 pub fn bytes(path: &Path, most: u64, hint: &str) -> Result<Vec<u8>> {
     let place = path.display();
     let unreadable = |error: io::Error| format!("cannot read {place}: {error}");

@@ -91,7 +91,7 @@ impl Requirement {
     ///
     /// # Errors
     ///
-    /// Of kind usage: what is wrong, on which line, and what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -138,7 +138,7 @@ impl Requirement {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such requirement, with similar names; or what is wrong in the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such requirement, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         let builtin = BUILTIN_REQUIREMENTS.iter();
         if let Some((_, text)) = builtin.clone().find(|(builtin, _)| *builtin == name) {
@@ -156,7 +156,7 @@ impl Requirement {
     ///
     /// # Errors
     ///
-    /// Of kind usage: too short for an interval, or too long.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): too short for an interval, or too long.
     pub fn hold_for(&mut self, hold: Duration) -> Result<()> {
         self.hold = hold;
         for workload in &mut self.workloads {

@@ -19,9 +19,6 @@ use iolab_workload::names::unknown;
 /// Name and TOML text of every built-in suite, in alphabetical order, collected from `suites/` by the build.
 pub const BUILTIN_SUITES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
-/// The suite that runs when none is named.
-pub const DEFAULT_SUITE: &str = "quick";
-
 /// Most experiments of a suite.
 const EXPERIMENTS_MAX: usize = 100;
 
@@ -85,7 +82,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// Of kind usage: what is wrong, on which line, and what would be valid.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong, on which line, and what would be valid.
     pub fn from_toml(text: &str, source: &str, folder: &Path) -> Result<Self> {
         let source = DocumentText { name: source, text };
         let document: Document = source.parse()?;
@@ -141,7 +138,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such suite, with similar names; or what is wrong in the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such suite, with similar names; or what is wrong in the file.
     pub fn find(name: &str) -> Result<Self> {
         if let Some((_, text)) = BUILTIN_SUITES.iter().find(|(builtin, _)| *builtin == name) {
             return Self::from_toml(text, name, Path::new("."));

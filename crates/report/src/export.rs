@@ -152,7 +152,7 @@ pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io:
 ///
 /// # Errors
 ///
-/// Of kind usage: no run has a question.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no run has a question.
 pub fn check_answers(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records
         .iter()
@@ -222,7 +222,7 @@ fn stage_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
 ///
 /// # Errors
 ///
-/// Of kind usage: no run was carried out by several processes.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no run was carried out by several processes.
 pub fn check_ranks(records: &[RunRecord]) -> iolab_workload::Result<()> {
     match records.iter().all(|record| record.ranks.is_empty()) {
         true => Err(Rank::none()),

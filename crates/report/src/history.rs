@@ -259,7 +259,7 @@ pub fn left_out(history: &History) -> Option<String> {
 /// Draws a line.
 ///
 /// # Errors
-/// Of kind usage when no run has a value.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
 pub fn figure(line: &ExperimentLine, options: &Options) -> Result<iolab_figure::Figure> {
     iolab_figure::history(line, options)
 }

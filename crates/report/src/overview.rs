@@ -224,7 +224,7 @@ impl<'a> Overview<'a> {
     ///
     /// # Errors
     ///
-    /// Of kind failed when it cannot be drawn.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be drawn.
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
         let numbers = self.picture_numbers();
         match numbers.is_empty() {

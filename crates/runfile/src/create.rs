@@ -88,7 +88,7 @@ impl NewFile<'_> {
 ///
 /// # Errors
 ///
-/// Of kind refused where the path exists; when it cannot be written. Leaves nothing behind.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) where the path exists; when it cannot be written. Leaves nothing behind.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
     create_named_after(place, content, &place.name(1))
 }
@@ -115,7 +115,7 @@ pub(super) fn create_named_after(
 ///
 /// # Errors
 ///
-/// Of kind refused.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused).
 pub(super) fn check_free(path: &Path) -> Result<()> {
     let free = path.symlink_metadata().is_err() && without_companions(path).is_ok();
     free.then_some(()).ok_or_else(|| taken(path))

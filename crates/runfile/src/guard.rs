@@ -3,7 +3,7 @@
 //!
 //! 1. [`restrain`]: neither triggers nor views run, and a definition may not call functions with side effects.
 //! 2. [`distrust`]: a statement that needs more than a run file does is not compiled. Virtual tables cannot be created, and those
-//! that keep their content in other tables (FTS, R-trees) cannot be opened.
+//!    that keep their content in other tables (FTS, R-trees) cannot be opened.
 //! 3. [`check_plain`]: a file with anything but plain tables is refused before any of its tables is read.
 //!
 //! After "Defense Against The Dark Arts" of SQLite's documentation (<https://sqlite.org/security.html>).
@@ -93,7 +93,7 @@ fn is_needed(step: &AuthContext<'_>) -> bool {
 ///
 /// # Errors
 ///
-/// Of kind refused, with the name of the entry.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the name of the entry.
 pub(super) fn check_plain(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
     // Looks at the text, from which SQLite makes the entry, since the type next to it may be wrong. SQLite normalises the first
@@ -132,7 +132,7 @@ pub(super) fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<
 ///
 /// # Errors
 ///
-/// Of kind usage: they differ.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): they differ.
 pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<()> {
     let wrong = |error| fault(path, &error);
     let ours = schema::in_memory().map_err(wrong)?;

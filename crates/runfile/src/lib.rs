@@ -65,7 +65,8 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// Of kind refused where the file exists; no file is ever overwritten. When it cannot be written; leaves nothing behind.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) where the file exists; no file is ever overwritten. When it cannot be
+    /// written; leaves nothing behind.
     pub fn create<'a>(
         place: impl Into<NewFile<'a>>,
         run: &Run,
@@ -93,7 +94,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// Those of [`read`]; of kind refused when another process is writing it.
+    /// Those of [`read`]; of kind [`Refused`](iolab_workload::Kind::Refused) when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
         let is_complete =
@@ -490,7 +491,7 @@ pub fn settle(path: &Path) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Of kind usage: no such file, not a run file, written by a newer iolab, damaged or truncated.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read(path: &Path) -> Result<RunRecord> {
     let (connection, version) = open_to_read(path)?;
     read::record(&connection, path, version)

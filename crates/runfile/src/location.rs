@@ -25,7 +25,7 @@ const PROBE: &str = ".iolab-probe-";
 ///
 /// # Errors
 ///
-/// Why it cannot; of kind refused where the path exists.
+/// Why it cannot; of kind [`Refused`](iolab_workload::Kind::Refused) where the path exists.
 pub fn check_place(place: NewFile<'_>) -> Result<()> {
     let path = place.name(1);
     check_length(&path)?;

@@ -21,7 +21,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 ///
 /// # Errors
 ///
-/// Of kind usage: it cannot be read.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be read.
 pub fn is_database(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
     open(path)?
@@ -35,7 +35,8 @@ pub fn is_database(path: &Path) -> Result<bool> {
 ///
 /// # Errors
 ///
-/// Of kind usage: it cannot be read, a line is not a number (with the line's number), or there is no number.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be read, a line is not a number (with the line's number), or there is
+/// no number.
 pub fn read(path: &Path) -> Result<Vec<f64>> {
     if path == Path::new("-") {
         return parse(io::stdin().lock(), Path::new("standard input"));

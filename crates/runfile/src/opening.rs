@@ -93,7 +93,7 @@ pub(super) const SIDE_FILES: [&str; 3] = ["-wal", "-journal", "-shm"];
 ///
 /// # Errors
 ///
-/// Of kind refused, with the name of the file.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the name of the file.
 pub(super) fn check_side_files(path: &Path) -> Result<()> {
     for ending in SIDE_FILES {
         let name = beside(path, ending);
@@ -162,7 +162,7 @@ const PATH_MAX: usize = 512 - "-journal".len();
 ///
 /// # Errors
 ///
-/// Of kind usage: the path is too long.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the path is too long.
 pub(super) fn check_length(path: &Path) -> Result<()> {
     let folder = path
         .parent()

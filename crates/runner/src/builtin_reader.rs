@@ -41,7 +41,8 @@ impl Probes {
     /// Builds and checks the reader for each linkage.
     ///
     /// # Errors
-    /// Of kind usage when there is no compiler, or it cannot link so: with its own last line and what to install.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no compiler, or it cannot link so: with its own last line and
+    /// what to install.
     pub fn build(linkages: &[Linkage]) -> Result<Self> {
         let compiler = Compiler::find(std::env::var_os("CC").as_deref())?;
         let folder = tempfile::Builder::new()

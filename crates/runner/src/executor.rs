@@ -52,7 +52,7 @@ pub trait Executor {
     /// Fits a cell that is added in mid-run to what there is, as the others were before.
     ///
     /// # Errors
-    /// Of kind usage: what does not fit.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit.
     fn fit(&self, cell: &mut PlannedCell) -> Result<()>;
 
     /// What the sizes of direct requests have to be multiples of, bytes.

@@ -24,7 +24,7 @@ const REGION_UNIT: u64 = 4096;
 /// What an experiment needs of a target. `exact` is set when the user named the region's size: then it is not cut.
 ///
 /// # Errors
-/// Of kind usage: a cell that no target could serve, or whose tool is no peer.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target could serve, or whose tool is no peer.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
     need_of(plan, &|_| true, consent, exact)
 }
@@ -156,7 +156,7 @@ pub struct Fitted {
 /// for.
 ///
 /// # Errors
-/// Of kind usage, naming the cell and what would fit.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.
 pub fn fit_all(
     plans: Vec<Plan>,
     place: SystemUnderTest<'_>,
@@ -221,7 +221,7 @@ fn refusal_of_direct(place: SystemUnderTest<'_>) -> Option<Error> {
 /// Cuts the regions of a plan to what the target has, and checks each cell against it. Nothing is written.
 ///
 /// # Errors
-/// Of kind usage, naming the cell and what would fit.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the cell and what would fit.
 pub(super) fn fit_to(plan: Plan, place: SystemUnderTest<'_>) -> Result<FittedPlan> {
     FittedPlan::of(plan, &|cell| place.fit(cell))
 }

@@ -37,7 +37,7 @@ impl Import {
     /// Reads what fio wrote as JSON or JSON+, or what IOzone wrote to its standard output.
     ///
     /// # Errors
-    /// Of kind usage: it is neither, or what is wrong with it.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it is neither, or what is wrong with it.
     pub fn parse(text: &str) -> Result<Self> {
         let Some(peer) = PEERS.iter().find(|peer| peer.recognises(text)) else {
             let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
@@ -64,7 +64,8 @@ impl Import {
     /// Writes it into a new run file, under a name made from that of its source.
     ///
     /// # Errors
-    /// Of kind usage: jobs that differ in so many settings that their cells would be too many; when the file cannot be
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): jobs that differ in so many settings that their cells would be too many;
+    /// when the file cannot be
     /// written.
     pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
         let experiment = self.experiment(source)?;

@@ -34,8 +34,10 @@ impl Programs {
     /// it is asked for. Cells that name no target work in the first directory.
     ///
     /// # Errors
-    /// Of kind usage: a setting that does not suit programs, a program that is not there, a directory that is none,
-    /// a reader that cannot be built; of kind refused when the files would crowd the file system.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting that does not suit programs, a program that is not there, a
+    /// directory that is none,
+    /// a reader that cannot be built; of kind [`Refused`](iolab_workload::Kind::Refused) when the files would crowd the file
+    /// system.
     pub fn open(plan: &Plan, directories: &[PathBuf]) -> Result<Self> {
         let cells = plan.cells();
         for cell in cells {

@@ -130,7 +130,7 @@ impl Ranks {
     /// The root: gives the workers of a cell their place among those of all ranks that take part.
     ///
     /// # Errors
-    /// Of kind usage: more of them than there are.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): more of them than there are.
     pub fn span(&self, trial: &mut TrialSpec) -> Result<()> {
         let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
         span(trial, part.len() as u32);
@@ -185,7 +185,7 @@ impl Ranks {
     /// The path that this rank uses for a target of this name.
     ///
     /// # Errors
-    /// Of kind usage: a name that cannot be sent to other ranks.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a name that cannot be sent to other ranks.
     pub fn place(&self, named: &Path) -> Result<PathBuf> {
         let member = &mut *self.0.borrow_mut();
         per_rank_paths::place(named, member.team.link().rank(), &member.host.name)
@@ -418,7 +418,7 @@ fn span(trial: &mut TrialSpec, ranks: u32) {
 /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
 impl Processes for Ranks {
     /// # Errors
-    /// Of kind usage: what one process alone can do.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what one process alone can do.
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
         for cell in cells.iter() {
             self.check(&cell.spec)?;

@@ -34,7 +34,7 @@ impl<'a> SystemUnderTest<'a> {
     /// Cuts a cell's region to what there is, and checks the cell against it. Nothing is written.
     ///
     /// # Errors
-    /// Of kind usage: what does not fit, and what would.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
     pub(super) fn fit(self, cell: &mut PlannedCell) -> Result<()> {
         if let SystemUnderTest::Model(disk) = self {
             return disk.fit(cell);
@@ -155,7 +155,7 @@ impl<'a> SystemUnderTest<'a> {
     /// What carries trials of an experiment out; `seed` decides what a model leaves to chance.
     ///
     /// # Errors
-    /// Of kind usage: a definition that makes no model.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a definition that makes no model.
     pub(super) fn executor(
         self,
         experiment: &Experiment,

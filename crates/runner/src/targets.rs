@@ -190,7 +190,7 @@ fn check_distinct(names: &[PathBuf], place: impl Fn(&Path) -> PathBuf) -> Result
 /// The number of the target of this name; without a name that of the run's own.
 ///
 /// # Errors
-/// Of kind usage: the run has none of this name.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the run has none of this name.
 pub(super) fn number_of<'a>(
     mut names: impl Iterator<Item = &'a Path>,
     named: Option<&TargetName>,
@@ -210,7 +210,8 @@ pub(super) fn number_of<'a>(
 /// those that its definition names; else the current directory. Those that groups name come behind.
 ///
 /// # Errors
-/// Of kind usage: a path that cannot be a level, one given twice, or what the experiment does not take.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a path that cannot be a level, one given twice, or what the experiment does not
+/// take.
 pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let setting = target_setting()?;
     let of_groups = experiment.group_values(setting);
@@ -245,7 +246,8 @@ fn target_setting() -> Result<&'static Setting> {
 /// together, and all do.
 ///
 /// # Errors
-/// Of kind usage: fewer than two targets, a path that cannot be a level, or an experiment that has groups already.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment that has
+/// groups already.
 pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
     check_several("--together", given)?;
     if !experiment.groups.is_empty() {
@@ -280,7 +282,8 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
 /// Has an experiment stripe its requests over these targets: cells in which each is used alone, the first ones are, and all are.
 ///
 /// # Errors
-/// Of kind usage: fewer than two targets, a path that cannot be a level, or an experiment with groups.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment with
+/// groups.
 pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
     check_several("--striped", given)?;
     if !experiment.groups.is_empty() {

@@ -30,7 +30,7 @@ impl ToolFailures {
     /// Checks that each peer that was tried succeeded at least once.
     ///
     /// # Errors
-    /// Of kind failed: the first that has not, and how it failed first.
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): the first that has not, and how it failed first.
     pub(super) fn check(&self) -> Result<()> {
         let never = self.failed.iter().find(|(t, _)| !self.worked.contains(t));
         let Some((tool, why)) = never else {

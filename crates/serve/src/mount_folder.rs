@@ -28,7 +28,8 @@ impl MountFolder {
     /// Checks a folder, and whether this process may mount. A mount that a killed process of ours left there is removed.
     ///
     /// # Errors
-    /// Of kind refused for a folder that is not empty or serves a disk already; of kind usage for anything but a folder; of
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) for a folder that is not empty or serves a disk already; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage) for anything but a folder; of
     /// kind failed without `/dev/fuse` or the right to mount.
     pub fn new(at: &Path) -> Result<Self> {
         let path = resolved(at)?;

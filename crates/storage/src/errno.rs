@@ -165,7 +165,8 @@ pub(super) fn remedied(error: Error, errno: Errno) -> Error {
     }
 }
 
-/// `cannot VERB PATH: REASON`. Of kind failed when the storage is at fault, else of kind usage.
+/// `cannot VERB PATH: REASON`. Of kind [`Failed`](iolab_workload::Kind::Failed) when the storage is at fault, else of kind
+/// [`Usage`](iolab_workload::Kind::Usage).
 pub(super) fn on_path(verb: &str, path: &Path, errno: Errno) -> Error {
     let message = format!("cannot {verb} {}: {}", path.display(), reason(errno));
     let error = match errno {
@@ -175,7 +176,7 @@ pub(super) fn on_path(verb: &str, path: &Path, errno: Errno) -> Error {
     remedied(error, errno)
 }
 
-/// `SYSCALL of N bytes at offset O of PATH failed: REASON`, of kind failed.
+/// `SYSCALL of N bytes at offset O of PATH failed: REASON`, of kind [`Failed`](iolab_workload::Kind::Failed).
 pub(super) fn on_transfer(
     syscall: &str,
     length: u64,
@@ -199,7 +200,7 @@ pub(super) fn of_std(error: &std::io::Error) -> Errno {
 /// Reads a file of `/proc` or `/sys`; one that does not exist is `None`.
 ///
 /// # Errors
-/// Of kind refused: what cannot be read cannot rule out that the target is in use.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): what cannot be read cannot rule out that the target is in use.
 pub(super) fn read_kernel_file(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

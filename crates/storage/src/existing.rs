@@ -28,7 +28,8 @@ pub(super) struct Existing {
 /// Opens an existing regular file or block device, read-only unless it is to be written.
 ///
 /// # Errors
-/// Of kind refused when data could be lost, of kind usage when it cannot serve as wanted.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when data could be lost, of kind [`Usage`](iolab_workload::Kind::Usage) when
+/// it cannot serve as wanted.
 pub(super) fn open(
     found: &NamedObject,
     sources: Option<&Sources>,

@@ -80,7 +80,8 @@ impl Target {
     /// Gives it to another program, which may write it only where iolab may.
     ///
     /// # Errors
-    /// Of kind refused when it is to be written but was opened for reading, and where other processes cannot open the
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is to be written but was opened for reading, and where other
+    /// processes cannot open the
     /// descriptors of this one.
     pub fn lend(&self, write: bool) -> Result<Lent> {
         self.check_rights(write)?;
@@ -91,7 +92,7 @@ impl Target {
     /// be those of another file.
     ///
     /// # Errors
-    /// Of kind refused: it was renamed, replaced, removed or mounted over.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): it was renamed, replaced, removed or mounted over.
     pub fn check_path(&self) -> Result<()> {
         let is_it = match &self.scratch {
             Some(scratch) => scratch.is_at_its_path(),
@@ -124,7 +125,7 @@ fn is_one_thing(a: &Stat, b: &Stat) -> bool {
 /// Refuses where other processes cannot open the descriptors of this one through `/proc`.
 ///
 /// # Errors
-/// Of kind refused, with the reason.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with the reason.
 pub(super) fn check() -> Result<()> {
     let root = File::open("/")
         .map_err(|error| errno::on_path("open", Path::new("/"), errno::of_std(&error)))?;

@@ -118,7 +118,8 @@ impl Target {
     /// and makes those of the own workers beside it. Dropping this removes the own ones alone.
     ///
     /// # Errors
-    /// Of kind refused when the file is no scratch file of this size; of kind usage when it is out of reach.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file is no scratch file of this size; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage) when it is out of reach.
     pub fn join(path: &Path, share: &Share) -> Result<Self> {
         let dir = path.parent().unwrap_or(Path::new("/"));
         let found = path_lookup::find(dir)?;
@@ -158,7 +159,7 @@ impl Target {
     /// An empty file for so many bytes, which belongs to this scratch file and goes when it is dropped.
     ///
     /// # Errors
-    /// Of kind usage when this is no scratch file; else when the file cannot be made.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when this is no scratch file; else when the file cannot be made.
     pub fn beside(&self, bytes: u64) -> Result<Self> {
         let Some(scratch) = &self.scratch else {
             return Err(no_scratch(&self.path));
@@ -170,7 +171,8 @@ impl Target {
     /// The file of a worker that has one for itself.
     ///
     /// # Errors
-    /// Of kind usage when it was not asked for when the target was opened, or is smaller than `bytes`.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when it was not asked for when the target was opened, or is smaller than
+    /// `bytes`.
     pub fn private_file(&self, worker: u32, bytes: u64) -> Result<&Self> {
         self.private
             .get(worker as usize)
@@ -363,7 +365,8 @@ impl Target {
     /// A new open file description of the same object, even where its path now names another.
     ///
     /// # Errors
-    /// Of kind refused when it is to be written but was opened for reading; of kind usage when
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is to be written but was opened for reading; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage) when
     /// the target does not support direct I/O.
     pub fn reopen(&self, mode: OpenMode) -> Result<File> {
         self.check_rights(mode.write)?;
@@ -398,7 +401,8 @@ impl Target {
     /// nothing for other kinds. `progress` gets the bytes written so far, of [`Target::fill_bytes`].
     ///
     /// # Errors
-    /// Of kind interrupted soon after `stop` is set; of kind failed when a write fails, with the
+    /// Of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon after `stop` is set; of kind
+    /// [`Failed`](iolab_workload::Kind::Failed) when a write fails, with the
     /// offset and the remedy.
     pub fn fill(&self, seed: u64, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<()> {
         if self.kind != TargetKind::Scratch {

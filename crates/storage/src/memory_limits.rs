@@ -31,7 +31,7 @@ pub fn resident(workers: u32) -> u64 {
 /// Checks that this process may have the memory for this many workers.
 ///
 /// # Errors
-/// Of kind usage: the limit that is too low, and how to raise it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the limit that is too low, and how to raise it.
 pub fn check(workers: u32) -> Result<()> {
     let need = PROCESS + u64::from(workers) * WORKER;
     for (resource, command, field) in LIMITS {

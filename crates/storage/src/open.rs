@@ -91,7 +91,8 @@ impl Target {
     /// Opens PATH: a directory gets a scratch file, an existing file or device is opened as `need` allows.
     ///
     /// # Errors
-    /// Of kind refused when data could be lost or the file system crowded; of kind usage when PATH
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when data could be lost or the file system crowded; of kind
+    /// [`Usage`](iolab_workload::Kind::Usage) when PATH
     /// is missing, out of reach, of a wrong kind or too small; each with what to do next.
     pub fn open(path: &Path, need: &Need) -> Result<Self> {
         Self::open_prepared(Prepared::of(path, need, true)?, need, None)

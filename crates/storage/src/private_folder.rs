@@ -34,7 +34,8 @@ impl Private {
     /// footer `list` has it enter.
     ///
     /// # Errors
-    /// When it cannot be made; of kind refused when another process puts something else in its place.
+    /// When it cannot be made; of kind [`Refused`](iolab_workload::Kind::Refused) when another process puts something else in its
+    /// place.
     pub(super) fn create(
         (parent, path): (OwnedFd, &Path),
         of: &str,

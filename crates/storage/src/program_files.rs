@@ -26,7 +26,8 @@ impl ProgramFiles {
     /// Makes a file for each size in the directory PATH; they are empty until [`ProgramFiles::fill`] has filled them.
     ///
     /// # Errors
-    /// Of kind usage when PATH is no directory, or a size is 0 or more than a file can have; of kind refused when all files
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when PATH is no directory, or a size is 0 or more than a file can have; of
+    /// kind [`Refused`](iolab_workload::Kind::Refused) when all files
     /// together would crowd the file system, or programs cannot be given them.
     pub fn open(path: &Path, sizes: &[u64]) -> Result<Self> {
         let found = path_lookup::find(path)?;
@@ -85,7 +86,8 @@ impl ProgramFiles {
     /// regular file by `lstat`, as a descriptor in `/proc` is not.
     ///
     /// # Errors
-    /// Of kind usage when there is none; of kind refused where other processes cannot open the descriptors of this one.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is none; of kind [`Refused`](iolab_workload::Kind::Refused) where
+    /// other processes cannot open the descriptors of this one.
     pub fn lend(&self, bytes: u64) -> Result<Lent> {
         self.file(bytes).ok_or_else(|| {
             Error::usage(format!("there is no file of {bytes} bytes for programs"))

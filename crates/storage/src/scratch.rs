@@ -90,7 +90,8 @@ impl Scratch {
     /// Opens the file that process 0 of a run made, with `region` usable bytes.
     ///
     /// # Errors
-    /// Of kind refused when it is anything else; of kind usage when it is out of reach.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when it is anything else; of kind [`Usage`](iolab_workload::Kind::Usage)
+    /// when it is out of reach.
     pub(super) fn join(dir: OwnedFd, path: &Path, region: u64) -> Result<(Self, File)> {
         let not_ours = || {
             Error::refused(format!(
@@ -465,7 +466,8 @@ fn random() -> Result<u64> {
 /// Checks that files can be made in a directory, before its free space is talked about.
 ///
 /// # Errors
-/// When the file system is read-only or the permissions are lacking; of kind failed when files can be made but not removed.
+/// When the file system is read-only or the permissions are lacking; of kind [`Failed`](iolab_workload::Kind::Failed) when files
+/// can be made but not removed.
 pub(super) fn check_writable(dir: impl AsFd, path: &Path) -> Result<()> {
     let attributes = rustix::fs::statx(&dir, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .map(|statx| statx.stx_attributes);

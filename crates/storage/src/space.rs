@@ -156,7 +156,7 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Demand>) -> (u128, u64) {
 /// Refuses what fits one by one but not together into what they share. One alone is checked when it is made or opened.
 ///
 /// # Errors
-/// Of kind refused, with what they need, what is free, and what of this stays free.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused), with what they need, what is free, and what of this stays free.
 pub fn check_together(demands: &[Demand]) -> Result<()> {
     for (number, first) in demands.iter().enumerate() {
         let is_same = |other: &&Demand| other.shares_with(first) && other.bytes > 0;

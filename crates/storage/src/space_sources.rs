@@ -85,7 +85,7 @@ impl Sources {
     /// Those of the first bytes of an existing file or device.
     ///
     /// # Errors
-    /// Of kind refused when the system does not tell what a device stands on.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the system does not tell what a device stands on.
     pub(super) fn of_existing(found: &NamedObject, bytes: u64) -> Result<Self> {
         if let Some(number) = device::number_of(&found.stat) {
             let below = users::below_device(number, bytes)?;
@@ -146,7 +146,7 @@ impl Sources {
     /// Refuses to write so much to what is there, where that takes space that is not free.
     ///
     /// # Errors
-    /// Of kind refused: what takes how much of what.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): what takes how much of what.
     pub(super) fn check(&self, written: u64, target: &Path) -> Result<()> {
         let demands = self.demands(written, written)?;
         let Some(demand) = demands.iter().find(|demand| !demand.fits()) else {

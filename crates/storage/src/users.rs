@@ -123,7 +123,7 @@ impl Users {
     /// Reads what the kernel says of devices and mounts ([`Inventory`]).
     ///
     /// # Errors
-    /// Of kind refused when `/proc` or `/sys` do not tell.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
     pub(super) fn read() -> Result<Self> {
         Ok(Self {
             inventory: Inventory::read()?,
@@ -146,7 +146,7 @@ impl Users {
     /// Checks that no other process uses the bytes of a block device.
     ///
     /// # Errors
-    /// Of kind refused: by whom, along which chain, and what to do; or what cannot be looked at.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): by whom, along which chain, and what to do; or what cannot be looked at.
     pub(super) fn check_device(&mut self, found: &NamedObject, number: Number) -> Result<()> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
@@ -162,7 +162,7 @@ impl Users {
     /// Claims the other paths to a device's bytes, which its own claim does not keep others from.
     ///
     /// # Errors
-    /// Of kind refused: one is claimed by now, or cannot be opened by root.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): one is claimed by now, or cannot be opened by root.
     pub(super) fn claim_other_paths(
         &mut self,
         found: &NamedObject,

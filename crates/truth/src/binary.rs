@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The binary under test: the one that `IOLAB` names, else that of this workspace, built as this program was.
+/// The binary under test: the one in `IOLAB`, otherwise that of this workspace in the same build folder.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| std::env::var_os("IOLAB").map_or_else(build, PathBuf::from))

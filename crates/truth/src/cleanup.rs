@@ -1,4 +1,4 @@
-//! A process that takes down what this one made when this one ends, however it ends.
+//! A process that removes what this one made when this one ends, for any reason.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::system::{Made, failed, warn};
 
-/// Reads one order a line, and carries them out last first when there are no more to come: when it is dropped, and also
-/// when this process is interrupted or killed. It ignores what interrupts this process, and has a group of its own.
+/// Reads one order per line. At the end of input, when this process is dropped, interrupted or killed, it carries them out in
+/// reverse order. It ignores the signals of this process, in a process group of its own.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 # What was only just given up may be busy for a moment more.
@@ -37,17 +37,18 @@ done
 eval "$orders"
 "#;
 
-/// The process, and the way to it; dropping it has the orders carried out, and waits for that.
+/// The process, with the pipe to it; dropping it carries out the orders and waits for them.
 #[derive(Debug)]
 pub struct Cleanup {
     shell: Child,
 }
 
 impl Cleanup {
-    /// A keeper without orders.
+    /// A process without orders.
     ///
     /// # Errors
-    /// When it cannot be started.
+    ///
+    /// It cannot be started.
     pub fn new() -> Made<Self> {
         let shell = Command::new("sh")
             .args(["-c", SCRIPT])
@@ -59,19 +60,19 @@ impl Cleanup {
         Ok(Self { shell })
     }
 
-    /// Has a command carried out at the end, before those of earlier orders; again until it succeeds, for ten seconds.
+    /// Orders a command for the end, before those of earlier orders; it is repeated until it succeeds, for up to ten seconds.
     pub fn finally(&self, command: &[&str]) {
         let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
         self.order(&format!("again {}", words.join(" ")));
     }
 
-    /// Has a folder removed with all that is in it, but nothing that is mounted there.
+    /// Orders the removal of a folder with its content, except for what is mounted there.
     pub fn remove(&self, folder: &Path) {
         let folder = folder.display().to_string();
         self.finally(&["rm", "-rf", "--one-file-system", &folder]);
     }
 
-    /// Has a process ended, unless that is withdrawn by [`Self::forget`].
+    /// Orders the end of a process, unless [`Self::forget`] withdraws it.
     pub fn end(&self, child: &Child) {
         self.order(&format!("end {}", child.id()));
     }
@@ -100,7 +101,7 @@ impl Drop for Cleanup {
     }
 }
 
-/// A word as the shell reads it, whatever is in it.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -8,10 +8,11 @@ use crate::files::fill;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, lacks, needs_root, run};
 
-/// Puts a loop device over a file; `direct` says whether it goes past the page cache.
+/// Makes a loop device over a file; `direct` says whether it bypasses the page cache.
 ///
 /// # Errors
-/// Without root or losetup, or when there is no free loop device.
+///
+/// No root, no losetup, or no free loop device.
 pub fn loop_over(scene: &Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
     needs_root()?;
     let mode = if direct {
@@ -38,14 +39,15 @@ fn is_direct(device: &str) -> bool {
     dio.is_ok_and(|text| text.trim() == "1")
 }
 
-/// Makes a zram device of incompressible data: a block device of its own, as fast as memory and undisturbed by disks.
+/// Makes a zram device filled with incompressible data: a separate block device, as fast as memory and independent of disks.
 ///
 /// # Errors
-/// Without root, or where the kernel has no zram.
+///
+/// No root, or no zram in the kernel.
 pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     needs_root()?;
     let control = Path::new("/sys/class/zram-control");
-    // Reading makes a new device: one that is in use cannot be hit.
+    // Reading makes a new device, so that none in use is affected.
     let number = std::fs::read_to_string(control.join("hot_add"));
     let number = number.map_err(lacks(Need::Zram, "a new device"))?;
     let number = number.trim();
@@ -55,7 +57,7 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
     std::fs::write(&size, bytes.to_string()).map_err(failed(size.display()))?;
     let device = PathBuf::from(format!("/dev/zram{number}"));
     if !device.exists() {
-        // As in a container, whose /dev is that of its start.
+        // As in a container, whose /dev is static.
         let why = format!("{} does not appear", device.display());
         return Err(Unmade::Missing(Need::Zram, why));
     }
@@ -66,7 +68,8 @@ pub fn zram(scene: &Scene, bytes: u64) -> Made<PathBuf> {
 /// Makes a file system with a command on a device, and mounts it in the scene's folder.
 ///
 /// # Errors
-/// When the command is not installed, or the kernel does not know the file system.
+///
+/// The command is not installed, or the kernel does not support the file system.
 pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Made<PathBuf> {
     mounted_as(scene, "mount", device, make, options)
 }
@@ -74,7 +77,8 @@ pub fn mounted(scene: &Scene, device: &Path, make: &[&str], options: &str) -> Ma
 /// The same, at a new folder of this name.
 ///
 /// # Errors
-/// As [`mounted`].
+///
+/// Those of [`mounted`].
 pub fn mounted_as(
     scene: &Scene,
     name: &str,
@@ -88,28 +92,29 @@ pub fn mounted_as(
         .ok_or_else(|| Unmade::Failed("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
     let at = mount(scene, name, &["-o", options, &device]);
-    // The kernel may not know the file system.
+    // The kernel may not support the file system.
     at.map_err(|why| why.lacking(Need::of_program(program).unwrap_or(Need::Mount)))
 }
 
-/// Mounts a file system in memory, with room for so much, in the scene's folder.
+/// Mounts a file system in memory of this size in the scene's folder.
 ///
 /// # Errors
-/// When that is not allowed.
+///
+/// It is not permitted.
 pub fn small_memory(scene: &Scene, room: &str) -> Made<PathBuf> {
     let options = format!("size={room}");
     let at = mount(scene, "mount", &["-t", "tmpfs", "-o", &options, "tmpfs"]);
     at.map_err(|why| why.lacking(Need::Mount))
 }
 
-/// Mounts at a new folder of this name in the scene's.
+/// Mounts at a new folder of this name in the scene's folder.
 pub(crate) fn mount(scene: &Scene, name: &str, words: &[&str]) -> Made<PathBuf> {
     let at = scene.subfolder(name)?;
     mount_at(scene, &at, words)?;
     Ok(at)
 }
 
-/// Mounts at a folder that is there.
+/// Mounts at an existing folder.
 pub(crate) fn mount_at(scene: &Scene, at: &Path, words: &[&str]) -> Made<()> {
     let place = at.display().to_string();
     run("mount", &[words, &[place.as_str()]].concat())?;

@@ -12,20 +12,22 @@ use crate::system::{Made, failed, lacks};
 /// One MiB.
 pub const MIB: u64 = 1 << 20;
 
-/// Makes a file with nothing written to it: all of it is a hole.
+/// Makes a file without written data, which is a single hole.
 ///
 /// # Errors
-/// When it cannot be made.
+///
+/// It cannot be made.
 pub fn hole(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     let file = File::create_new(&path).map_err(failed(path.display()))?;
     file.set_len(bytes).map_err(failed(path.display()))?;
     Ok(path)
 }
 
-/// Makes a file with space allocated, but nothing written.
+/// Makes a file with allocated but unwritten space.
 ///
 /// # Errors
-/// When it cannot be made, or the file system does not know such files.
+///
+/// It cannot be made, or the file system does not support it.
 pub fn unwritten(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     let file = File::create_new(&path).map_err(failed(path.display()))?;
     fallocate(&file, FallocateFlags::empty(), 0, bytes)
@@ -34,16 +36,17 @@ pub fn unwritten(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     Ok(path)
 }
 
-/// Whether a folder lies in tmpfs or ramfs (magic numbers of linux/magic.h).
+/// Whether a folder is in tmpfs or ramfs (magic numbers of linux/magic.h).
 pub fn is_memory(path: &Path) -> bool {
     rustix::fs::statfs(path)
         .is_ok_and(|fs| [0x0102_1994, 0x8584_58f6].contains(&(fs.f_type as u32)))
 }
 
-/// Makes a file of incompressible data on storage and out of the page cache.
+/// Makes a file of incompressible data, which is on storage and not in the page cache.
 ///
 /// # Errors
-/// When it cannot be made.
+///
+/// It cannot be made.
 pub fn noise(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     let mut state = 0x9e37_79b9_7f4a_7c15;
     let file = File::create_new(&path).map_err(failed(path.display()))?;
@@ -61,10 +64,11 @@ pub(crate) fn fill(device: &Path, bytes: u64) -> Made<()> {
     written(file, bytes, |piece| fill_with_noise(piece, &mut state))
 }
 
-/// The same, of data that shrinks to a few percent.
+/// The same with data that compresses to a few percent.
 ///
 /// # Errors
-/// When it cannot be made.
+///
+/// It cannot be made.
 pub fn text(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     let words = b"The same words, over and over again. ";
     let fill = |piece: &mut [u8]| {
@@ -78,7 +82,7 @@ pub fn text(path: PathBuf, bytes: u64) -> Made<PathBuf> {
     Ok(path)
 }
 
-/// Writes, makes it durable, and drops it from the page cache.
+/// Writes data, makes it durable, and drops it from the page cache.
 fn written(mut file: File, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<()> {
     let mut piece = vec![0; MIB as usize];
     let mut left = bytes;
@@ -89,12 +93,12 @@ fn written(mut file: File, bytes: u64, mut fill: impl FnMut(&mut [u8])) -> Made<
         left -= part as u64;
     }
     file.sync_all().map_err(failed("fsync"))?;
-    // Where the advice is not taken, the verdict of the scenario will tell.
+    // If the advice has no effect, the verdict of the scenario shows it.
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
 }
 
-/// Fills with xorshift64 (Marsaglia, J. Stat. Software 8 (2003) 14), which no compressor shortens.
+/// Fills with xorshift64 (Marsaglia, J. Stat. Software 8 (2003) 14), which is incompressible.
 pub(crate) fn fill_with_noise(piece: &mut [u8], state: &mut u64) {
     for word in piece.chunks_mut(8) {
         *state ^= *state << 13;
@@ -104,10 +108,11 @@ pub(crate) fn fill_with_noise(piece: &mut [u8], state: &mut u64) {
     }
 }
 
-/// Reads a file once, so that the page cache holds it.
+/// Reads a file once, to load it into the page cache.
 ///
 /// # Errors
-/// When it cannot be read.
+///
+/// It cannot be read.
 pub fn warm(path: &Path) -> Made<()> {
     let mut file = File::open(path).map_err(failed(path.display()))?;
     std::io::copy(&mut file, &mut std::io::sink()).map_err(failed(path.display()))?;

@@ -1,4 +1,4 @@
-//! A file system with one file, `data`, that behaves exactly as configured: the truth of every request is known.
+//! A file system with one file, `data`, and configured behaviour, so that the truth of every request is known.
 
 mod server;
 pub mod view;
@@ -16,66 +16,66 @@ use crate::files::fill_with_noise;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, lacks, warn};
 
-/// Where in the course of things a request stands.
+/// The position of a request in the sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestContext {
     /// Number of the open file among those that were read or written, from 0. iolab opens one per worker and trial.
     pub open: u64,
     /// Number of the request within that open file, from 0.
     pub request: u64,
-    /// Bytes written before it, through whatever open file.
+    /// Bytes written before it, through any open file.
     pub written: u64,
 }
 
-/// What the file system does to one write, without a word. Offsets are bytes of the file.
+/// A silent error in one write. Offsets are bytes of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Harm {
-    /// Stores the byte at this offset inverted, every time.
+    /// Inverts the byte at this offset, every time.
     Change(u64),
-    /// Stores the write that begins at an offset so many bytes before it, every time.
+    /// Stores the write that begins at an offset this many bytes before it, every time.
     Shift {
-        /// Where the write begins.
+        /// Offset of the write.
         at: u64,
-        /// How far before that it is stored.
+        /// Distance in bytes.
         back: u64,
     },
     /// Never stores the write that begins here.
     Drop(u64),
-    /// Stores the write that begins here the first time, and no other time.
+    /// Stores the write that begins here only the first time.
     DropLater(u64),
     /// Stores only the first half of the write that begins here, every time.
     Half(u64),
 }
 
-/// How the file system treats its file.
+/// The behaviour of the file system.
 #[derive(Debug, Clone)]
 pub struct Behaviour {
     /// Length of the file.
     pub bytes: u64,
-    /// How long a request is held, from its arrival to the answer.
+    /// The delay of a request, from arrival to answer.
     pub delay: fn(RequestContext) -> Duration,
-    /// How long a sync is held, by its number from 0 and the bytes written before it.
+    /// The delay of a sync, from its number (from 0) and the bytes written before it.
     pub sync_delay: fn(u64, u64) -> Duration,
-    /// Whether one request is held at a time, whatever the number that wait.
+    /// Whether requests are served one at a time.
     pub serial: bool,
-    /// Every so many reads one is answered by half of what it asks for.
+    /// One of this many reads is answered by half of the requested bytes.
     pub cut_every: Option<u64>,
-    /// Most bytes that a read is answered by.
+    /// Most bytes in the answer to a read.
     pub answer_most: Option<u32>,
     /// Reads and writes that reach this byte fail (EIO).
     pub fail_at: Option<u64>,
     /// Writes fail (ENOSPC) after so many bytes in all.
     pub full_after: Option<u64>,
-    /// Whether what is written is lost in a crash until it is synced.
+    /// Whether a crash loses written data that was not synced.
     pub volatile: bool,
     /// Whether the kernel may keep it in the page cache.
     pub cached: bool,
-    /// What it does to one write.
+    /// A silent error in one write.
     pub harm: Option<Harm>,
 }
 
 impl Default for Behaviour {
-    /// 32 MiB that are read and written without delay or fault.
+    /// 32 MiB, without delays or errors.
     fn default() -> Self {
         Self {
             bytes: 32 << 20,
@@ -93,22 +93,22 @@ impl Default for Behaviour {
     }
 }
 
-/// What the file system itself saw: the truth that iolab is held against.
+/// What the file system observed: the truth for comparison.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    /// Time from the arrival of each read or write to its answer.
+    /// Time from arrival to answer of each read or write.
     pub held: Vec<Duration>,
-    /// Requests that were held for longer than they should have been, by more than a twentieth and 50 us: others had the CPU.
+    /// Number of requests delayed by more than a twentieth and 50 us beyond the configured delay, because others had the CPU.
     pub late: u64,
-    /// Time for which all of them together should have been held.
+    /// Sum of the configured delays.
     pub meant: Duration,
-    /// Most requests that were held at once.
+    /// Most requests served at the same time.
     pub most_at_once: u32,
-    /// Requests of `fsync` and `fdatasync`.
+    /// Number of `fsync` and `fdatasync` requests.
     pub syncs: u64,
-    /// Time from the arrival of each of them to its answer.
+    /// Time from arrival to answer of each of them.
     pub held_syncs: Vec<Duration>,
-    /// What each open file was answered, in the order of their first requests.
+    /// The answers to each open file, in the order of first requests.
     pub opens: Vec<Answers>,
     at_once: u32,
 }
@@ -116,14 +116,14 @@ pub struct Ledger {
 /// Answers to the reads and writes of an open file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// How many.
+    /// Number of answers.
     pub number: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
 impl Ledger {
-    /// Answers to the last open files: those of a run's trials, which come after everything else.
+    /// Answers to the last open files, which belong to the trials of a run.
     pub fn last(&self, opens: usize) -> Answers {
         let last = self.opens.iter().rev().take(opens);
         last.fold(Answers::default(), |sum, open| Answers {
@@ -132,18 +132,18 @@ impl Ledger {
         })
     }
 
-    /// Share of the requests that were held for too long.
+    /// Share of the requests that were delayed too long.
     pub fn share_late(&self) -> f64 {
         self.late as f64 / self.held.len().max(1) as f64
     }
 
-    /// By how much longer than it should have been a request was held on average, a share.
+    /// Mean excess of the delay, as a share.
     pub fn excess(&self) -> f64 {
         let held: Duration = self.held.iter().sum();
         held.as_secs_f64() / self.meant.as_secs_f64().max(1e-9) - 1.0
     }
 
-    /// The time within which this share of the syncs was answered, ms.
+    /// Quantile of the delays of syncs, ms.
     pub fn sync_quantile_ms(&self, q: f64) -> f64 {
         let mut held = self.held_syncs.clone();
         held.sort_unstable();
@@ -167,19 +167,19 @@ impl Ledger {
     }
 }
 
-/// The file's bytes.
+/// The content of the file.
 #[derive(Debug)]
 struct Store {
-    /// What reads give.
+    /// What reads return.
     visible: Vec<u8>,
-    /// What a crash leaves.
+    /// What remains after a crash.
     durable: Option<Vec<u8>>,
-    /// Whether the write that is to be dropped was stored once.
+    /// Whether the write to be dropped was stored once.
     was_stored: bool,
 }
 
 impl Store {
-    /// Stores what was written, as well as it is meant to be.
+    /// Stores a write, with the configured error.
     fn write(&mut self, offset: u64, data: &[u8], harm: Option<Harm>) {
         let mut put = |offset: u64, data: &[u8]| {
             self.visible[offset as usize..][..data.len()].copy_from_slice(data);
@@ -215,7 +215,7 @@ impl Shared {
     }
 }
 
-/// The file system while it is mounted; dropping it unmounts.
+/// The mounted file system; dropping it unmounts.
 #[derive(Debug)]
 pub struct Mounted {
     at: PathBuf,
@@ -226,14 +226,15 @@ pub struct Mounted {
 /// Only root may unmount without help.
 const UNMOUNT: &str = "umount \"$0\" || fusermount3 -u \"$0\" || fusermount -u \"$0\"";
 
-/// Requests that can be held at once when they are not serialised.
+/// Number of concurrent requests, unless serial.
 const HANDS: usize = 16;
 
 impl Mounted {
     /// Mounts it on an empty folder.
     ///
     /// # Errors
-    /// Without `/dev/fuse` or the right to mount.
+    ///
+    /// No `/dev/fuse`, or no permission to mount.
     pub fn new(keeper: &Cleanup, at: &Path, behaviour: Behaviour) -> Made<Self> {
         let mut visible = vec![0; behaviour.bytes as usize];
         fill_with_noise(&mut visible, &mut 0x2545_f491_4f6c_dd1d);
@@ -281,12 +282,12 @@ impl Mounted {
         self.at.join("data")
     }
 
-    /// What it saw so far.
+    /// What it observed so far.
     pub fn ledger(&self) -> Ledger {
         self.shared.ledger().clone()
     }
 
-    /// Whether any byte that was written is not durable.
+    /// Whether any written byte is not durable.
     pub fn owes(&self) -> bool {
         let store = self
             .shared
@@ -300,9 +301,10 @@ impl Mounted {
     }
 }
 
-/// Whether file systems in user space can be mounted here.
+/// Checks that FUSE file systems can be mounted.
 ///
 /// # Errors
+///
 /// Missing when they cannot.
 pub fn is_mountable(scene: &Scene) -> Made<()> {
     let at = tempfile::tempdir_in(scene.folder()).map_err(failed("a folder"))?;
@@ -321,7 +323,7 @@ fn unmount(session: Option<BackgroundSession>, at: &Path) {
     let Some(session) = session else {
         return;
     };
-    // As a rule the keeper has unmounted it already, and removed the folder.
+    // Usually the cleanup process has already unmounted it and removed the folder.
     match session.umount_and_join() {
         Err(error) if at.exists() => {
             warn(&format!("unmounting {}: {error}", at.display()));

@@ -1,4 +1,4 @@
-//! Runs the `iolab` binary on a scene, and reads what it says through its own commands.
+//! Runs the `iolab` binary on a scene, and reads its results through its own commands.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,7 +10,7 @@ use crate::binary::binary;
 use crate::scene::Scene;
 use crate::workload::Workload;
 
-/// What iolab did and said.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// Exit code of the run.
@@ -19,7 +19,7 @@ pub struct Seen {
     pub text: String,
     /// The cells of `table --format json`.
     pub cells: Vec<Value>,
-    /// What `export --format json` gives: one object per trial.
+    /// The output of `export --format json`: one object per trial.
     pub samples: Vec<Value>,
 }
 
@@ -29,7 +29,7 @@ impl Seen {
         self.cells.first().map_or(&Value::Null, |cell| &cell[name])
     }
 
-    /// A number of the only cell; NaN, which no comparison holds for, when there is none.
+    /// A number of the only cell; NaN, for which all comparisons fail, if there is none.
     pub fn number(&self, name: &str) -> f64 {
         self.cell(name).as_f64().unwrap_or(f64::NAN)
     }
@@ -39,12 +39,12 @@ impl Seen {
         self.cells.first().map_or(Vec::new(), flags)
     }
 
-    /// Flags of all cells behind the first one.
+    /// Flags of all cells after the first one.
     pub fn flags_of_others(&self) -> Vec<&str> {
         self.cells.iter().skip(1).flat_map(flags).collect()
     }
 
-    /// The number that stands between two texts in what the run and its table printed, as far as it is one.
+    /// The number between two texts in the output of the run and its table.
     pub fn told(&self, before: &str, after: &str) -> Option<f64> {
         let plain: Vec<&str> = self.text.split_whitespace().collect();
         let plain = plain.join(" ");
@@ -52,25 +52,25 @@ impl Seen {
         rest.split_once(after)?.0.trim().parse().ok()
     }
 
-    /// Where the bytes of the only cell came from.
+    /// The origin of the only cell's bytes.
     pub fn served_by(&self) -> &str {
         self.cell("served_by").as_str().unwrap_or_default()
     }
 
-    /// Whether the run or its table printed these words, wherever their lines are broken.
+    /// Whether the run or its table printed these words, ignoring line breaks.
     pub fn says(&self, words: &str) -> bool {
         let plain: Vec<&str> = self.text.split_whitespace().collect();
         plain.join(" ").contains(words)
     }
 
-    /// The trials that are no warm-up.
+    /// The trials other than warm-ups.
     pub fn measured(&self) -> impl Iterator<Item = &Value> {
         self.samples
             .iter()
             .filter(|sample| sample["warmup"] == false)
     }
 
-    /// Sum of a count over all trials, warm-up included.
+    /// Sum of a count over all trials, including the warm-up.
     pub fn total(&self, name: &str) -> u64 {
         self.samples
             .iter()
@@ -91,7 +91,7 @@ pub fn measure(scene: &Scene, workload: &Workload) -> Seen {
     std::fs::write(&experiment, workload.for_iolab()).expect("the scene's folder can be written");
     let output = scene.carry_out(&mut command(scene, workload), |child| {
         let Some(turn) = &scene.turn else { return };
-        // In mid-run: half of the trials are over.
+        // In the middle: after half of the trials.
         let over = || child.try_wait().is_ok_and(|status| status.is_some());
         wait_for(&file, workload.trials as usize / 2, over);
         turn.happen().expect("what is to happen can");
@@ -99,7 +99,7 @@ pub fn measure(scene: &Scene, workload: &Workload) -> Seen {
     seen(&output.expect("iolab starts"), &file)
 }
 
-/// Runs an experiment of iolab's own on a path in the scene's folder, under these further arguments.
+/// Runs a built-in experiment on a path in the scene's folder, with further arguments.
 pub fn run(scene: &Scene, experiment: &str, target: &str, arguments: &[&str]) -> Seen {
     let file = scene.folder().join(format!("{experiment}.iolab"));
     let mut command = plain(scene);
@@ -111,7 +111,7 @@ pub fn run(scene: &Scene, experiment: &str, target: &str, arguments: &[&str]) ->
     seen(&output.expect("iolab starts"), &file)
 }
 
-/// What iolab prints on both streams when it is called so.
+/// The output of iolab on both streams for these arguments.
 pub fn told(scene: &Scene, arguments: &[&str]) -> String {
     let output = scene.carry_out(plain(scene).args(arguments), |_| ());
     both(&output.expect("iolab starts"))
@@ -128,7 +128,7 @@ pub struct Answered {
     pub json: Value,
 }
 
-/// What `iolab fit` answers about the scene's target, whose data it may destroy.
+/// The answer of `iolab fit` about the scene's target, whose data it may destroy.
 pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
     let mut command = plain(scene);
     command
@@ -145,7 +145,7 @@ pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
 }
 
 pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
-    // A run ends with what matters for a decision; all findings stand below the table of its run file.
+    // A run prints only what matters; its table has all findings.
     let all = Command::new(binary()).arg("table").arg(file).output();
     let all = all.map_or_else(|error| error.to_string(), |output| both(&output));
     Seen {
@@ -156,7 +156,7 @@ pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
     }
 }
 
-/// What a command says of a run file, which may be in the middle of being written; nothing where there is none.
+/// The JSON output of a command about a run file, which may still be written; null for none.
 fn json(file: &Path, command: &str) -> Value {
     let mut iolab = Command::new(binary());
     let output = iolab
@@ -191,13 +191,13 @@ fn command(scene: &Scene, workload: &Workload) -> Command {
         command.arg("--destroy-data");
     }
     if workload.cache == "direct" {
-        // Asked for by name, so that nothing else is taken instead.
+        // By name, so that there is no fallback.
         command.arg("--direct");
     }
     command
 }
 
-/// The binary in the scene's folder, its output in a form that does not depend on the terminal.
+/// The binary in the scene's folder, with output that does not depend on the terminal.
 fn plain(scene: &Scene) -> Command {
     let mut command = scene.command(scene.binary());
     command

@@ -1,11 +1,10 @@
-//! Targets whose behaviour is known, and what iolab must say of them.
+//! Targets with known behaviour, and what iolab must print about them.
 //!
-//! A [`Scenario`] is one row of the truth table: how its target is made, what is asked of it, and what the `iolab`
-//! binary must answer. The tests of this crate perform every row; the example `matrix` puts what other tools print on
-//! the same targets beside it.
+//! A [`Scenario`] is one row of the truth table: how its target is made, the workload, and what the `iolab` binary must answer.
+//! The tests of this crate run every row; the example `matrix` adds what other tools print about the same targets.
 //!
-//! All that is made is private: files, mounts and devices belong to a scene and are taken down with it, also when a
-//! test panics, is interrupted or killed (see [`cleanup`]). Nothing that existed before is touched.
+//! Everything made is private: files, mounts and devices belong to a scene and are removed with it, also when a test panics, is
+//! interrupted or killed (see [`cleanup`]). Nothing that existed before is touched.
 
 pub mod binary;
 pub mod cleanup;

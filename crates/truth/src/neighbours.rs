@@ -1,4 +1,4 @@
-//! What holds a device back: limits, and others who use it.
+//! Limits of a device, and other users of it.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, lacks, needs_root};
 
-/// A cgroup, removed by the keeper, that limits how fast its processes use a device, or their memory.
+/// A cgroup, removed by the cleanup process, that limits the use of a device or of memory.
 #[derive(Debug)]
 pub struct CgroupLimit {
     folder: PathBuf,
@@ -24,7 +24,8 @@ impl CgroupLimit {
     /// Limits reads from and writes to a device, bytes per second.
     ///
     /// # Errors
-    /// Where the kernel or the rights do not allow it.
+    ///
+    /// Not supported by the kernel, or not permitted.
     pub fn new(keeper: &Cleanup, device: &Path, bytes_per_s: u64) -> Made<Self> {
         needs_root()?;
         let number = number_of(device)?;
@@ -53,10 +54,11 @@ impl CgroupLimit {
         }
     }
 
-    /// Limits how many writes per second reach a device.
+    /// Limits writes to a device, per second.
     ///
     /// # Errors
-    /// Where the kernel or the rights do not allow it.
+    ///
+    /// Not supported by the kernel, or not permitted.
     pub fn writes(keeper: &Cleanup, device: &Path, per_s: u64) -> Made<Self> {
         needs_root()?;
         let number = number_of(device)?;
@@ -76,7 +78,8 @@ impl CgroupLimit {
     /// Limits the memory of processes, bytes.
     ///
     /// # Errors
-    /// Where the kernel or the rights do not allow it.
+    ///
+    /// Not supported by the kernel, or not permitted.
     pub fn memory(keeper: &Cleanup, bytes: u64) -> Made<Self> {
         needs_root()?;
         let (root, file) = match Hierarchy::find("memory", "memory")? {
@@ -100,7 +103,7 @@ impl CgroupLimit {
         std::fs::write(&path, line).map_err(lacks(Need::Cgroup, path.display()))
     }
 
-    /// The file that a process writes its number into to come under the limit.
+    /// The file to which a process writes its id to be limited.
     pub fn entrance(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
@@ -115,7 +118,7 @@ fn number_of(device: &Path) -> Made<String> {
     Ok(format!("{major}:{minor}"))
 }
 
-/// Where limits can be set.
+/// The hierarchy with the controller.
 enum Hierarchy {
     /// cgroup v1: the controller's own tree.
     One(PathBuf),
@@ -142,7 +145,7 @@ impl Hierarchy {
     }
 }
 
-/// Another user of a device, who begins to read it on a sign.
+/// Another user of a device, which starts to read it on demand.
 #[derive(Debug)]
 pub struct Neighbour {
     noisy: Arc<AtomicBool>,
@@ -151,14 +154,15 @@ pub struct Neighbour {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Bytes that a neighbour reads at once.
+/// Size of a neighbour's reads, bytes.
 const SWALLOW: usize = 1 << 20;
 
 impl Neighbour {
-    /// A neighbour who is quiet for now.
+    /// A neighbour that does not read yet.
     ///
     /// # Errors
-    /// When the device cannot be opened for direct reads.
+    ///
+    /// The device cannot be opened for direct reads.
     pub fn new(device: &Path) -> Made<Self> {
         let file = File::options()
             .read(true)
@@ -195,12 +199,12 @@ impl Neighbour {
         })
     }
 
-    /// Begins to be noisy.
+    /// Starts reading.
     pub fn begin(&self) {
         self.noisy.store(true, Ordering::Relaxed);
     }
 
-    /// Bytes that were read so far.
+    /// Bytes read so far.
     pub fn read_bytes(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }

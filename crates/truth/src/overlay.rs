@@ -1,4 +1,4 @@
-//! Overlays, as the root of nearly every container is one.
+//! Overlays, as used for the root of most containers.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::files::noise;
 use crate::scene::Scene;
 use crate::system::{Made, failed, needs_root};
 
-/// An overlay, and the folder that its layers lie in.
+/// An overlay, with the folder of its layers.
 #[derive(Debug, Clone)]
 pub struct Overlay {
-    /// Where it is mounted.
+    /// Its mount point.
     pub root: PathBuf,
     layers: PathBuf,
 }
@@ -21,17 +21,19 @@ impl Overlay {
     /// Mounts a folder below a new upper layer.
     ///
     /// # Errors
-    /// Without root, or where the kernel has no overlayfs.
+    ///
+    /// No root, or no overlayfs in the kernel.
     pub fn over(scene: &Scene, name: &str, lower: &Path) -> Made<Self> {
         needs_root()?;
         let layers = scene.subfolder(&format!("{name}-layers"))?;
         Self::with_upper(scene, name, lower, &layers)
     }
 
-    /// The same, with the upper layer in a folder that is there.
+    /// The same, with the upper layer in an existing folder.
     ///
     /// # Errors
-    /// As [`Self::over`].
+    ///
+    /// Those of [`Self::over`].
     pub fn with_upper(scene: &Scene, name: &str, lower: &Path, layers: &Path) -> Made<Self> {
         needs_root()?;
         let [upper, work] = ["upper", "work"].map(|name| layers.join(name));
@@ -52,28 +54,31 @@ impl Overlay {
         })
     }
 
-    /// Mounts something empty over the upper layer, so that its name leads nowhere, as in a container.
+    /// Mounts an empty file system over the upper layer, so that its path leads nowhere, as in a container.
     ///
     /// # Errors
-    /// When that is not allowed.
+    ///
+    /// It is not permitted.
     pub fn hide_upper(&self, scene: &Scene) -> Made<()> {
         hide(scene, &self.layers)
     }
 }
 
-/// Mounts something empty over a folder.
+/// Mounts an empty file system over a folder.
 ///
 /// # Errors
-/// When that is not allowed.
+///
+/// It is not permitted.
 pub fn hide(scene: &Scene, folder: &Path) -> Made<()> {
     let hidden = mount_at(scene, folder, &["-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
     hidden.map_err(|why| why.lacking(Need::Mount))
 }
 
-/// Mounts a folder at a second place.
+/// Bind-mounts a folder at a second path.
 ///
 /// # Errors
-/// When that is not allowed.
+///
+/// It is not permitted.
 pub fn bound(scene: &Scene, name: &str, folder: &Path) -> Made<PathBuf> {
     let at = mount(scene, name, &["--bind", &folder.display().to_string()]);
     at.map_err(|why| why.lacking(Need::Mount))

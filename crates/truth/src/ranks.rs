@@ -9,13 +9,14 @@ use crate::iolab::{Seen, seen};
 use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, tool};
 
-/// What a build without MPI says when it is started so.
+/// The message of a build without MPI.
 const WITHOUT: &str = "cannot run across processes";
 
-/// Runs an experiment of iolab's own on two ranks, under these further arguments.
+/// Runs a built-in experiment on two ranks, with further arguments.
 ///
 /// # Errors
-/// Where there is no mpirun, or the binary under test was built without MPI.
+///
+/// No mpirun, or a binary without MPI.
 pub fn on_two_ranks(
     scene: &Scene,
     experiment: &str,
@@ -29,7 +30,7 @@ pub fn on_two_ranks(
         .env("COLUMNS", "160")
         .env("LC_ALL", "C.UTF-8")
         .env("NO_COLOR", "1");
-    // Open MPI starts as root, and more ranks than there are CPUs, only when it is told to.
+    // Open MPI needs these to start as root, and more ranks than CPUs.
     for (name, value) in [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),

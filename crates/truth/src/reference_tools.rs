@@ -1,4 +1,4 @@
-//! What other tools print for the same workload on the same target.
+//! Results of other tools for the same workload on the same target.
 
 mod fio;
 mod iozone;
@@ -6,10 +6,10 @@ mod iozone;
 pub use fio::{fio, measure as fio_figures};
 pub use iozone::{iozone, measure as iozone_mb_s};
 
-/// What stands in the table where a tool is not there.
+/// Table entry for a missing tool.
 const NOT_INSTALLED: &str = "not installed";
 
-/// What a tool reports of one workload.
+/// The results of a tool for one workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
     /// MB/s.
@@ -20,7 +20,7 @@ pub struct Figures {
     pub p99_ns: f64,
 }
 
-/// A throughput, as short as a table needs it.
+/// A throughput for a table.
 pub fn throughput(mb_s: f64) -> String {
     let digits = if mb_s < 10.0 {
         2
@@ -30,7 +30,7 @@ pub fn throughput(mb_s: f64) -> String {
     format!("{mb_s:.digits$} MB/s")
 }
 
-/// Two quantiles of the latency, ns, as short as a table needs them.
+/// Two quantiles of the latency, ns, for a table.
 pub fn latency(p50_ns: f64, p99_ns: f64) -> String {
     format!("p50 {}, p99 {}", time(p50_ns), time(p99_ns))
 }

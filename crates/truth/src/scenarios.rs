@@ -1,4 +1,4 @@
-//! The truth table: every scenario, and what iolab must say of it.
+//! The truth table: every scenario, with the expected answer of iolab.
 
 mod cache;
 mod containers;
@@ -23,35 +23,35 @@ use crate::workload::Workload;
 pub struct Scenario {
     /// Its name.
     pub name: &'static str,
-    /// What is true of the target, in words.
+    /// What is true of the target.
     pub truth: &'static str,
     /// Makes the target.
     pub build: fn() -> Made<Scene>,
-    /// What is asked of it.
+    /// The workload.
     pub workload: Workload,
-    /// What iolab must answer.
+    /// The expected answer.
     pub expect: Expect,
 }
 
-/// What iolab must answer.
+/// The expected answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Expect {
     /// Exit code of the run.
     pub code: i32,
-    /// Where the bytes of every trial come from: one of these. None where no trial succeeds, or which do is left to chance.
+    /// The possible origins of every trial's bytes. Empty where no trial succeeds, or the origin depends on chance.
     pub served_by: &'static [&'static str],
-    /// Flags of the cell: these and no others, save [`MACHINE`].
+    /// The exact flags of the cell, apart from [`MACHINE`].
     pub flags: &'static [&'static str],
     /// What the run must print.
     pub says: &'static [&'static str],
 }
 
-/// Flags that tell of the machine the tests run on, not of the target, and may come with any scenario. On a machine that
-/// does nothing else they must not come either: the tests hold it to that where `IOLAB_TRUTH_QUIET` is set.
+/// Flags about the machine of the tests instead of the target, which may occur with any scenario. With `IOLAB_TRUTH_QUIET`, for a
+/// machine without other load, the tests do not permit them.
 pub const MACHINE: &[&str] = &["cpu contended", "clock cost", "other traffic", "suspended"];
 
 impl Expect {
-    /// A run that succeeds without any flag, its bytes from the device.
+    /// Success, no flags, all bytes from the device.
     pub const CLEAN: Self = Self {
         code: 0,
         served_by: &["device"],
@@ -59,7 +59,7 @@ impl Expect {
         says: &[],
     };
 
-    /// A file system in user space without any fault: iolab cannot know what is behind it, and says so.
+    /// A FUSE file system without errors, whose storage iolab cannot know.
     pub const UNKNOWN: Self = Self {
         served_by: &["unknown"],
         ..Self::CLEAN

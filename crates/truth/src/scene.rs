@@ -1,4 +1,4 @@
-//! A target that was made for one scenario, with everything that takes it down again.
+//! A target made for one scenario, with everything needed to remove it.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -15,43 +15,44 @@ use crate::fuse::{Behaviour, Mounted};
 use crate::neighbours::{CgroupLimit, Neighbour};
 use crate::system::{Made, Unmade, failed, needs_root};
 
-/// A user who owns nothing.
+/// Id of a user without files.
 const NOBODY: u32 = 65534;
 
-/// A target and what holds it up. Fields are dropped in the order of declaration: the keeper takes down what the file
-/// system in user space still serves.
+/// A target with its supports. Fields are dropped in the order of declaration: the cleanup process removes what the FUSE file
+/// system still serves.
 #[derive(Debug)]
 pub struct Scene {
-    /// What iolab is pointed at.
+    /// The target of iolab.
     pub target: PathBuf,
-    /// What changes in mid-run.
+    /// The change in the middle of the run.
     pub turn: Option<Turn>,
-    /// Which limit iolab runs under.
+    /// The limit for iolab.
     pub limit: Option<CgroupLimit>,
-    /// Takes down everything else that was made.
+    /// Removes everything else.
     pub keeper: Cleanup,
-    /// The file system in user space that the target lies on.
+    /// The FUSE file system with the target.
     pub fuse: Option<Mounted>,
     is_nobodys: bool,
-    /// A copy of the binary, where the user of the scene does not reach the original.
+    /// A copy of the binary, where the user of the scene cannot access the original.
     copy: Option<PathBuf>,
     folder: PathBuf,
 }
 
-/// What changes about a target in the middle of a run.
+/// A change of a target in the middle of a run.
 #[derive(Debug)]
 pub enum Turn {
-    /// Somebody else begins to use it.
+    /// Another process starts to use it.
     Noise(Neighbour),
-    /// A file is cut to so many bytes.
+    /// A file is truncated to this many bytes.
     Cut(PathBuf, u64),
 }
 
 impl Turn {
-    /// Has it happen.
+    /// Makes the change.
     ///
     /// # Errors
-    /// When a file cannot be cut.
+    ///
+    /// A file cannot be truncated.
     pub fn happen(&self) -> io::Result<()> {
         match self {
             Turn::Noise(neighbour) => neighbour.begin(),
@@ -65,10 +66,11 @@ impl Turn {
 }
 
 impl Scene {
-    /// An empty private folder on the disk that holds the build; it is the target until another is set.
+    /// An empty private folder on the disk of the build, which is the target until another is set.
     ///
     /// # Errors
-    /// When no folder can be made there, or when that is memory.
+    ///
+    /// No folder can be made there, or it is in memory.
     pub fn new() -> Made<Self> {
         let at =
             std::env::var_os("IOLAB_TRUTH_DIR").map_or_else(build_folder, |dir| Ok(dir.into()))?;
@@ -95,10 +97,11 @@ impl Scene {
         })
     }
 
-    /// The same, in a folder that every user reaches: of a checkout that is closed to others, in one for temporary files.
+    /// The same in a folder that every user can access: next to the build, or among temporary files where that is private.
     ///
     /// # Errors
-    /// When there is no such folder on a disk.
+    ///
+    /// There is no such folder on a disk.
     pub fn open_to_all() -> Made<Self> {
         let own = Self::new()?;
         if own.is_reached()? {
@@ -114,7 +117,7 @@ impl Scene {
         Err(Unmade::Missing(Need::OrdinaryUser, why))
     }
 
-    /// Whether a user who owns nothing reaches the folder.
+    /// Whether a user without files can access the folder.
     fn is_reached(&self) -> Made<bool> {
         set_mode(&self.folder, 0o755)?;
         let mut list = Command::new("ls");
@@ -133,7 +136,8 @@ impl Scene {
     /// A further private folder, in memory.
     ///
     /// # Errors
-    /// Where `/dev/shm` is no tmpfs or cannot be written.
+    ///
+    /// `/dev/shm` is not a tmpfs or cannot be written.
     pub fn folder_in_memory(&self) -> Made<PathBuf> {
         let folder = private_folder(&self.keeper, Path::new("/dev/shm"));
         let folder = folder.map_err(|why| why.lacking(Need::Shm))?;
@@ -153,12 +157,12 @@ impl Scene {
         Ok(path)
     }
 
-    /// A command in the scene's folder, under the scene's limit where there is one.
+    /// A command in the scene's folder, with the scene's limit.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = match &self.limit {
             None => Command::new(program),
             Some(limit) => {
-                // The shell comes under the limit and turns into the program; no other process does.
+                // The shell enters the limit and becomes the program, so that no other process is limited.
                 let mut shell = Command::new("sh");
                 let script = "echo $$ > \"$0\" && exec \"$@\"";
                 shell
@@ -175,10 +179,11 @@ impl Scene {
         command
     }
 
-    /// Carries such a command out and waits for its end; should this process end before, that process is ended too.
+    /// Runs such a command to its end; if this process ends before, that process is ended too.
     ///
     /// # Errors
-    /// When it cannot be started.
+    ///
+    /// It cannot be started.
     pub fn carry_out(
         &self,
         command: &mut Command,
@@ -195,10 +200,11 @@ impl Scene {
         output
     }
 
-    /// The scene with tools that run as a user who owns nothing of it, but may write into its folder.
+    /// Makes tools run as a user without files, who may write to the scene's folder.
     ///
     /// # Errors
-    /// Where that user does not reach the folder; see [`Self::open_to_all`].
+    ///
+    /// That user cannot access the folder; see [`Self::open_to_all`].
     pub fn as_nobody(mut self) -> Made<Self> {
         needs_root()?;
         set_mode(&self.folder, 0o777)?;
@@ -222,15 +228,16 @@ impl Scene {
         }
     }
 
-    /// The binary under test, where the user of the scene reaches it.
+    /// The binary under test, or a copy that the user of the scene can access.
     pub fn binary(&self) -> &Path {
         self.copy.as_deref().unwrap_or_else(|| binary())
     }
 
-    /// A scene on a file system in user space that behaves so.
+    /// A scene on a FUSE file system with this behaviour.
     ///
     /// # Errors
-    /// When it cannot be mounted here.
+    ///
+    /// It cannot be mounted.
     pub fn on_fuse(behaviour: Behaviour) -> Made<Self> {
         let mut scene = Self::new()?;
         let at = scene.subfolder("mount")?;
@@ -253,7 +260,7 @@ fn set_mode(path: &Path, mode: u32) -> Made<()> {
     std::fs::set_permissions(path, mode).map_err(failed(path.display()))
 }
 
-/// A new folder that the keeper removes.
+/// A new folder that the cleanup process removes.
 fn private_folder(keeper: &Cleanup, at: &Path) -> Made<PathBuf> {
     let folder = tempfile::Builder::new()
         .prefix("iolab-truth-")

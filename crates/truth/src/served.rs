@@ -1,4 +1,4 @@
-//! `iolab serve` as a child: a model that is being served.
+//! `iolab serve` as a child process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,23 +11,25 @@ use crate::fuse;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade};
 
-/// A model that is being served.
+/// A model being served.
 pub struct ServedModel {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    /// What it said until it was there.
+    /// Its output until it was ready.
     pub words: String,
     at: PathBuf,
 }
 
 impl ServedModel {
-    /// Serves a model in a folder of the scene, and waits until it is there.
+    /// Serves a model in a folder of the scene, and waits until it is ready.
     ///
     /// # Errors
-    /// When it cannot be served here, with what it said.
+    ///
+    /// It cannot be served here, with its output.
     ///
     /// # Panics
-    /// When the binary does not start.
+    ///
+    /// If the binary does not start.
     pub fn begin(scene: &Scene, model: &str, at: &Path, more: &[&str]) -> Made<Self> {
         fuse::is_mountable(scene)?;
         let mut command = scene.command(binary());
@@ -66,7 +68,7 @@ impl ServedModel {
         self.at.join("disk")
     }
 
-    /// Where it is mounted.
+    /// Its mount point.
     pub fn place(&self) -> &Path {
         &self.at
     }
@@ -74,15 +76,17 @@ impl ServedModel {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// When it has ended already.
+    ///
+    /// If it has ended already.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Waits for its end: exit code, report, and what it printed last.
+    /// Waits for its end; returns exit code, report, and its last output.
     ///
     /// # Panics
-    /// When it prints what is no text.
+    ///
+    /// If the output is not text.
     pub fn ended(mut self, scene: &Scene) -> (Option<i32>, String, String) {
         let (mut out, mut words) = (String::new(), String::new());
         let stdout = self.child.stdout.as_mut().expect("piped");
@@ -94,7 +98,7 @@ impl ServedModel {
     }
 }
 
-/// What holds a mount that is there no longer is no failure.
+/// Not an error where nothing is mounted any more.
 const UNMOUNT: &str = "umount -l \"$0\" 2> /dev/null || true";
 
 /// Whether something is mounted there.

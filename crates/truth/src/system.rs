@@ -1,4 +1,4 @@
-//! System commands, and what is missing to carry them out.
+//! System commands, and what a machine lacks to run them.
 
 use std::fmt;
 use std::io::{ErrorKind, Write};
@@ -9,9 +9,9 @@ use needs::Need;
 /// Why something was not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmade {
-    /// The machine lacks this, and how that showed: the scenario is skipped.
+    /// The machine lacks this, with the evidence: the scenario is skipped.
     Missing(Need, String),
-    /// What every machine can do failed.
+    /// Something failed that every machine can do.
     Failed(String),
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Unmade {
 }
 
 impl Unmade {
-    /// The same, where a failure shows that the machine lacks something.
+    /// Treats the failure as the lack of something.
     #[must_use]
     pub fn lacking(self, need: Need) -> Self {
         match self {
@@ -33,7 +33,7 @@ impl Unmade {
         }
     }
 
-    /// The same, with what was being done.
+    /// Adds what was being done.
     #[must_use]
     pub fn during(self, what: impl fmt::Display) -> Self {
         let with = |why| format!("{what}: {why}");
@@ -50,7 +50,8 @@ pub type Made<T> = Result<T, Unmade>;
 /// What was made; a skip where the machine lacks something for it.
 ///
 /// # Panics
-/// When it failed for another reason.
+///
+/// If it failed for another reason.
 #[track_caller]
 pub fn unless_missing<T>(made: Made<T>) -> Option<T> {
     match made {
@@ -63,20 +64,21 @@ pub fn unless_missing<T>(made: Made<T>) -> Option<T> {
     }
 }
 
-/// Turns any error into a failure, with what was tried.
+/// Converts an error to a failure, with what was tried.
 pub fn failed<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Unmade {
     move |error| Unmade::Failed(format!("{what}: {error}"))
 }
 
-/// Turns any error into what the machine lacks, with what was tried.
+/// Converts an error to a lack, with what was tried.
 pub fn lacks<E: fmt::Display>(need: Need, what: impl fmt::Display) -> impl FnOnce(E) -> Unmade {
     move |error| Unmade::Missing(need, format!("{what}: {error}"))
 }
 
-/// Runs a command to its end; what it printed.
+/// Runs a command to its end; returns its output.
 ///
 /// # Errors
-/// Missing when it is not installed, and failed when it fails, with its last words.
+///
+/// Missing when it is not installed, failed when it fails, with its last output.
 pub fn run(program: &str, arguments: &[&str]) -> Made<String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| match Need::of_program(program) {
@@ -99,9 +101,10 @@ pub fn tool(need: Need) -> Made<&'static str> {
         .ok_or_else(|| Unmade::Missing(need, "it is not installed".to_owned()))
 }
 
-/// Whether this process may mount and make devices.
+/// Checks that this process may mount and make devices.
 ///
 /// # Errors
+///
 /// Missing when it may not.
 pub fn needs_root() -> Made<()> {
     match rustix::process::geteuid().is_root() {
@@ -113,8 +116,8 @@ pub fn needs_root() -> Made<()> {
     }
 }
 
-/// Tells the tester, past the test harness, which would keep it to itself.
+/// Prints a warning past the test harness, which would capture it.
 pub fn warn(text: &str) {
-    // Without a place to report to, nothing is reported.
+    // Ignores errors.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,17 +1,17 @@
-//! What is asked of a target, in words that iolab and fio both understand.
+//! The workload of a scenario, for iolab and fio.
 
 use std::path::Path;
 
 /// One cell: the same for every tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
-    /// Whether it writes instead of reading; an existing target's data is destroyed then.
+    /// Whether it writes, which destroys an existing target's data, instead of reading.
     pub writes: bool,
     /// Whether offsets are random.
     pub random: bool,
-    /// Whether it goes through a mapping of the file (mmap) instead of calls.
+    /// Whether it uses a mapping of the file (mmap) instead of calls.
     pub mapped: bool,
-    /// I/O size, as iolab and fio read it.
+    /// I/O size in a form that iolab and fio read.
     pub bs: &'static str,
     /// `direct`, `cold` or `hot`.
     pub cache: &'static str,
@@ -19,7 +19,7 @@ pub struct Workload {
     pub sync: &'static str,
     /// Workers.
     pub threads: u32,
-    /// Whether iolab measures a single worker too, in a cell of its own behind the first.
+    /// Whether iolab also measures a single worker, in a second cell.
     pub alone_too: bool,
     /// Bytes of the target in use.
     pub region: &'static str,
@@ -33,9 +33,9 @@ pub struct Workload {
     pub zeros: bool,
     /// Whether written data is read back.
     pub verify: bool,
-    /// Requests per second at intended starts; `None` for one after the other.
+    /// Requests per second at intended starts; `None` for the closed loop.
     pub rate: Option<u32>,
-    /// What iolab is asked about: `throughput` or `latency`.
+    /// The response: `throughput` or `latency`.
     pub response: &'static str,
 }
 
@@ -60,20 +60,20 @@ impl Workload {
         response: "throughput",
     };
 
-    /// The same, written.
+    /// The same as writes.
     pub const WRITE: Self = Self {
         writes: true,
         ..Self::READ
     };
 
-    /// Direct sequential reads of 4 KiB, asked for their latency.
+    /// Direct sequential reads of 4 KiB, with latency as the response.
     pub const LATENCY: Self = Self {
         bs: "4k",
         response: "latency",
         ..Self::READ
     };
 
-    /// How requests are issued, by the name that iolab and fio have for it.
+    /// The name of the backend in iolab and fio.
     fn backend(&self) -> &'static str {
         if self.mapped { "mmap" } else { "psync" }
     }
@@ -108,7 +108,7 @@ impl Workload {
         let rate = self
             .rate
             .map_or(String::new(), |rate| format!("rate = {rate}\n"));
-        // As the other tools; and some targets fail at a place that is known.
+        // Like the other tools; also, some targets fail at a known position.
         format!(
             "name = \"truth\"\nquestion = \"What is true of this target?\"\nresponse = \"{response}\"\n\
              [factors]\nbs = [\"{bs}\"]\n{threads_too}\
@@ -119,7 +119,7 @@ impl Workload {
         )
     }
 
-    /// The words behind `fio`, for one run of a second on a file or device.
+    /// The arguments of `fio` for a run of one second on a file or device.
     pub fn for_fio(&self, file: &Path) -> Vec<String> {
         let direction = match (self.random, self.writes) {
             (false, false) => "read",

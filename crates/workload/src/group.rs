@@ -86,7 +86,7 @@ impl GroupSpec {
 ///
 /// # Errors
 ///
-/// Of kind usage: an invalid name.
+/// Of kind [`Usage`](crate::Kind::Usage): an invalid name.
 pub fn check_group_name(name: &str) -> Result<()> {
     let fits = name.len() <= 32
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -180,17 +180,6 @@ impl CellSpec {
         }
     }
 
-    /// [`CellSpec::trials`] by mutable reference.
-    pub fn trials_mut(&mut self) -> Vec<&mut TrialSpec> {
-        match self.groups.is_empty() {
-            true => vec![&mut self.trial],
-            false => {
-                let groups = self.groups.iter_mut();
-                groups.map(|group| &mut group.spec.trial).collect()
-            }
-        }
-    }
-
     /// The groups with their limits resolved: one without a limit runs as long as those that have one; where none has one, each
     /// ends after a pass over its region.
     pub fn group_trials(&self) -> Vec<GroupTrial> {
@@ -221,7 +210,7 @@ impl CellSpec {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the group and the setting.
+    /// Of kind [`Usage`](crate::Kind::Usage), with the group and the setting.
     pub fn check(&self) -> Result<()> {
         if !self.has_groups() {
             self.check_no_group()?;

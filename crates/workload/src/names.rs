@@ -92,7 +92,7 @@ fn has_same_words(name: &str, candidate: &str) -> bool {
 ///
 /// # Errors
 ///
-/// Of kind usage: an invalid name.
+/// Of kind [`Usage`](crate::Kind::Usage): an invalid name.
 pub fn check_file_name(name: &str) -> Result<String> {
     let fits = !name.is_empty()
         && name.len() <= 64

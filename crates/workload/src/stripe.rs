@@ -66,7 +66,7 @@ impl TrialSpec {
     ///
     /// # Errors
     ///
-    /// Of kind usage: a setting that cannot be striped.
+    /// Of kind [`Usage`](crate::Kind::Usage): a setting that cannot be striped.
     pub fn check_stripe(&self, stripe: Stripe) -> Result<()> {
         let fail = |what: String, hint: &str| {
             Err(Error::usage(format!("{what} striped over several targets")).hint(hint))

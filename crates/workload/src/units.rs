@@ -17,7 +17,7 @@ const BINARY: [(&str, u32); 6] = [
 ///
 /// # Errors
 ///
-/// Of kind usage. Refuses `kB` and the like, which mean multiples of 1000 or of 1024.
+/// Of kind [`Usage`](crate::Kind::Usage). Refuses `kB` and the like, which mean multiples of 1000 or of 1024.
 pub fn parse_size(text: &str) -> Result<u64> {
     let trimmed = text.trim();
     let split = trimmed
@@ -85,7 +85,7 @@ pub fn format_size(bytes: u64) -> String {
 /// Reads `30s`, `1.5s`, `100us`, `2min`, `1h`, `1h 30m`; a bare number is seconds.
 ///
 /// # Errors
-/// Of kind usage.
+/// Of kind [`Usage`](crate::Kind::Usage).
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let wrong = || {
         Error::usage(format!("'{text}' is not a duration"))
@@ -166,7 +166,7 @@ pub fn format_duration(duration: Duration) -> String {
 /// Reads a share above 0 and below 1: `5%` or `0.05`.
 ///
 /// # Errors
-/// Of kind usage when it is none.
+/// Of kind [`Usage`](crate::Kind::Usage) when it is none.
 pub fn parse_share(text: &str) -> Result<f64> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(number) => (number.trim_end(), 100.0),

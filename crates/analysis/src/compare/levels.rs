@@ -13,7 +13,7 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such factor or level, not two of them, or no cell in common.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such factor or level, not two of them, or no cell in common.
     pub fn of_levels(run: &AnalysedRun, by: &str, of: &str, terms: Criteria) -> Result<Self> {
         let (factor, levels) = two_levels(run.record(), by)?;
         let source = |level| RunSide {

@@ -68,7 +68,8 @@ pub(crate) struct Keyed<'a> {
 ///
 /// # Errors
 ///
-/// Of kind usage: different responses, no cell in common, or an experiment in a run file that cannot be read.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): different responses, no cell in common, or an experiment in a run file that
+/// cannot be read.
 pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched> {
     let response = common_response(&[base, new])?;
     let factors = common_factors(&[base, new]);
@@ -137,7 +138,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
 ///
 /// # Errors
 ///
-/// Of kind usage where they differ.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) where they differ.
 pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let response = sources.first().map(|source| source.run.analysis().response);
     let mut all = sources.iter().map(|source| source.run.analysis().asked());
@@ -169,7 +170,7 @@ pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// Of kind usage where the definition is needed and cannot be read.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) where the definition is needed and cannot be read.
 pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<Keyed<'a>>> {
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);

@@ -63,7 +63,7 @@ impl Comparability {
     ///
     /// # Errors
     ///
-    /// Of kind usage where a definition is needed and cannot be read.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition is needed and cannot be read.
     pub fn unlike(self, new: &FiledRun<'_>, old: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
         let (a, b) = (new.run.record(), old.run.record());
         if a.id() == b.id() {

@@ -31,7 +31,7 @@ impl<'a> Side<'a> {
     ///
     /// # Errors
     ///
-    /// Of kind usage where a definition is needed and cannot be read.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition is needed and cannot be read.
     pub(crate) fn new(runs: &'a [FiledRun<'a>], factors: &[String]) -> Result<Self> {
         let cells = runs
             .iter()

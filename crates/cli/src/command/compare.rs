@@ -1,4 +1,4 @@
-//! `iolab compare`: two sides, cell by cell.
+//! `iolab compare`: compares two sides cell by cell.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::command::{filed, named_runs, read_run_by};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
-/// Writes the comparison to stdout; the outcome says how it ended.
+/// Writes the comparison to stdout; the outcome is its conclusion.
 pub(crate) fn compare(options: &Compare) -> Outcome {
     if !options.base_runs.is_empty() {
         return many_runs(options);
@@ -26,10 +26,10 @@ pub(crate) fn compare(options: &Compare) -> Outcome {
     conclude(write(&comparison, options.format), comparison.conclusion())
 }
 
-/// How a command ends whose output is written and that came to a conclusion.
+/// The outcome of a command from the result of writing and the conclusion.
 pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
     match written {
-        // A reader that has seen enough changes nothing about the conclusion.
+        // A closed pipe does not change the conclusion.
         Ok(()) | Err(Failure::BrokenPipe) => {}
         Err(other) => return Err(other),
     }

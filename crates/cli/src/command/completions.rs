@@ -1,4 +1,4 @@
-//! `iolab completions`: what a shell needs to complete commands and options.
+//! `iolab completions`: completions of commands and options for shells.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `iolab doctor`: what a target is, what can be trusted on it, what to set.
+//! `iolab doctor`: properties of a target, what can be trusted on it, and what to set.
 
 use std::io::Write;
 
@@ -10,9 +10,9 @@ use crate::arguments::{Doctor, DoctorFormat};
 use crate::exit::Outcome;
 use crate::{output, stop};
 
-/// Examines the target and writes what was found to stdout. What must be fixed does not make it fail: that is an answer.
+/// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
 pub(crate) fn doctor(options: &Doctor) -> Outcome {
-    // Before the scratch file is there: from then on no signal may leave it behind.
+    // Before the scratch file exists, since signals must not leave it behind.
     let stop = stop::on_signals()?;
     let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;
     let coloured = output::is_coloured() && options.format == DoctorFormat::Text;

@@ -1,4 +1,4 @@
-//! `iolab export`: samples, their intervals and latency buckets for other programs, and what other tools read.
+//! `iolab export`: samples, their intervals and latency buckets for other programs, and formats of other tools.
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ use crate::harmless::harmless;
 use crate::output::{self, Replaceable};
 use crate::output_format::format_of;
 
-/// Writes the rows, or what another tool reads, to stdout or to a new file.
+/// Writes the rows, or the format of another tool, to stdout or to a new file.
 pub(crate) fn export(options: &Export) -> Outcome {
     let format = format(options)?;
     check(options, format)?;
@@ -73,7 +73,7 @@ fn write(
     Ok(())
 }
 
-/// Every run with what it answers.
+/// Every run with its answer.
 fn gauges(records: Vec<RunRecord>, options: &Export) -> Result<Vec<GaugeRun>> {
     let runs = records.into_iter().zip(&options.files);
     runs.map(|(record, path)| {
@@ -86,7 +86,7 @@ fn gauges(records: Vec<RunRecord>, options: &Export) -> Result<Vec<GaugeRun>> {
     .collect()
 }
 
-/// The format that is asked for, or that the name of the file has.
+/// The requested format, or that of the file's extension.
 fn format(options: &Export) -> Result<ExportFormat> {
     format_of(
         options.output.as_deref(),
@@ -104,7 +104,7 @@ fn format(options: &Export) -> Result<ExportFormat> {
     )
 }
 
-/// The folder for a report of each cell, where one is named and not a file.
+/// The folder for a report of each cell, where the output is not a file.
 fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     let named = options.output.as_deref()?;
     let is_file = named
@@ -113,7 +113,7 @@ fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     (format == ExportFormat::Fio && !is_file).then_some(named)
 }
 
-/// Writes each report to its place in a new folder, or an empty one.
+/// Writes each report to its path in a new or empty folder.
 fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
     let unusable = |place: &Path, error: io::Error| {
         Error::usage(format!("cannot write to {}: {error}", place.display()))
@@ -141,7 +141,7 @@ fn files_of_cells(files: &[CellFile], folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// Refuses what does not go together, before anything is read or made.
+/// Refuses contradicting options before anything is read or made.
 fn check(options: &Export, format: ExportFormat) -> Result<()> {
     let is_of_rows = |format: &ExportFormat| matches!(format.writer(), Writer::Rows(_));
     let of_rows =
@@ -227,7 +227,7 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
     }
 }
 
-/// What a run answers to its question, where it has one.
+/// The answer of a run; `None` without a question.
 fn answer(record: &RunRecord, path: &Path) -> Result<Option<RunAnswer>> {
     match record.experiment.asked {
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! `iolab fit`: is this storage good enough for a purpose: yes, no, or cannot tell.
+//! `iolab fit`: whether storage is good enough for a purpose: yes, no, or cannot tell.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -31,7 +31,7 @@ use crate::output_format::check_folder;
 use crate::stop::Signals;
 use crate::workspace::{Region, Site, TargetNames, Workspace, make_folder};
 
-/// Measures what the requirement asks, and answers.
+/// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
     Builtin::Requirement.check(&options.requirement)?;
     check_folder(&options.output)?;
@@ -48,7 +48,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         ranks: None,
         region: Region::Cut,
         keeps_cache: false,
-        // One process carries it out.
+        // A single process carries it out.
         foresees_ranks: false,
     };
     let mut limits = Vec::new();
@@ -122,7 +122,7 @@ fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
     }
 }
 
-/// What the run of each workload is to answer.
+/// The question of each workload's run.
 fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Question> {
     let workloads = requirement.workloads.iter();
     let names: Vec<String> = workloads.clone().map(|w| w.name.clone()).collect();
@@ -144,8 +144,8 @@ fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Quest
     workloads.map(question).collect()
 }
 
-/// Carries the workloads out one after the other, and gives their run files. All of these are there before the first trial, so that
-/// each can be resumed. They are shown under a title, and kept in a folder.
+/// Carries out the workloads one after another, and returns their run files. All files are created before the first trial, so
+/// that each can be resumed.
 fn measure(
     plans: Vec<FittedPlan>,
     asked: Vec<Question>,
@@ -187,7 +187,7 @@ fn measure(
     Ok(files)
 }
 
-/// Leaves the runs that are not carried out now, after a failure.
+/// Closes the runs that are not carried out, after a failure.
 fn leave(begun: VecDeque<(String, PreparedRun<'_>)>, failure: Failure) -> Failure {
     begun
         .into_iter()
@@ -197,14 +197,14 @@ fn leave(begun: VecDeque<(String, PreparedRun<'_>)>, failure: Failure) -> Failur
         })
 }
 
-/// Has requests take whole blocks of a model, which has no files either; says what that changes.
+/// Adapts requests to the blocks of a model, which has no files; returns a note about it.
 fn use_blocks(requirement: &mut Requirement, disk: &Disk) -> Result<Option<String>> {
     let grown = requirement.use_bare_disk(disk.block())?;
     let text = || format!("A model takes whole blocks: {}.", grown.join("; "));
     Ok((!grown.is_empty()).then(text))
 }
 
-/// What each workload does and writes, before anything is touched.
+/// Descriptions of what each workload does and writes.
 fn announced(requirement: &Requirement, plans: &[Plan]) -> Result<Vec<String>> {
     let of = |(workload, plan): (&RequiredWorkload, &Plan)| {
         let does = requests_in_words(&plan.experiment().base()?.trial);

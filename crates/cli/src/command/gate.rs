@@ -1,4 +1,4 @@
-//! `iolab gate`: a new run against the last ones.
+//! `iolab gate`: compares a new run with the last ones.
 
 use std::io::Write;
 

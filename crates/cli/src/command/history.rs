@@ -41,7 +41,7 @@ pub(crate) fn history(options: &arguments::History) -> Outcome {
                 .into(),
         );
     }
-    // What cannot be drawn leaves no empty file behind.
+    // Before the file is created, so that an error leaves none.
     let figure = match format {
         HistoryFormat::Svg => Some(only_line(&history)?),
         _ => None,

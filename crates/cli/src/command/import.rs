@@ -1,4 +1,4 @@
-//! `iolab import`: what fio or IOzone measured before.
+//! `iolab import`: results that fio or IOzone measured.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::command::run::{check_output, place_of};
 use crate::exit::Outcome;
 use crate::output::{self, note};
 
-/// Writes the results into a run file and says what they show.
+/// Writes the results to a run file and prints its findings.
 pub(crate) fn import(options: &Import) -> Outcome {
     check_output(options.output.as_deref(), 1)?;
     let import = iolab_runner::import::Import::read(&options.file)?;

@@ -72,7 +72,7 @@ fn settings(to: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// A name, and beside it what it is, in lines that fit.
+/// A name with its description, in lines that fit.
 fn entry(name: &str, width: usize, about: &str, to: &mut dyn Write) -> Outcome {
     let mark = format!("  {name:<width$} ");
     Ok(write!(to, "{}", paragraph(about, &mark, style().width))?)

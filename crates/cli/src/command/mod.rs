@@ -40,7 +40,7 @@ use crate::exit::{Failure, Outcome, with_kept};
 use crate::output::{self, Log};
 use crate::workspace::Workspace;
 
-/// Carries a command out; `ranks` are all processes of a run across several.
+/// Carries out a command; `ranks` are the processes of a run across several.
 pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
     match command {
         Command::Study(options) => study::study(&options),
@@ -69,7 +69,7 @@ pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
 }
 
 impl Command {
-    /// Whether it measures for a run file: several processes of it would disturb each other.
+    /// Whether it measures into a run file: several processes of it would disturb each other.
     pub(crate) fn measures(&self) -> bool {
         match self {
             Command::Study(options) => !options.changes.dry_run,
@@ -81,7 +81,7 @@ impl Command {
         }
     }
 
-    /// What is told on stderr meanwhile.
+    /// What is printed on stderr during the command.
     pub(crate) fn log(&self) -> Log {
         match self {
             Command::Study(options) => Log::asked(&options.log),
@@ -100,14 +100,15 @@ impl Command {
     }
 }
 
-/// The file of a run that has come to its end, or that the user has ended early; then with that interrupt, which is told
-/// when everything is that the run has given.
+/// The file of a run that is complete, or that the user ended early; then with that interrupt, which is returned after all
+/// results are printed.
 type EndedRun = (PathBuf, Option<Failure>);
 
-/// How a run has ended, of which `kept` holds what was measured.
+/// The end of a run whose measurements are in `kept`.
 ///
 /// # Errors
-/// What it failed with; the user's interrupt, where nothing is to be told of the run.
+///
+/// The failure of the run; or the user's interrupt, where no results are wanted.
 fn ended(
     finished: Result<PathBuf>,
     kept: Option<&Path>,
@@ -130,12 +131,12 @@ fn has_results(run: &AnalysedRun) -> bool {
     run.analysis().cells.iter().any(|cell| cell.n > 0)
 }
 
-/// A run file, analysed.
+/// Reads and analyses a run file.
 fn read_run(path: &Path) -> Result<AnalysedRun> {
     read_run_by(path, None)
 }
 
-/// A run file, analysed by another quantity than the response of its experiment.
+/// Reads and analyses a run file by another quantity than the response of its experiment.
 fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
     let record = iolab_runfile::read(path)?;
     let named = metric.and_then(|metric| metric.group.as_deref());
@@ -158,7 +159,7 @@ fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
     }
 }
 
-/// What runs answer to their questions, each with the name of its file.
+/// The answers of runs, given with the names of their files.
 fn answers<'a>(runs: impl IntoIterator<Item = (&'a Path, &'a AnalysedRun)>) -> Answers<'a> {
     let named = runs.into_iter();
     Answers::of(named.map(|(path, run)| (path.display().to_string(), run)))

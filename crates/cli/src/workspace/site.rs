@@ -108,7 +108,7 @@ impl Site {
     /// of which settings the user has chosen the levels.
     ///
     /// # Errors
-    /// Of kind usage: an experiment that cannot be carried out here.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an experiment that cannot be carried out here.
     pub(crate) fn plan(
         &self,
         mut experiment: Experiment,

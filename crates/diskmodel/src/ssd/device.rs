@@ -138,12 +138,6 @@ impl Ssd {
         })
     }
 
-    /// Slots written to flash per slot written by the host, since the start.
-    pub fn write_amplification(&self) -> f64 {
-        let (host, all) = self.ftl.written();
-        all as f64 / host.max(1) as f64
-    }
-
     /// The mapping table.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl

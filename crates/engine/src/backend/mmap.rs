@@ -72,7 +72,7 @@ impl Mmap {
     /// (hugetlbfs, device DAX), the kernel splits the mapping only between these.
     ///
     /// # Errors
-    /// Of kind usage: it does not split here.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it does not split here.
     fn check_pages(&self) -> Result<()> {
         let page = rustix::param::page_size();
         if self.len <= page {

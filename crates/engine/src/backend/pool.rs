@@ -92,7 +92,8 @@ impl<O: Opened> Pool<O> {
     /// Starts the threads; to be called by the worker, whose CPUs and descriptors they share.
     ///
     /// # Errors
-    /// Of kind usage when a thread cannot be started, or hardware events are to be counted: they are those of the worker's own
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when a thread cannot be started, or hardware events are to be counted: they
+    /// are those of the worker's own
     /// thread, which does none of the I/O here.
     pub(super) fn new(opened: O, spec: &TrialSpec) -> Result<Self> {
         if spec.hardware_counters {

@@ -24,7 +24,7 @@ const BEHIND: u64 = 1 << 20;
 /// Checks whether a target can be trimmed as a trial asks for, as far as that shows without changing it.
 ///
 /// # Errors
-/// Of kind usage: the file system or the device cannot do it.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the file system or the device cannot do it.
 pub(crate) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     if !spec.trims() {
         return Ok(());

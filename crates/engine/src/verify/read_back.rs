@@ -47,7 +47,8 @@ type Mixture = (Vec<Generation>, u64);
 /// is made durable, and the page cache drops it.
 ///
 /// # Errors
-/// Of kind interrupted soon after `stop` is set; of kind usage without the memory that it takes.
+/// Of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon after `stop` is set; of kind
+/// [`Usage`](iolab_workload::Kind::Usage) without the memory that it takes.
 pub(crate) fn read_back(
     spec: &TrialSpec,
     stored: &Stored<'_>,

@@ -43,7 +43,7 @@ impl Table {
     /// Of every block that was written.
     ///
     /// # Errors
-    /// Of kind usage: there is no memory for it.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no memory for it.
     pub(super) fn new(spec: &TrialSpec, signed: &[Signed]) -> Result<Self> {
         // With a stride, blocks do not begin at multiples of their size: the last one may begin late in its entry.
         let length = spec.region.div_ceil(spec.bs) as usize;

@@ -168,7 +168,7 @@ impl<'a> Cells<'a> {
 ///
 /// # Errors
 ///
-/// Of kind usage when no cell has a ratio.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has a ratio.
 pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Result<FigureModel> {
     let cells = Cells::new(comparison, options)?;
     let ratios = ratio_panel(&cells, options)?;
@@ -342,7 +342,7 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
 /// The p values of each test in panels of its own, for the first trials of both sides and for all of them.
 ///
 /// # Errors
-/// Of kind usage when no cell has one.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell has one.
 pub(in super::super) fn p_values(
     comparison: &Comparison,
     options: &Options,

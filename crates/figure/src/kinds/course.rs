@@ -24,7 +24,7 @@ const INTERVALS_MIN: usize = 2;
 /// Makes the model: a line for each trial, in the colour of its cell.
 ///
 /// # Errors
-/// Of kind usage when no trial was long enough to have a course.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no trial was long enough to have a course.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let data = Data::new(runs, Response::Throughput)?;
     let parts = Parts::without_x(&data, options)?;

@@ -15,7 +15,7 @@ use super::response::center;
 /// Makes the model.
 ///
 /// # Errors
-/// Of kind usage when fewer than two factors vary.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when fewer than two factors vary.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     let data = Data::new(runs, quantity)?;

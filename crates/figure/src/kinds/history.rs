@@ -19,7 +19,7 @@ const DATES_MAX: usize = 4;
 /// Makes the model: where there are several cells, each relative to the median of its runs.
 ///
 /// # Errors
-/// Of kind usage when no run has a value.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
 pub(in super::super) fn model(line: &ExperimentLine, options: &Options) -> Result<FigureModel> {
     let relative = line.cells.len() > 1;
     let shown: Vec<&Trajectory> = match &line.overall {

@@ -43,7 +43,7 @@ struct Distribution<'a> {
 /// Makes the model.
 ///
 /// # Errors
-/// Of kind usage: no latencies in the run files, or more cells than can be distinguished.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no latencies in the run files, or more cells than can be distinguished.
 pub(in super::super) fn model(
     runs: &[FigureRun<'_>],
     view: View,

@@ -18,7 +18,7 @@ const LOADS: [&str; 3] = ["rate", "depth", "threads"];
 /// a quantity is asked for, a line for each of its levels.
 ///
 /// # Errors
-/// Of kind usage: no factor that makes load varies, or no latencies.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no factor that makes load varies, or no latencies.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Latency);
     let data = Data::new(runs, quantity)?;

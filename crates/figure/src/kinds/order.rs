@@ -23,7 +23,7 @@ const RUNS_MAX: usize = 12;
 /// be compared.
 ///
 /// # Errors
-/// Of kind usage when there is no trial.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when there is no trial.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     if runs.len() > RUNS_MAX {

@@ -29,7 +29,7 @@ struct RankRow {
 /// Makes the model: a panel for each cell that several ranks carried out.
 ///
 /// # Errors
-/// Of kind usage when no cell was, or too many were.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no cell was, or too many were.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let cells = || {
         let cells = runs.iter().flat_map(|run| {

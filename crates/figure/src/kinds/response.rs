@@ -23,7 +23,7 @@ const HEADROOM: f64 = 1.12;
 /// Makes the model.
 ///
 /// # Errors
-/// Of kind usage: nothing to draw, or factors that do not suit.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing to draw, or factors that do not suit.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = super::quantity(runs, options);
     let data = Data::new(runs, quantity)?;

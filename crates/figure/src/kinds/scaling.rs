@@ -19,7 +19,7 @@ const PARALLEL: [&str; 4] = ["threads", "depth", "ranks", "hosts"];
 ///
 /// # Errors
 ///
-/// Of kind usage: no factor of parallelism varies, or the quantity is a time.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no factor of parallelism varies, or the quantity is a time.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
     let quantity = options.y.unwrap_or(Response::Throughput);
     if quantity.is_time() {

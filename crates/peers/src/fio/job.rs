@@ -68,7 +68,7 @@ impl JobFile {
     /// a name.
     ///
     /// # Errors
-    /// Of kind usage: all options that iolab does not know or cannot carry out, with their lines.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): all options that iolab does not know or cannot carry out, with their lines.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let around = Around {
             file: None,

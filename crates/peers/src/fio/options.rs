@@ -27,7 +27,7 @@ pub(crate) type Options = BTreeMap<String, String>;
 pub(crate) struct Fault {
     /// Its name, as it was given.
     pub(crate) option: &'static str,
-    /// What is wrong, of kind usage.
+    /// What is wrong, of kind [`Usage`](iolab_workload::Kind::Usage).
     pub(crate) error: Error,
 }
 
@@ -52,7 +52,7 @@ impl Faults {
 /// at. Without a `size` the region is `size_else`.
 ///
 /// # Errors
-/// Of kind usage, naming the first option whose value iolab has no words for.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
 pub(crate) fn cell_of(options: &Options, size_else: u64) -> Result<CellSpec> {
     // There is at least one.
     cell_or_faults(options, size_else).map_err(|mut faults| faults.swap_remove(0).error)

@@ -124,7 +124,7 @@ impl FioReport {
     /// Reads a report. Messages may stand before the object, and anything behind it.
     ///
     /// # Errors
-    /// Of kind usage: what is wrong with it, and where.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what is wrong with it, and where.
     pub fn parse(text: &str) -> Result<Self> {
         let start = match text.starts_with('{') {
             true => 0,

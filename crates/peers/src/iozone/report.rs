@@ -100,7 +100,7 @@ impl IozoneReport {
     /// Reads what IOzone wrote to its standard output.
     ///
     /// # Errors
-    /// Of kind usage: no result, or a number that cannot be, with its line.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no result, or a number that cannot be, with its line.
     pub fn parse(text: &str) -> Result<Self> {
         let mut reader = Reader::default();
         for (number, line) in text.lines().enumerate() {

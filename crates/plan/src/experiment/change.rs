@@ -38,7 +38,7 @@ impl Change {
     /// Reads `NAME=VALUE[,VALUE...]`. The entries of `[design]` take one value.
     ///
     /// # Errors
-    /// Of kind usage: no such name, or a value that it does not take.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such name, or a value that it does not take.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, values) = text.split_once('=').ok_or_else(|| {
             Error::usage("there is no '=' in it")
@@ -162,7 +162,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage; the experiment is then unchanged.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage); the experiment is then unchanged.
     pub fn apply(&mut self, change: &Change) -> Result<()> {
         let mut changed = self.clone();
         changed
@@ -178,7 +178,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage; the experiment is then unchanged.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage); the experiment is then unchanged.
     pub fn apply_set(&mut self, text: &str) -> Result<()> {
         self.apply(&Change::parse(text)?)
     }

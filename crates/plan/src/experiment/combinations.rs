@@ -16,7 +16,8 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: a value that a setting does not take; combinations that list different settings; too many combinations.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a value that a setting does not take; combinations that list different
+    /// settings; too many combinations.
     pub fn list(&mut self, combinations: &[Combination]) -> Result<()> {
         let mut rows: Vec<Combination> = Vec::new();
         for combination in combinations {

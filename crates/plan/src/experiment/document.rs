@@ -33,7 +33,7 @@ impl DocumentText<'_> {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with line and column: not TOML, or not of this type.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with line and column: not TOML, or not of this type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         let wrong = |what: &str| {
             Error::usage(format!("{}: {}", self.name, what.trim_end()))

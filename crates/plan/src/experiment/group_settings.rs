@@ -24,7 +24,7 @@ impl Scoped {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such setting; `others` are further valid names for the message.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such setting; `others` are further valid names for the message.
     pub fn find(name: &str, others: &[&str]) -> Result<Self> {
         let (group, setting) = split_group(name);
         match Setting::find(setting) {
@@ -75,7 +75,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: an invalid or duplicate name, or too many groups.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid or duplicate name, or too many groups.
     pub fn add_group(&mut self, name: &str) -> Result<()> {
         check_group_name(name)?;
         if self.groups.iter().any(|group| group.name == name) {
@@ -100,7 +100,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: no such group.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such group.
     pub(super) fn settings_of(
         &mut self,
         group: Option<&str>,
@@ -122,7 +122,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: a value that a setting does not take.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a value that a setting does not take.
     pub(crate) fn put_groups(&self, cell: &mut CellSpec, levels: &[String]) -> Result<()> {
         let common = cell.clone();
         for group in &self.groups {

@@ -33,7 +33,8 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: those of [`Experiment::seek`], and levels for a kind of request that the workload does not issue.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::seek`], and levels for a kind of request that the
+    /// workload does not issue.
     pub fn answer(
         &mut self,
         levels: &ServiceLevels,
@@ -59,7 +60,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: another factor, a level that itself requires a rate, or another tool.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): another factor, a level that itself requires a rate, or another tool.
     pub fn seek(&mut self, levels: ServiceLevels) -> Result<()> {
         let first = self.base()?.trial.rate.and_then(Rate::requests);
         let named = self.rates().and_then(|rates| rates[0].parse().ok());
@@ -114,7 +115,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage, when there are too many.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), when there are too many.
     pub fn add_rate(&mut self, rate: u64) -> Result<()> {
         if let Some(factor) = self.factors.first_mut() {
             factor.levels.push(rate.to_string());

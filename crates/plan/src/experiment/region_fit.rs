@@ -16,7 +16,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: those of [`Experiment::fix`].
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::fix`].
     pub(super) fn move_groups(&mut self, before: Option<u64>) -> Result<()> {
         let (Some(before), Some(now)) = (before, self.region()) else {
             return Ok(());
@@ -54,7 +54,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Of kind usage: those of [`Experiment::sweep`].
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
     pub fn leave_out_sizes_above(&mut self, room: u64) -> Result<Option<String>> {
         let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
             return Ok(None);

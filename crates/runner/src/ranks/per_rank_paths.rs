@@ -26,7 +26,7 @@ pub(super) fn is_by_rank(path: &str) -> bool {
 /// The path that a rank on a host uses.
 ///
 /// # Errors
-/// Of kind usage: what stands for something is in a path that is not UTF-8.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): what stands for something is in a path that is not UTF-8.
 pub fn place(path: &Path, rank: usize, host: &str) -> Result<PathBuf> {
     if !is_own(path) {
         return Ok(path.to_owned());
@@ -50,7 +50,7 @@ pub fn of_one(path: &Path) -> Result<PathBuf> {
 /// The path of the only process.
 ///
 /// # Errors
-/// Of kind usage: it is one for several.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): it is one for several.
 pub fn alone(path: &Path) -> Result<PathBuf> {
     if is_own(path) && path.symlink_metadata().is_err() {
         return Err(Error::usage(format!(

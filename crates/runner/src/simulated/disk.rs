@@ -33,7 +33,7 @@ impl Disk {
     /// The model that a target names; `None` without `model:`.
     ///
     /// # Errors
-    /// Of kind usage: no such model, or what is wrong in its definition.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or what is wrong in its definition.
     pub fn of_target(target: &Path) -> Result<Option<Self>> {
         let name = target.to_str().and_then(|text| text.strip_prefix(PREFIX));
         name.map(Self::find).transpose()
@@ -42,7 +42,8 @@ impl Disk {
     /// The model of this name in the catalogue, or in the TOML file at this path.
     ///
     /// # Errors
-    /// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file, with line and column.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file,
+    /// with line and column.
     pub fn find(name: &str) -> Result<Self> {
         let (text, definition) = model_definition(name)?;
         let model = iolab_diskmodel::build(&definition, 0).map_err(|why| wrong(why, name))?;
@@ -77,7 +78,7 @@ impl Disk {
     /// A new one.
     ///
     /// # Errors
-    /// Of kind usage: what of the definition makes no model.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of the definition makes no model.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Model>> {
         iolab_diskmodel::build(&self.definition, seed)
             .map_err(|why| Error::usage(why).within(&self.name))
@@ -86,7 +87,7 @@ impl Disk {
     /// Refuses a size that the user named and that is more than there is.
     ///
     /// # Errors
-    /// Of kind usage, with the size that there is.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the size that there is.
     pub fn check_size(&self, cells: &[PlannedCell]) -> Result<()> {
         let ends = cells.iter().map(|cell| &cell.spec.trial);
         let wanted = ends
@@ -105,7 +106,7 @@ impl Disk {
     /// Cuts a cell's region to the capacity, and checks the cell.
     ///
     /// # Errors
-    /// Of kind usage: what does not fit, and what would.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
     pub(in super::super) fn fit(&self, cell: &mut PlannedCell) -> Result<()> {
         if cell.spec.has_groups() {
             return fit_groups(&mut cell.spec, |target, spec| {
@@ -180,7 +181,8 @@ impl Disk {
 /// The definition of a name in the catalogue, or of a TOML file: as it was written, comments included, and as it is read.
 ///
 /// # Errors
-/// Of kind usage: nothing of this name, with the nearest ones; or what is wrong in the file, with line and column.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file, with
+/// line and column.
 pub fn model_definition(name: &str) -> Result<(String, Definition)> {
     let text = text_of(name)?;
     let definition =

@@ -171,7 +171,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
 /// of which settings the user has chosen the levels.
 ///
 /// # Errors
-/// Of kind usage: a setting none of whose values has a meaning, or one that the user asked for.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
     for Meaning { setting, why, .. } in meanings(&CellSpec::default()) {

@@ -1,4 +1,4 @@
-"""Makes the expected values of src/signed_rank.rs and of interpolated intervals of the median with SciPy.
+"""Makes the expected values of src/alternatives/signed_rank.rs and of interpolated intervals of the median with SciPy.
 
 Run: python3 reference_intervals.py     (made with SciPy 1.17.1, NumPy 2.4.6)
 """

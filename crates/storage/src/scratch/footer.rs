@@ -137,7 +137,7 @@ impl Register {
     /// Lists a file, and gives its place. A kill finds it there; a power cut may not, and leaves the file where it is.
     ///
     /// # Errors
-    /// Of kind usage when the list is full; else when it cannot be written.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage) when the list is full; else when it cannot be written.
     pub(super) fn enter(&self, file: ListedFile, path: &Path) -> Result<usize> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let free = entries.iter().position(|entry| *entry == ListedFile::FREE);

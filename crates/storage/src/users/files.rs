@@ -24,7 +24,7 @@ impl Users {
     /// Checks that no other process uses a regular file.
     ///
     /// # Errors
-    /// Of kind refused: by whom, and what to do; or what cannot be looked at.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): by whom, and what to do; or what cannot be looked at.
     pub(in super::super) fn check_file(&mut self, found: &NamedObject) -> Result<()> {
         let handle = found
             .handle
@@ -230,7 +230,7 @@ impl Users {
 /// not matter: a new file of our own takes nothing that belongs to a file system's users.
 ///
 /// # Errors
-/// Of kind refused: what overlaps, along which chain, and what to do.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): what overlaps, along which chain, and what to do.
 pub(in super::super) fn check_directory(found: &NamedObject) -> Result<()> {
     if !super::inventory::may_show_twice(Path::new("/sys")) {
         return Ok(());

@@ -31,7 +31,7 @@ pub(in super::super) struct Image {
 /// The files that hold the first bytes of a device.
 ///
 /// # Errors
-/// Of kind refused when `/proc` or `/sys` do not tell.
+/// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
 pub(in super::super) fn below_device(number: Number, bytes: u64) -> Result<Vec<Image>> {
     let users = Users::read()?;
     let whole = users.inventory.graph.whole(number);

@@ -55,7 +55,7 @@ impl Inventory {
     /// Reads all devices, mounts and swap areas that `/proc` and `/sys` list.
     ///
     /// # Errors
-    /// Of kind refused when `/proc` or `/sys` do not tell.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
     pub(super) fn read() -> Result<Self> {
         let ask = |number, name: &str| {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK;

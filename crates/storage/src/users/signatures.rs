@@ -39,7 +39,7 @@ impl Signatures {
     /// Refuses unless the user named all of them.
     ///
     /// # Errors
-    /// Of kind refused: what is there, and the option that names it.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): what is there, and the option that names it.
     pub(in super::super) fn check(mut self, found: &NamedObject, consent: &Consent) -> Result<()> {
         self.names.sort_unstable();
         self.names.dedup();
@@ -66,7 +66,7 @@ impl Users {
     /// their bytes.
     ///
     /// # Errors
-    /// Of kind refused: what cannot be read may hold anything.
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): what cannot be read may hold anything.
     pub(in super::super) fn signatures(
         &self,
         found: &NamedObject,

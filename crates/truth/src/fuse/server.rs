@@ -1,4 +1,4 @@
-//! The requests of the kernel, answered as the behaviour says.
+//! Answers the requests of the kernel according to the behaviour.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use iolab_serve::one_file::ServedFile;
 
 use super::{Answers, RequestContext, Shared};
 
-/// Sleeping is not precise to less than this; the rest of a delay is waited for awake.
+/// Sleeping is less precise than this; busy-waits for the rest of a delay.
 const AWAKE: Duration = Duration::from_micros(200);
-/// By how much a request may be held for too long before it counts as late, beside a twentieth.
+/// Delay beyond the configured one and a twentieth, above which a request counts as late.
 const LATE: Duration = Duration::from_micros(50);
 
 /// What is known of an open file.
@@ -32,7 +32,7 @@ pub(super) struct Server {
     written: AtomicU64,
 }
 
-/// A request that is held; dropping it takes it from those held.
+/// A request being delayed; dropping it ends that.
 struct Held<'a> {
     shared: &'a Shared,
     arrived: Instant,
@@ -49,7 +49,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Waits for the time of the answer, and books it.
+    /// Waits until the answer is due, and records the request.
     fn until(self, delay: Duration, open: u64, bytes: usize) {
         wait_until(self.arrived + delay);
         let mut ledger = self.shared.ledger();

@@ -170,7 +170,7 @@ impl Setting {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the setting and the accepted values.
+    /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn set(&self, cell: &mut CellSpec, text: &str) -> Result<()> {
         if text.len() > VALUE_MAX {
             let bytes = text.len();
@@ -196,7 +196,7 @@ impl Setting {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the setting and the accepted values.
+    /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn canonical(&self, text: &str) -> Result<String> {
         let mut cell = CellSpec::default();
         self.set(&mut cell, text)?;

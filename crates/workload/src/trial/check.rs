@@ -23,7 +23,7 @@ impl TrialSpec {
     ///
     /// # Errors
     ///
-    /// Of kind usage, with the setting and the accepted values.
+    /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn check(&self) -> Result<()> {
         self.check_extent()?;
         self.check_concurrency()?;

@@ -70,11 +70,6 @@ impl fmt::Display for IoPriority {
 }
 
 impl TrialSpec {
-    /// Whether requests use a flag that some kernels, file systems or devices do not support.
-    pub fn is_flagged(&self) -> bool {
-        self.dontcache || self.atomic || self.nowait
-    }
-
     /// Checks flags and advice.
     pub(super) fn check_flags(&self) -> Result<()> {
         let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));

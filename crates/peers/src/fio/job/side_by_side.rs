@@ -235,7 +235,7 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
 /// Makes each job a group. Where there are several stages, each is a cell in which the groups of the others do nothing.
 ///
 /// # Errors
-/// Of kind usage: too many jobs.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): too many jobs.
 pub(super) fn put_groups(
     experiment: &mut Experiment,
     jobs: &[Job],
