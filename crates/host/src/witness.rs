@@ -39,7 +39,7 @@ pub use signals::end_by;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOK_FIRST: Duration = Duration::from_millis(1);
 /// The part of the time so far that passes between two looks, within these bounds: what lasts longer is seen, in a short program too.
-const LOOK_SHARE: u32 = 8;
+const LOOK_SHARE: u32 = 16;
 
 /// A program to observe.
 #[derive(Debug, Clone)]
@@ -190,6 +190,7 @@ impl Target {
     fn after(&mut self) -> ObservedTarget {
         if self.opened.is_none() {
             self.opened = Opened::open(&self.path).ok();
+            self.bytes = self.opened.as_ref().and_then(Opened::bytes);
         }
         ObservedTarget {
             path: self.path.clone(),

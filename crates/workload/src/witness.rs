@@ -168,7 +168,7 @@ pub struct ObservedTarget {
     pub path: PathBuf,
     /// What answers for its bytes.
     pub medium: Medium,
-    /// Its size at the start, bytes; `None` for a directory, and for a file that was not there.
+    /// Its size at the start, bytes; at the end, of a file that was not there. `None` for a directory.
     pub bytes: Option<u64>,
     /// The page cache and the file, before and after.
     pub region: Region,

@@ -41,3 +41,4 @@ mod targets;
 mod terminal;
 mod typed;
 mod verify;
+mod witness;

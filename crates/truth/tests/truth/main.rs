@@ -22,3 +22,4 @@ mod stage;
 mod swaps;
 mod tables;
 mod verify;
+mod witness;
