@@ -180,9 +180,9 @@ impl Target {
             opened,
             region: Region::default(),
         };
-        target.region.before = target.look(|ranges| residency(ranges));
+        target.region.before = target.look(residency);
         let is_file = target.opened.as_ref().is_some_and(Opened::is_file);
-        target.region.extents = target.look(|ranges| extents(ranges)).filter(|_| is_file);
+        target.region.extents = target.look(extents).filter(|_| is_file);
         target
     }
 
@@ -201,7 +201,7 @@ impl Target {
             medium: self.opened.as_ref().map_or(Medium::Storage, Opened::medium),
             bytes: self.bytes,
             region: Region {
-                after: self.look(|ranges| residency(ranges)),
+                after: self.look(residency),
                 ..self.region
             },
         }
