@@ -100,11 +100,15 @@ fn what_a_program_reads_is_counted_and_judged() {
     }
     let read = number(&evidence, "/processes/rchar");
     assert!((SIZE..SIZE + 65_536).contains(&read), "{read}");
-    // The file was written a moment ago: the page cache has it, unless it lies in memory or where nobody can see.
-    let served = evidence.pointer("/reads/served_by").unwrap();
-    let possible = ["page-cache", "not-storage", "unknown"];
-    assert!(possible.iter().any(|one| served == one), "{evidence:#}");
-    assert_eq!(number(&evidence, "/reads/moved_bytes"), 0, "{evidence:#}");
+    // The file was written a moment ago, so that the page cache has most of it; under pressure the kernel drops some. In memory there
+    // is no storage, and some file systems do not tell.
+    let served = evidence["reads"]["served_by"].as_str().unwrap();
+    let moved = number(&evidence, "/reads/moved_bytes");
+    match served {
+        "page-cache" => assert!(moved <= SIZE / 10, "{evidence:#}"),
+        "mixed" | "device" => assert!(moved >= SIZE / 100, "{evidence:#}"),
+        other => assert!(["not-storage", "unknown"].contains(&other), "{evidence:#}"),
+    }
 }
 
 #[test]
