@@ -56,8 +56,8 @@ impl Bounds {
 pub enum Unknown {
     /// No account could be read.
     NoAccount,
-    /// It ended before its descriptors were seen.
-    TooShort,
+    /// What it read from was open too briefly to be seen.
+    NotSeen,
     /// It used ways of I/O whose bytes no account counts.
     Uncounted(BTreeSet<UncountedWay>),
     /// Storage carried far more than its calls asked for.
@@ -162,23 +162,27 @@ impl<'a> Reading<'a> {
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
-        let nothing = io.rchar < NOTEWORTHY && io.read_bytes < NOTEWORTHY;
         if !ways.uncounted.is_empty() {
             return unknown(Unknown::Uncounted(ways.uncounted.clone()), None);
         }
         if io.read_bytes >= NOTEWORTHY && io.read_bytes / 2 > io.rchar {
             return unknown(Unknown::MoreThanAsked, None);
         }
-        if nothing
-            || (ways.looks > 0
-                && !ways.reads.any()
-                && io.read_bytes < NOTEWORTHY
-                && self.medium() == Medium::Storage)
-        {
+        if io.rchar < NOTEWORTHY && io.read_bytes < NOTEWORTHY {
             return Asked::Nothing;
         }
-        if ways.looks == 0 {
-            return unknown(Unknown::TooShort, Some(io.rchar));
+        let is_named = self
+            .observed
+            .target
+            .as_ref()
+            .is_some_and(|target| target.bytes.is_some());
+        if self.medium() == Medium::Storage && !ways.reads.any() {
+            if !ways.sources.is_empty() && io.read_bytes < NOTEWORTHY {
+                return Asked::Nothing;
+            }
+            if !is_named {
+                return unknown(Unknown::NotSeen, Some(io.rchar));
+            }
         }
         let mut sources = ways.sources.clone();
         if self.medium() == Medium::Memory {
@@ -321,15 +325,19 @@ impl<'a> Reading<'a> {
         Some(Bounds::between(by_others.max(self.written_back()), most))
     }
 
-    /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the files that were seen can hold all
-    /// of it, less what still is dirty.
+    /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the target or the files that were seen
+    /// can hold all of it, less what still is dirty.
     fn written_back(&self) -> u64 {
         let files = self.observed.files.iter().filter(|file| file.is_written);
-        let held: u64 = files.map(|file| file.bytes).sum();
+        let of_files: u64 = files.map(|file| file.bytes).sum();
+        let target = self
+            .observed
+            .target
+            .as_ref()
+            .and_then(|target| target.bytes);
+        let held = of_files.max(target.unwrap_or(0)).saturating_add(OWN_DATA);
         match (self.dirtied(), self.owed()) {
-            (Some(dirtied), Some(owed)) if dirtied <= held + OWN_DATA => {
-                dirtied.saturating_sub(owed)
-            }
+            (Some(dirtied), Some(owed)) if dirtied <= held => dirtied.saturating_sub(owed),
             _ => 0,
         }
     }

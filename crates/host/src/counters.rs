@@ -16,7 +16,7 @@ pub use memory::residency;
 pub use pieces::FileRange;
 
 pub(crate) use device::read_device;
-pub(crate) use process::{account_of, process_io_of, resource_use};
+pub(crate) use process::{account_of, account_of_collected, process_io_of, resource_use};
 
 use device::Counted;
 use iolab_workload::counters::{Counters, DeviceStat, Hardware};

@@ -1,8 +1,8 @@
 //! A program and all processes that it starts, observed from outside while they run as they would without.
 //!
 //! This process becomes the subreaper of its descendants (prctl(2)), so that a daemon that leaves its parent ends as a child of
-//! ours. The account of each child is read when it has ended and before its end is collected; it includes the children that it
-//! waited for. The program keeps its streams, its terminal and its process group; signals that reach this process alone are passed on.
+//! ours. When the end of a child is collected, the kernel adds its account to that of this process, with those of the children that
+//! it waited for; so no right to read other processes is needed. The program keeps its streams, its terminal and its process group; signals that reach this process alone are passed on.
 
 mod accounts;
 mod descriptors;
@@ -26,7 +26,9 @@ use iolab_workload::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::counters::{self, FileRange, account_of, extents, residency, resource_use};
+use crate::counters::{
+    self, FileRange, account_of, account_of_collected, extents, residency, resource_use,
+};
 use accounts::{Others, descendants, ignores_children, run_delay_ns};
 use descriptors::Descriptors;
 use disks::AllDevices;
@@ -39,7 +41,7 @@ pub use signals::end_by;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LOOK_FIRST: Duration = Duration::from_millis(1);
 /// The part of the time so far that passes between two looks, within these bounds: what lasts longer is seen, in a short program too.
-const LOOK_SHARE: u32 = 8;
+const LOOK_SHARE: u32 = 16;
 
 /// A program to observe.
 #[derive(Debug, Clone)]
@@ -78,10 +80,12 @@ impl Witness<'_> {
             .collect();
         let before = counters::snapshot(&stacks);
         let devices = AllDevices::read();
+        let collected = account_of_collected();
         let began = Instant::now();
         let child = self.start()?;
         let mut tree = Tree::new(Pid::from_child(&child), exits);
         tree.follow(&signals, began, outlived)?;
+        tree.add_accounts(collected);
         let now = AllDevices::read();
         let counted = counters::since(&before, &stacks);
         let others = Others::read().since(&others);
@@ -176,9 +180,9 @@ impl Target {
             opened,
             region: Region::default(),
         };
-        target.region.before = target.look(|ranges| residency(ranges));
+        target.region.before = target.look(residency);
         let is_file = target.opened.as_ref().is_some_and(Opened::is_file);
-        target.region.extents = target.look(|ranges| extents(ranges)).filter(|_| is_file);
+        target.region.extents = target.look(extents).filter(|_| is_file);
         target
     }
 
@@ -190,13 +194,14 @@ impl Target {
     fn after(&mut self) -> ObservedTarget {
         if self.opened.is_none() {
             self.opened = Opened::open(&self.path).ok();
+            self.bytes = self.opened.as_ref().and_then(Opened::bytes);
         }
         ObservedTarget {
             path: self.path.clone(),
             medium: self.opened.as_ref().map_or(Medium::Storage, Opened::medium),
             bytes: self.bytes,
             region: Region {
-                after: self.look(|ranges| residency(ranges)),
+                after: self.look(residency),
                 ..self.region
             },
         }
@@ -284,8 +289,6 @@ impl Tree {
             }
         }
         self.observed_ns = nanoseconds(began);
-        self.add_running();
-        self.add_uncollected();
         self.totals.run_delay_ns = self.delays.values().sum();
         Ok(())
     }
@@ -318,7 +321,7 @@ impl Tree {
             if process == 0 {
                 return Ok(false);
             }
-            self.add(process);
+            self.totals.collected += 1;
             let (status, usage) = reap(process)?;
             self.totals.usage = self.totals.usage.plus(usage);
             if process == self.program.as_raw_nonzero().get().unsigned_abs() {
@@ -331,38 +334,40 @@ impl Tree {
         }
     }
 
-    fn add(&mut self, process: u32) {
-        match account_of(process) {
-            Some((io, cancelled)) => {
-                let sum = self.totals.io.map_or(io, |sum: ProcessIo| sum.plus(io));
-                self.totals.io = Some(sum);
-                self.totals.accounts += 1;
-                self.totals.cancelled_write_bytes += cancelled;
-            }
-            None => self.totals.unread += 1,
-        }
-    }
-
-    /// Adds what those did whose ends their parents ignore: they are in no other account.
-    fn add_uncollected(&mut self) {
-        let Some(exits) = &mut self.exits else { return };
-        exits.take();
-        let ancestors = BTreeSet::from([std::process::id()]);
-        let Some((all, cancelled)) = exits.of_descendants(ancestors) else {
+    /// Adds up the accounts of all that have ended and of those that have not, since this one of children.
+    fn add_accounts(&mut self, before: Option<(ProcessIo, u64)>) {
+        let Some((before, now)) = before.zip(account_of_collected()) else {
             return;
         };
-        let most = |a: Option<u64>, b: Option<u64>| a.max(b);
-        self.totals.io = Some(self.totals.io.map_or(all, |io| io.with(all, most)));
-        self.totals.cancelled_write_bytes = self.totals.cancelled_write_bytes.max(cancelled);
-        self.totals.is_complete = true;
+        let mut io = now.0.since(before.0);
+        let mut cancelled = now.1.saturating_sub(before.1);
+        let running = descendants();
+        // The account of one that runs has children in it that have ended, so that the two are not added.
+        let ended = self.of_ended_tasks().filter(|_| running.is_empty());
+        if let Some((all, all_cancelled)) = ended {
+            // Children whose ends their parents ignore are in no other account.
+            io = io.with(all, |a, b| a.max(b));
+            cancelled = cancelled.max(all_cancelled);
+            self.totals.is_complete = true;
+        }
+        for process in running {
+            self.totals.running += 1;
+            match account_of(process) {
+                Some((own, own_cancelled)) => {
+                    io = io.plus(own);
+                    cancelled += own_cancelled;
+                }
+                None => self.totals.unread += 1,
+            }
+        }
+        self.totals.io = Some(io);
+        self.totals.cancelled_write_bytes = cancelled;
     }
 
-    /// Adds what those did so far that have not ended.
-    fn add_running(&mut self) {
-        for process in descendants() {
-            self.add(process);
-            self.totals.running += 1;
-        }
+    fn of_ended_tasks(&mut self) -> Option<(ProcessIo, u64)> {
+        let exits = self.exits.as_mut()?;
+        exits.take();
+        exits.of_descendants(BTreeSet::from([std::process::id()]))
     }
 }
 

@@ -205,8 +205,8 @@ impl<'a> Case<'a> {
 fn reason(why: &Unknown) -> String {
     match why {
         Unknown::NoAccount => "the I/O accounts of its processes cannot be read".to_owned(),
-        Unknown::TooShort => {
-            "it ended before its open files could be seen; --on FILE names one".to_owned()
+        Unknown::NotSeen => {
+            "what it read from was open too briefly to be seen; --on FILE names it".to_owned()
         }
         Unknown::Uncounted(ways) => {
             let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
@@ -236,3 +236,6 @@ fn undecided(reason: String) -> ServedVerdict {
         reason,
     }
 }
+
+#[cfg(test)]
+mod tests;

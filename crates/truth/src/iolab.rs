@@ -144,6 +144,27 @@ pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
     }
 }
 
+/// What `iolab witness` says of a program that works on the scene's target, and what it and the program printed.
+pub fn witness(scene: &Scene, program: &[&str]) -> (Value, String) {
+    let file = scene.folder().join("evidence.json");
+    let mut command = plain(scene);
+    command
+        .args(["witness", "-o"])
+        .arg(&file)
+        .arg("--on")
+        .arg(&scene.target)
+        .arg("--")
+        .args(program);
+    let output = scene.carry_out(&mut command, |_| ()).expect("iolab starts");
+    let text = std::fs::read(&file).unwrap_or_default();
+    // Another program is observed with the same scene.
+    let _ = std::fs::remove_file(&file);
+    (
+        serde_json::from_slice(&text).unwrap_or_default(),
+        both(&output),
+    )
+}
+
 pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
     // A run prints only what matters; its table has all findings.
     let all = Command::new(binary()).arg("table").arg(file).output();

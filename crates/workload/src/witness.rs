@@ -58,9 +58,9 @@ pub enum ObservedEnd {
 /// The processes of a program together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessTotals {
-    /// Accounts that were read: a process whose parent waited for it is part of its parent's.
-    pub accounts: u64,
-    /// Processes whose account could not be read.
+    /// Processes whose ends iolab collected: one whose parent waited for it is part of its parent's account.
+    pub collected: u64,
+    /// Processes that had not ended, and whose account could not be read.
     pub unread: u64,
     /// Processes that had not ended at the end of the observation.
     pub running: u64,
@@ -168,7 +168,7 @@ pub struct ObservedTarget {
     pub path: PathBuf,
     /// What answers for its bytes.
     pub medium: Medium,
-    /// Its size at the start, bytes; `None` for a directory, and for a file that was not there.
+    /// Its size at the start, bytes; at the end, of a file that was not there. `None` for a directory.
     pub bytes: Option<u64>,
     /// The page cache and the file, before and after.
     pub region: Region,

@@ -98,7 +98,8 @@ fn no_share_is_made_up_of_what_no_account_counts() {
         asked(|one| one.ways.uncounted = BTreeSet::from([UncountedWay::IoUring])),
         Some(Unknown::Uncounted(ring))
     );
-    assert_eq!(asked(|one| one.ways.looks = 0), Some(Unknown::TooShort));
+    let not_seen = |one: &mut Observed| one.ways.reads = OpenWays::default();
+    assert_eq!(asked(not_seen), Some(Unknown::NotSeen));
     assert_eq!(
         asked(|one| one.processes.io = None),
         Some(Unknown::NoAccount)

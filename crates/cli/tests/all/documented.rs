@@ -108,7 +108,8 @@ fn tried(place: &Path, supplies: &Supplies, line: &Line) -> Result<(), String> {
         let agrees = done.stderr.contains(end);
         return agrees.then_some(()).ok_or(said);
     }
-    let is_quiet = [" resume ", " >> "]
+    // What is observed may print nothing itself.
+    let is_quiet = [" resume ", " >> ", " witness "]
         .iter()
         .any(|word| line.text.contains(word));
     if promised.is_empty() && done.stdout.trim().is_empty() && !is_quiet {

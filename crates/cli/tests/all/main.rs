@@ -43,3 +43,4 @@ mod terminal;
 mod typed;
 mod verify;
 mod why;
+mod witness;

@@ -18,9 +18,25 @@ pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
 
 /// The same, and the bytes among `write_bytes` that will never be written, because their file was cut or removed.
 pub(crate) fn account_of(process: u32) -> Option<(ProcessIo, u64)> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
-    let cancelled = field(&text, "cancelled_write_bytes").unwrap_or(0);
-    Some((parse_process_io(&text)?, cancelled))
+    account(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
+}
+
+/// The accounts of all children of this process whose ends were collected, with those that they collected themselves: what the
+/// process has beyond its threads, none of which may have ended.
+pub(crate) fn account_of_collected() -> Option<(ProcessIo, u64)> {
+    let mut threads = (ProcessIo::default(), 0);
+    for thread in std::fs::read_dir("/proc/self/task").ok()? {
+        let text = std::fs::read_to_string(thread.ok()?.path().join("io")).ok()?;
+        let (io, cancelled) = account(&text)?;
+        threads = (threads.0.plus(io), threads.1 + cancelled);
+    }
+    let all = account(&std::fs::read_to_string("/proc/self/io").ok()?)?;
+    Some((all.0.since(threads.0), all.1.saturating_sub(threads.1)))
+}
+
+fn account(text: &str) -> Option<(ProcessIo, u64)> {
+    let cancelled = field(text, "cancelled_write_bytes").unwrap_or(0);
+    Some((parse_process_io(text)?, cancelled))
 }
 
 /// proc(5), `/proc/pid/io`.

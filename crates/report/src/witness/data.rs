@@ -172,9 +172,9 @@ struct WaysData {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Processes")]
 struct ProcessesData {
-    /// Accounts that were read: a process whose parent waited for it is part of its parent's.
-    accounts: u64,
-    /// Processes whose account could not be read.
+    /// Processes whose ends iolab collected: one whose parent waited for it is part of its parent's account.
+    collected: u64,
+    /// Processes that had not ended, and whose account could not be read.
     unread: u64,
     /// Processes that had not ended.
     running: u64,
@@ -288,7 +288,7 @@ impl<'a> WitnessDocument<'a> {
                 sinks: ways.sinks.iter().map(|sink| sink.name()).collect(),
             },
             processes: ProcessesData {
-                accounts: processes.accounts,
+                collected: processes.collected,
                 unread: processes.unread,
                 running: processes.running,
                 may_miss_children: processes.ignores_children && !processes.is_complete,

@@ -11,3 +11,4 @@ mod report;
 mod schema;
 mod slo;
 mod snapshots;
+mod witness;

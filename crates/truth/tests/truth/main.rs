@@ -23,3 +23,4 @@ mod stages;
 mod swaps;
 mod tables;
 mod verify;
+mod witness;

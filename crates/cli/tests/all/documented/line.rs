@@ -40,6 +40,7 @@ const WORDS: &[(&str, &str)] = &[
     ("DEFINITION", "hp-97560"),
     ("TRACE", "trace.txt"),
     ("OUTPUT", "table"),
+    ("COMMAND", "echo"),
     ("DIR/_iolab", "_iolab"),
     ("...", ""),
 ];

@@ -125,6 +125,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("times.txt", "1\n2\n3\n4\n5\n6\n7\n8\n"),
     ("before.txt", "1\n2\n3\n4\n5\n6\n7\n8\n"),
     ("after.txt", "2\n3\n4\n5\n6\n7\n8\n9\n"),
+    ("data", "1\n2\n3\n4\n5\n6\n7\n8\n"),
     (
         "trace.txt",
         "R miss 0 8 20000 1000\nW miss 4000 8 20000 1000\nR hit 8 8 1000 1000\n",

@@ -1,0 +1,140 @@
+use iolab_workload::counters::DeviceStat;
+use iolab_workload::region_state::{Extents, Residency};
+use iolab_workload::witness::{ObservedDevice, ObservedTarget, OpenWays, ProcessTotals};
+
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+/// A program that read a file of 64 MiB by calls, of which so much came from storage, all of it from vda.
+fn reader(read_bytes: u64) -> Observed {
+    let cached = Residency {
+        looked_bytes: 64 * MIB,
+        resident_bytes: 64 * MIB - read_bytes,
+        dirty_bytes: Some(0),
+        writeback_bytes: Some(0),
+    };
+    let mut observed = Observed {
+        processes: ProcessTotals {
+            io: Some(ProcessIo {
+                rchar: 64 * MIB,
+                read_bytes,
+                ..ProcessIo::default()
+            }),
+            ..ProcessTotals::default()
+        },
+        devices: vec![ObservedDevice {
+            name: "vda".to_owned(),
+            disks: vec!["vda".to_owned()],
+            traffic: Some(DeviceStat {
+                read_ios: 1,
+                read_bytes,
+                ..DeviceStat::default()
+            }),
+            ..ObservedDevice::default()
+        }],
+        target: Some(ObservedTarget {
+            path: "/data/file".into(),
+            medium: Medium::Storage,
+            bytes: Some(64 * MIB),
+            region: Region {
+                before: Some(cached),
+                after: Some(cached),
+                extents: Some(Extents {
+                    looked_bytes: 64 * MIB,
+                    unwritten_bytes: Some(0),
+                    ..Extents::default()
+                }),
+                ..Region::default()
+            },
+        }),
+        ..Observed::default()
+    };
+    observed.ways.looks = 1;
+    observed.ways.reads.buffered = true;
+    observed
+}
+
+fn served(observed: Observed) -> ServedBy {
+    let verdict = evidence(observed).reads.verdict;
+    verdict.expect("it read").served_by
+}
+
+#[test]
+fn reads_are_judged_as_those_of_a_trial() {
+    assert_eq!(served(reader(64 * MIB)), ServedBy::Device);
+    assert_eq!(served(reader(0)), ServedBy::PageCache);
+    let half = evidence(reader(32 * MIB)).reads.verdict.expect("it read");
+    assert_eq!(
+        (half.served_by, half.device_fraction),
+        (ServedBy::Mixed, Some(0.5))
+    );
+    let mut hole = reader(0);
+    if let Some(target) = &mut hole.target {
+        target.region.before = Some(Residency::default());
+        target.region.extents = Some(Extents {
+            looked_bytes: 64 * MIB,
+            hole_bytes: 64 * MIB,
+            unwritten_bytes: Some(0),
+        });
+    }
+    assert_eq!(served(hole), ServedBy::Hole);
+    let mut memory = reader(0);
+    if let Some(target) = &mut memory.target {
+        target.medium = Medium::Memory;
+    }
+    assert_eq!(served(memory), ServedBy::NotStorage);
+}
+
+#[test]
+fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_them() {
+    let ring = |ways: OpenWays, read_bytes| {
+        let mut observed = reader(read_bytes);
+        observed.ways.uncounted.insert(UncountedWay::IoUring);
+        observed.ways.reads = ways;
+        observed
+    };
+    let direct = OpenWays {
+        direct: true,
+        buffered: false,
+    };
+    let buffered = OpenWays {
+        direct: false,
+        buffered: true,
+    };
+    assert_eq!(served(ring(direct, 64 * MIB)), ServedBy::Device);
+    assert_eq!(served(ring(buffered, 64 * MIB)), ServedBy::Unknown);
+    assert_eq!(served(ring(direct, 0)), ServedBy::Unknown);
+    let mut with_holes = ring(direct, 32 * MIB);
+    if let Some(extents) = with_holes
+        .target
+        .as_mut()
+        .and_then(|one| one.region.extents.as_mut())
+    {
+        extents.hole_bytes = 32 * MIB;
+    }
+    assert_eq!(served(with_holes), ServedBy::Unknown);
+}
+
+#[test]
+fn what_others_may_have_written_leaves_the_verdict_open() {
+    let mut observed = reader(0);
+    observed.target = None;
+    observed.ways.reads = OpenWays::default();
+    observed.processes.io = Some(ProcessIo {
+        write_bytes: 64 * MIB,
+        ..ProcessIo::default()
+    });
+    observed.devices[0].traffic = Some(DeviceStat {
+        write_bytes: 64 * MIB,
+        ..DeviceStat::default()
+    });
+    observed.dirty_before_bytes = Some(0);
+    let judged = |observed: &Observed| {
+        let verdict = evidence(observed.clone()).writes.verdict;
+        verdict.expect("it wrote").served_by
+    };
+    assert_eq!(judged(&observed), ServedBy::Device);
+    observed.dirty_before_bytes = Some(64 * MIB);
+    assert_eq!(judged(&observed), ServedBy::Unknown);
+}
