@@ -12,6 +12,7 @@ mod order;
 mod ranks;
 mod response;
 mod scaling;
+mod stages;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
@@ -46,6 +47,7 @@ pub(super) fn model(
         FigureKind::Order => order::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
+        FigureKind::Stages => stages::model(runs, options),
         FigureKind::Ranks => ranks::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),
         FigureKind::PValues => compare::p_values(&compared(runs, options)?, options),
