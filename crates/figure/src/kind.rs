@@ -68,6 +68,9 @@ kinds! {
     /// A heat map.
     Heat = "heat", Needs::Cells,
         "two factors as rows and columns of colours";
+    /// Stages of requests.
+    Stages = "stages", Needs::Cells,
+        "which layer takes the time of requests, and of the slowest 1 %, of traced cells (--set trace=true)";
     /// Throughput of hosts or ranks by block.
     Ranks = "ranks", Needs::Cells,
         "throughput of each host (or each rank of one host) by block as colours, of a run by several processes; with --y latency, latencies";
@@ -99,6 +102,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, ranks, why");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, stages, ranks, why");
     }
 }

@@ -12,6 +12,7 @@ mod order;
 mod ranks;
 mod response;
 mod scaling;
+mod stages;
 mod why;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
@@ -48,6 +49,7 @@ pub(super) fn model(
         FigureKind::Order => order::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
+        FigureKind::Stages => stages::model(runs, options),
         FigureKind::Ranks => ranks::model(runs, options),
         FigureKind::Why => why::model(runs, options),
         FigureKind::Ratio => compare::ratio(&compared(runs, options)?, options),

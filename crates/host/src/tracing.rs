@@ -31,7 +31,7 @@ pub use event::{DiskNumber, Event, Kind, Step, Transfer, kernel_number};
 
 /// Memory of the buffers of all CPUs together, bytes, and of one CPU.
 const BUFFERS_BYTES: u64 = 256 << 20;
-const BUFFER_BYTES_MAX: u64 = 32 << 20;
+const BUFFER_BYTES_MAX: u64 = 8 << 20;
 const BUFFER_BYTES_MIN: u64 = 1 << 20;
 /// Bytes that are read of one trial; then tracing ends, and the requests until then stand for the trial.
 const READ_BYTES_MAX: usize = 128 << 20;
@@ -252,5 +252,22 @@ fn read_pages(mut buffer: &File, pages: &mut Vec<u8>, most: usize) {
             // Empty: without waiting nothing more comes.
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::Kind;
+
+    use super::*;
+
+    #[test]
+    fn an_ordinary_user_is_refused_with_the_reason() {
+        let Some(checked) = needs::ordinary_user(|_| check()) else {
+            return;
+        };
+        let error = checked.expect_err("it needs root");
+        assert_eq!(error.kind(), Kind::Usage, "{error}");
+        assert!(error.remedy().is_some());
     }
 }

@@ -71,10 +71,19 @@ fn variants() -> Vec<TrialSpec> {
 #[test]
 fn the_stages_of_every_request_are_its_time() {
     let (_folder, target) = scratch(SIZE);
+    if let Err(error) = iolab_host::tracing::check() {
+        return needs::skip(Need::TraceEvents, error);
+    }
+    if let Err(why) = target.disk() {
+        return needs::skip(Need::BlockDevice, why);
+    }
     for spec in variants() {
         let outcome = match run(&spec, &target) {
             Ok(outcome) => outcome,
-            Err(error) => return needs::skip(Need::TraceEvents, error),
+            Err(error) => {
+                crate::skip(&spec, &error);
+                continue;
+            }
         };
         let name = format!(
             "{} depth {} threads {} reads {} %",
@@ -106,13 +115,6 @@ fn the_stages_of_every_request_are_its_time() {
             .iter()
             .sum::<f64>()
             / done as f64;
-        eprintln!(
-            "{name}: {counts:?} {whole:.0} of {latency:.0} ns: {:?}",
-            Stage::ALL
-                .iter()
-                .map(|s| (s.name(), mean(*s).round()))
-                .collect::<Vec<_>>()
-        );
         // Histograms have three digits.
         assert!(
             (whole / latency - 1.0).abs() < 0.003,

@@ -10,6 +10,7 @@ use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
+use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
 
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
 use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
@@ -79,6 +80,46 @@ pub(super) fn policies() -> RunRecord {
                 &around(100.0 / (i + 1) as f64),
             );
         }
+    }
+    record
+}
+
+/// Traced cells whose threads wait longer and longer for a CPU.
+pub(super) fn traced() -> RunRecord {
+    let mut record = record("read-size", &["threads"]);
+    for threads in ["1", "4", "16"] {
+        add_cell(
+            &mut record,
+            &[&format!("threads={threads}")],
+            &around(100.0),
+        );
+    }
+    for sample in &mut record.samples {
+        let wait = 10f64.powi(sample.cell as i32);
+        let stage = |mean_us: f64, tail_us: f64| {
+            Some(StageSummary {
+                mean_ns: mean_us * 1e3,
+                p50_ns: (mean_us * 1e3) as u64,
+                p99_ns: (tail_us * 1e3) as u64,
+                tail_mean_ns: tail_us * 1e3,
+            })
+        };
+        sample.traced = Some(TraceSummary {
+            counts: TraceCounts {
+                joined: 1000,
+                ..TraceCounts::default()
+            },
+            note: String::new(),
+            stages: PerStage {
+                admission: stage(5.0, 6.0),
+                queue: stage(2.0, 5.0),
+                device: stage(60.0, 80.0),
+                delivery: stage(5.0 + wait, 10.0 + 30.0 * wait),
+                completion: stage(2.0, 4.0),
+                cpu_wait: stage(wait, 30.0 * wait),
+                reaping: stage(3.0, 6.0),
+            },
+        });
     }
     record
 }
@@ -255,6 +296,7 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         ("linkage", vec![programs()], Options::default()),
         ("p-values", vec![programs()], kind(FigureKind::PValues)),
         ("order", vec![sizes()], kind(FigureKind::Order)),
+        ("stages", vec![traced()], kind(FigureKind::Stages)),
         (
             "course",
             vec![size_curve("read-size", &[("4KiB", 60.0)])],

@@ -275,3 +275,92 @@ fn transfer(flags: &[u8]) -> Transfer {
         _ => Transfer::Other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Linux 6.18 states them, without what is printed.
+    const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n\
+        \tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;\n\
+        \tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\
+        \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
+    const SWITCH: &str = "name: sched_switch\nID: 372\nformat:\n\
+        \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
+
+    fn record(id: u16, fields: &[(usize, &[u8])]) -> Vec<u8> {
+        let mut record = vec![0; 64];
+        record[..2].copy_from_slice(&id.to_le_bytes());
+        for (offset, bytes) in fields {
+            record[*offset..offset + bytes.len()].copy_from_slice(bytes);
+        }
+        record
+    }
+
+    #[test]
+    fn records_are_read_by_the_formats_of_their_events() {
+        let mut decoder = Decoder::default();
+        decoder.add(SOURCES[1], ISSUE).expect("a format");
+        decoder.add(SOURCES[6], SWITCH).expect("a format");
+        let seen = |record: &[u8]| {
+            let mut all = Vec::new();
+            decoder.event(record, &mut |kind| all.push(kind));
+            all
+        };
+        let disk = kernel_number((254, 0));
+        let issue = record(
+            2104,
+            &[
+                (8, &disk.to_le_bytes()),
+                (16, &(1u64 << 40).to_le_bytes()),
+                (24, &8u32.to_le_bytes()),
+                (34, b"FWFSM"),
+            ],
+        );
+        let block = Kind::Block {
+            step: Step::Issue,
+            disk,
+            first: 1 << 40,
+            count: 8,
+            transfer: Transfer::Write,
+        };
+        assert_eq!(seen(&issue), [block]);
+        let switch = record(372, &[(24, &7u32.to_le_bytes()), (56, &9u32.to_le_bytes())]);
+        assert_eq!(seen(&switch), [Kind::Leaves(7), Kind::Runs(9)]);
+        assert_eq!(seen(&record(1, &[])), []);
+        assert_eq!(seen(&issue[..20]), []);
+        // A kernel without a field that is needed is refused.
+        let old = ISSUE.replace("nr_sector", "sectors");
+        assert!(Decoder::default().add(SOURCES[1], &old).is_err());
+    }
+
+    #[test]
+    fn the_first_letters_of_a_request_say_what_it_transfers() {
+        for (flags, expected) in [
+            (&b"R\0"[..], Transfer::Read),
+            (b"RA", Transfer::Read),
+            (b"WS", Transfer::Write),
+            (b"FWS", Transfer::Write),
+            (b"FF", Transfer::Flush),
+            (b"F\0", Transfer::Flush),
+            (b"D", Transfer::Other),
+            (b"", Transfer::Other),
+        ] {
+            assert_eq!(transfer(flags), expected, "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn only_disks_with_such_events_are_traced() {
+        let disks = [((8, 0), true), ((253, 1), false)];
+        let filters = SOURCES.map(|source| source.filter(&disks).unwrap_or_default());
+        assert_eq!(filters[0], "dev == 8388608");
+        assert_eq!(filters[3], "dev == 265289729");
+        assert_eq!(SOURCES[3].filter(&disks[..1]), None);
+    }
+}

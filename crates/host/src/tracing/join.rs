@@ -55,7 +55,8 @@ enum Moment {
 
 /// Joins requests with events in the order of time. A part of a device's request belongs to the first request of the trial that
 /// was on its way from the part's start to its completion, covers its sectors, and has not found them yet. The stages of a
-/// request are those of the part that was completed last, so that they add up to its time.
+/// request are those of the part that was completed last, so that they add up to its time. A part that no such request covers
+/// belongs to one that covers it and was issued after the part's start.
 pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
     let (parts, flushes) = of_events(events);
     let mut moments: Vec<(u64, Moment, usize)> =
@@ -152,25 +153,27 @@ fn give_out(
         0,
     );
     let to = (part.disk, writes, part.end, 0);
-    let mut next = part.first;
-    let mut is_own = false;
-    for ((.., number), (sectors, seen)) in on_the_way.range_mut(from..to) {
-        let end = (sectors.first + u64::from(sectors.count)).min(part.end);
-        let start = sectors.first.max(next);
-        let fits = part.merged || part.start >= requests[*number].start;
-        let is_full = *seen == u64::from(sectors.count);
-        if start >= end || is_full || !fits {
-            continue;
+    let mut give = |may_be_earlier: bool| {
+        let mut next = part.first;
+        for ((.., number), (sectors, seen)) in on_the_way.range_mut(from..to) {
+            let end = (sectors.first + u64::from(sectors.count)).min(part.end);
+            let start = sectors.first.max(next);
+            let fits = may_be_earlier || part.merged || part.start >= requests[*number].start;
+            let is_full = *seen == u64::from(sectors.count);
+            if start >= end || is_full || !fits {
+                continue;
+            }
+            *seen += end - start;
+            next = end;
+            let found = &mut found[*number];
+            found.sectors += end - start;
+            found.parts += 1;
+            found.last = Some(*part);
         }
-        *seen += end - start;
-        next = end;
-        is_own = true;
-        let found = &mut found[*number];
-        found.sectors += end - start;
-        found.parts += 1;
-        found.last = Some(*part);
-    }
-    is_own
+        next > part.first
+    };
+    // A thread of the kernel or of a pool may begin before the stamp that follows the hand-over to it.
+    give(false) || give(true)
 }
 
 /// The stages of a request whose last part is this one, in ticks.

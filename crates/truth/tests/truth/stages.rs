@@ -76,7 +76,14 @@ fn a_limit_of_the_control_group_is_admission() {
     // A limit lets what was saved up pass at once, so that not every trial is held back all the time.
     let whole = 1e9 / LIMIT as f64;
     assert!(admission > 0.2 * whole, "{admission} of {whole} ns");
-    assert!(seen.number("stage_admission_share") > 0.8);
+    // On a busy machine the wait for a CPU may be long too; the device and its queue are not.
+    for stage in ["queue", "device"] {
+        let other = seen.number(&format!("stage_{stage}_mean_ns"));
+        assert!(
+            admission > 2.0 * other,
+            "{admission} and {other} ns in {stage}"
+        );
+    }
     assert_eq!(seen.number("unjoined_share_max"), 0.0);
 }
 

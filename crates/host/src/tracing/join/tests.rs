@@ -117,6 +117,19 @@ fn a_split_request_has_the_stages_of_its_last_part() {
 }
 
 #[test]
+fn a_part_that_began_before_the_stamp_belongs_to_the_request_if_to_no_other() {
+    let events = events_of(80, 8, [95, 120, 180]);
+    let joined = join(&[request(100, 200, 80, 8)], &events);
+    let seen = joined.stages[0].expect("joined");
+    assert_eq!((seen.admission, seen.queue, whole(&seen)), (0, 20, 100));
+    // Two at once of the same sectors: the other one was there first.
+    let requests = [request(140, 250, 80, 8), request(90, 190, 80, 8)];
+    let joined = join(&requests, &events);
+    assert_eq!(joined.stages[0], None);
+    assert!(joined.stages[1].is_some());
+}
+
+#[test]
 fn requests_of_others_are_counted_and_join_nothing() {
     let mut events = events_of(80, 8, [110, 120, 190]).to_vec();
     // Beside ours; before ours was issued; still on its way when ours ended; a write.

@@ -1,0 +1,167 @@
+//! Which layer has the requests of traced cells when: the stages of the mean time one above the other, and their shares of the
+//! slowest requests.
+
+use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{format_ns, format_percent};
+use iolab_workload::settings::cell_label;
+use iolab_workload::stages::Stage;
+use iolab_workload::{Error, Result};
+
+use super::super::FigureRun;
+use super::super::data::verdict;
+use super::super::model::{
+    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
+};
+use super::super::options::Options;
+use super::super::scale::Scale;
+use super::axis::{self, FactorAxis};
+
+/// The stages, the first that a request passes at the bottom.
+const STACKED: [Stage; 6] = [
+    Stage::Admission,
+    Stage::Queue,
+    Stage::Device,
+    Stage::Completion,
+    Stage::CpuWait,
+    Stage::Reaping,
+];
+
+/// A traced cell, by the name that it has in the figure.
+struct TracedCell<'a> {
+    name: String,
+    cell: &'a CellAnalysis,
+    stages: &'a CellStages,
+}
+
+/// Makes the model.
+///
+/// # Errors
+/// Of kind usage: no cell was traced.
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
+    let cells: Vec<TracedCell<'_>> = runs
+        .iter()
+        .flat_map(|run| traced(run, runs.len() > 1))
+        .collect();
+    if cells.is_empty() {
+        return Err(
+            Error::usage("no cell has requests that were split by layer")
+                .hint("measure with --set trace=true, as root"),
+        );
+    }
+    let names = cells.iter().map(|cell| cell.name.as_str()).collect();
+    let along = axis::names(
+        names,
+        |name| escape_control(name).into_owned(),
+        String::new(),
+        true,
+    );
+    let sums: Vec<f64> = cells
+        .iter()
+        .map(|cell| {
+            stacked(cell, |stage| Some(stage.mean_ns))
+                .last()
+                .copied()
+                .unwrap_or(0.0)
+        })
+        .collect();
+    let linear = Options {
+        log_y: Some(false),
+        ..options.clone()
+    };
+    let mut time = axis::of_quantity(Response::Latency, &sums, true, &linear);
+    time.label = time
+        .label
+        .replacen("Median latency", "Mean time of a request", 1);
+    let share = Axis {
+        label: "Share (%)".to_owned(),
+        scale: Scale::linear([100.0].into_iter(), true),
+        ticks: Ticks::Number,
+    };
+    let mut means = Panel::new(along.axis.clone(), time);
+    means.title = "all requests".to_owned();
+    means.series = series(&cells, &along, |stage| Some(stage.mean_ns), format_ns);
+    let mut tails = Panel::new(along.axis.clone(), share);
+    tails.title = "slowest 1 %".to_owned();
+    let percent = |stage: &StageNumbers| Some(100.0 * stage.tail_share()?);
+    tails.series = series(&cells, &along, percent, |percent| {
+        format_percent(percent / 100.0)
+    });
+    Ok(FigureModel {
+        description: format!("{} by layer", super::subject(runs, Response::Latency)),
+        arrangement: Arrangement::Stack,
+        legend: "stage".to_owned(),
+        unit: Response::Latency.unit().to_owned(),
+        hollow: super::hollow(cells.iter().map(|cell| cell.cell)),
+        note: "Medians over the trials, one above the other in the order in which a request passes the layers.".to_owned(),
+        ..FigureModel::of(vec![means, tails])
+    })
+}
+
+/// The cells of a run whose stages are known.
+fn traced<'a>(run: &FigureRun<'a>, several: bool) -> Vec<TracedCell<'a>> {
+    let analysis = run.analysis();
+    let cells = analysis.cells.iter().filter_map(|cell| {
+        let stages = cell.stages.as_ref().filter(|stages| stages.known > 0)?;
+        let levels = cell_label(&analysis.factors, &cell.cell.levels);
+        let name = match several {
+            true => format!("{} {levels}", run.name),
+            false => levels,
+        };
+        Some(TracedCell { name, cell, stages })
+    });
+    cells.collect()
+}
+
+/// The sums of a value of the stages, up to each of [`STACKED`].
+fn stacked(cell: &TracedCell<'_>, value: impl Fn(&StageNumbers) -> Option<f64>) -> Vec<f64> {
+    let own = STACKED.iter().map(|stage| {
+        let numbers = cell.stages.stages[*stage].as_ref();
+        numbers.and_then(&value).unwrap_or(0.0)
+    });
+    own.scan(0.0, |sum, one| {
+        *sum += one;
+        Some(*sum)
+    })
+    .collect()
+}
+
+/// Bars that cover each other's lower part: that of the last stage first, so that each shows its own part only.
+fn series(
+    cells: &[TracedCell<'_>],
+    along: &FactorAxis<'_>,
+    value: impl Fn(&StageNumbers) -> Option<f64>,
+    written: impl Fn(f64) -> String,
+) -> Vec<Series> {
+    let heights: Vec<Vec<f64>> = cells.iter().map(|cell| stacked(cell, &value)).collect();
+    let mut all = Vec::with_capacity(STACKED.len());
+    for (number, stage) in STACKED.iter().enumerate().rev() {
+        let points = cells.iter().zip(&heights).map(|(cell, heights)| {
+            let own = heights[number] - number.checked_sub(1).map_or(0.0, |below| heights[below]);
+            let verdict = verdict(cell.cell);
+            Mark {
+                x: along.place(&cell.name),
+                y: heights[number],
+                interval: None,
+                hollow: !cell.cell.is_target(),
+                origin: Origin {
+                    cell: Some(cell.cell.cell.id),
+                    n: Some(cell.stages.known),
+                    x: cell.name.clone(),
+                    text: format!("{}: {stage} {}; {verdict}", cell.name, written(own)),
+                    verdict,
+                },
+            }
+        });
+        all.push(Series {
+            name: stage.name().to_owned(),
+            place: number,
+            look: Look::Bars { place: 0, of: 1 },
+            points: points.collect(),
+            band: Vec::new(),
+            trials: Vec::new(),
+            bends: Vec::new(),
+        });
+    }
+    all
+}
