@@ -22,10 +22,11 @@ mod series;
 mod tail;
 
 pub use answers::{
-    Aspect, Bent, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together, Verified,
+    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together,
+    Verified,
 };
-use best::best_of_curves;
 pub use best::{Best, Candidate, Standing};
+use best::{best_of_curves, ways};
 pub use change::{Change, Place};
 pub use choice::{Access, Choice, choices};
 use comparison::random_across_runs;
@@ -58,6 +59,8 @@ pub enum Claim {
     Comparison(Comparison),
     /// Where curves over I/O sizes are best: all curves of one run, or the only curve of each of several.
     Best(Vec<Best>),
+    /// Which of the ways that an experiment names is fastest.
+    Ways(Best),
     /// Throughput that changes its level for good.
     Change(Change),
     /// Slow requests far from the median one.
@@ -90,6 +93,7 @@ impl Claim {
                 let all = curves.iter().flat_map(|best| &best.candidates);
                 all.map(|candidate| candidate.cell).collect()
             }
+            Self::Ways(best) => best.candidates.iter().map(|one| one.cell).collect(),
             Self::TooFew(few) => few.cells.clone(),
             Self::Steady(steady) => steady.cells.clone(),
             Self::Course(course) => course.cells.clone(),
@@ -183,6 +187,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));
     all.extend(answers::load(run, place).map(Claim::Load));
+    all.extend(ways(run, place).map(Claim::Ways));
     let too_few = concurrency::too_few(run, place).into_iter();
     all.extend(too_few.map(Claim::TooFew));
     all.extend(answers::untouched(run, place).map(Claim::Preparation));

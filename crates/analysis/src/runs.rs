@@ -127,6 +127,10 @@ pub struct RunsComparison {
     pub base: Vec<RunName>,
     /// The new runs.
     pub new: Vec<RunName>,
+    /// The targets of the base, each once: where there are several, what differs from run to run is what differs from target to target.
+    pub base_targets: Vec<String>,
+    /// The targets of the new runs, likewise.
+    pub new_targets: Vec<String>,
     /// Cells of the base that no new run has, in words.
     pub only_base: Vec<String>,
     /// Cells of the new runs that no run of the base has, in words.

@@ -7,7 +7,7 @@ use iolab_record::Sample;
 
 /// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
 /// requests those that happen to be due at the very end are a large share.
-const HELD_FROM: f64 = 0.98;
+pub const HELD_FROM: f64 = 0.98;
 
 /// A cell with a rate, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]

@@ -108,13 +108,47 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
 }
 
 fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
-    let response = analysis.response;
     let points = &curve.points;
-    let top = curve.best(response)?;
+    let top = curve.best(analysis.response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
-    // All pairs: the size with the best median is chosen by the trials that judge it, and several may be equally good.
-    let confidence = confidence(points.len() * (points.len() - 1) / 2);
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
+    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
+    Some(Best {
+        response: analysis.response,
+        held: held
+            .filter(|(factor, _)| *factor != "bs")
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .collect(),
+        candidates: candidates(&cells, best, analysis.response, run),
+        best,
+    })
+}
+
+/// How the ways compare that an experiment names one by one to do the same: its cells, where it asks nothing else of them.
+pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
+    let response = analysis.response;
+    let measured = analysis.cells.iter();
+    let cells: Vec<&CellAnalysis> = measured.filter(|cell| cell.response.is_some()).collect();
+    let median = |cell: &CellAnalysis| cell.response.map_or(f64::NAN, |summary| summary.median);
+    let worth = |place: &usize| response.worth(median(cells[*place]));
+    let best = (0..cells.len()).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+    (analysis.is_listed && cells.len() > 1).then(|| Best {
+        response,
+        held: Vec::new(),
+        candidates: candidates(&cells, best, response, run),
+        best,
+    })
+}
+
+/// How each of some cells compares with the one at `best`, which has the best median.
+fn candidates(
+    cells: &[&CellAnalysis],
+    best: usize,
+    response: Response,
+    run: usize,
+) -> Vec<Candidate> {
+    // All pairs: the cell with the best median is chosen by the trials that judge it, and several may be equally good.
+    let confidence = confidence(cells.len() * (cells.len() - 1) / 2);
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
@@ -122,7 +156,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let judged = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
         Some((estimate, judged))
     };
-    let of_best: Vec<Option<Judged>> = (0..points.len())
+    let of_best: Vec<Option<Judged>> = (0..cells.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
         .collect();
     // Within the margin, too: a small loss is one.
@@ -137,16 +171,16 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let judged = of_best[i].as_ref();
         judged.is_some_and(|(estimate, (_, doubts))| is_lower(estimate) && doubts.is_empty())
     };
-    // What is no worse than the size with the best median may be the best itself.
-    let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
+    // What is no worse than the cell with the best median may be the best itself.
+    let open: Vec<usize> = (0..cells.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);
         let near =
             |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
         open.len() <= OPEN_MAX && others.all(near)
     };
-    let has_interval = (0..points.len()).any(|i| of_best[i].is_some());
-    let candidates = points.iter().enumerate().map(|(i, point)| {
+    let has_interval = (0..cells.len()).any(|i| of_best[i].is_some());
+    let all = cells.iter().enumerate().map(|(i, cell)| {
         let judged = of_best[i].as_ref();
         let doubts = judged.map_or(Vec::new(), |(_, (_, doubts))| doubts.clone());
         let standing = match judged {
@@ -159,24 +193,15 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         Candidate {
             cell: CellId {
                 run,
-                cell: point.cell.cell.id,
+                cell: cell.cell.id,
             },
-            bs: point.size,
-            median: point.summary.median,
-            groups: groups(point.cell).map(|levels| (levels.low_median, levels.high_median)),
+            bs: cell.cell.trial().bs,
+            median: cell.response.map_or(f64::NAN, |summary| summary.median),
+            groups: groups(cell).map(|levels| (levels.low_median, levels.high_median)),
             standing,
             of_best: judged.map(|(estimate, _)| *estimate),
             doubts,
         }
     });
-    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
-    Some(Best {
-        response,
-        held: held
-            .filter(|(factor, _)| *factor != "bs")
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .collect(),
-        candidates: candidates.collect(),
-        best,
-    })
+    all.collect()
 }

@@ -48,6 +48,8 @@ impl Claim {
                 _ => Role::Effect,
             },
             Self::Best(_) => Role::Nothing,
+            Self::Ways(ways) if ways.shows() => Role::Answer,
+            Self::Ways(_) => Role::Nothing,
             Self::Verified(_) | Self::Load(_) => Role::Answer,
             Self::Programs(programs) => match programs.aspect {
                 Aspect::Ratio | Aspect::Equivalence(_) => Role::Answer,
@@ -83,6 +85,7 @@ impl Claim {
                 comparison.shown().map(Effect::size).fold(0.0, f64::max)
             }
             Self::Best(curves) => curves.iter().map(spread).fold(0.0, f64::max),
+            Self::Ways(ways) => spread(ways),
             Self::LongTail(tail) => tail.interval.0.ln(),
             Self::Verified(_)
             | Self::Programs(_)
@@ -159,10 +162,18 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
 }
 
 /// The claims that a page may begin with, the weightiest first, of which it takes [`HEADLINES_MAX`]: none that shows nothing, no effect
-/// within the margin, and of one kind about the same runs one.
+/// within the margin, of one kind about the same runs one, and no factors of a run whose ways are compared as wholes.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
+    let answers = |claim: &Claim, runs: &[usize]| {
+        matches!(claim, Claim::Ways(_)) && claim.role() == Role::Answer && claim.runs() == runs
+    };
+    let is_of_ways = |claim: &Claim| {
+        let runs = claim.runs();
+        matches!(claim, Claim::Comparison(_)) && claims.iter().any(|other| answers(other, &runs))
+    };
     let decides = |claim: &Claim| match claim.role() {
+        _ if is_of_ways(claim) => false,
         Role::Effect => claim.size() > MARGIN.ln_1p(),
         role => role <= Role::Equivalence,
     };
@@ -187,6 +198,7 @@ impl Claim {
                 Contrast::Levels { factor, .. } => ("levels", factor),
             },
             Self::Best(_) => ("best-size", ""),
+            Self::Ways(_) => ("fastest-way", ""),
             Self::LongTail(_) => ("long-tail", ""),
             Self::Verified(verified) => match verified.all.failed {
                 0 => ("verified", ""),

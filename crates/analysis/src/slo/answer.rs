@@ -25,6 +25,8 @@ pub struct RateAnswer {
 pub struct SearchAnswer {
     /// The experiment.
     pub experiment: String,
+    /// What it was measured on.
+    pub target: String,
     /// The levels.
     pub levels: ServiceLevels,
     /// The limit by all trials: the rate at which half of the trials keep the levels.
@@ -103,6 +105,7 @@ impl SearchAnswer {
         let fails = first_that_fails(&rates, least).cloned();
         Ok(Self {
             experiment: record.experiment.name.clone(),
+            target: record.target_text(),
             levels: levels.clone(),
             limit,
             holds,
