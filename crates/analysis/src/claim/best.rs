@@ -14,6 +14,9 @@ use crate::doubt::{SideDoubt, SideDoubts};
 /// Most sizes that may be best among which is looked for those near all others; the cost grows with their square.
 const OPEN_MAX: usize = 40;
 
+/// Factors whose combinations are ways to do the same; listed cells that differ in others, as jobs of fio do, need not be.
+const WAYS: [&str; 3] = ["backend", "threads", "depth"];
+
 /// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -132,7 +135,11 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     let median = |cell: &CellAnalysis| cell.response.map_or(f64::NAN, |summary| summary.median);
     let worth = |place: &usize| response.worth(median(cells[*place]));
     let best = (0..cells.len()).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
-    (analysis.is_listed && cells.len() > 1).then(|| Best {
+    let do_the_same = analysis
+        .factors
+        .iter()
+        .all(|factor| WAYS.contains(&factor.as_str()));
+    (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
         response,
         held: Vec::new(),
         candidates: candidates(&cells, best, response, run),
