@@ -24,7 +24,7 @@ pub use iolab_workload::response::Response;
 pub use measured_target::MeasuredTarget;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
-pub use rate::CellRate;
+pub use rate::{CellRate, HELD_FROM};
 pub use served::CellServed;
 pub use stages::{CellStages, StageNumbers};
 pub use verified::CellVerified;
@@ -207,6 +207,8 @@ pub struct Analysis {
     pub response_group: Option<String>,
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
+    /// Whether its cells are combinations that the experiment names one by one: ways to do the same, and no grid.
+    pub is_listed: bool,
     /// Precision goal.
     pub precision_goal: f64,
     /// Its state.
@@ -299,6 +301,9 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let has_added =
         |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
+    let is_listed = definition
+        .as_ref()
+        .is_ok_and(|experiment| !experiment.only.is_empty());
     if definition.as_ref().is_ok_and(has_added) {
         order_by_size(&mut cells, &record.experiment.factors);
     }
@@ -326,6 +331,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         response,
         response_group: record.experiment.response_group.clone(),
         factors: record.experiment.factors.clone(),
+        is_listed,
         precision_goal: record.experiment.precision,
         status: record.run.status,
         target: record.target_text(),

@@ -25,10 +25,11 @@ mod stages;
 mod tail;
 
 pub use answers::{
-    Aspect, Bent, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together, Verified,
+    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together,
+    Verified,
 };
-use best::best_of_curves;
 pub use best::{Best, Candidate, Standing};
+use best::{best_of_curves, ways};
 pub use causes::{Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, remainders};
 pub use change::{Change, ChangePlace};
 pub use choice::{Access, Choice, choices};
@@ -64,7 +65,9 @@ pub enum Claim {
     Comparison(Comparison),
     /// The best I/O sizes: of all curves of one run, or of the only curve of each of several runs.
     Best(Vec<Best>),
-    /// A lasting change of the level of throughput.
+    /// Which of the ways that an experiment names is fastest.
+    Ways(Best),
+    /// Throughput that changes its level for good.
     Change(Change),
     /// Slow requests, far above the median latency.
     LongTail(LongTail),
@@ -102,6 +105,7 @@ impl Claim {
                 let all = curves.iter().flat_map(|best| &best.candidates);
                 all.map(|candidate| candidate.cell).collect()
             }
+            Self::Ways(best) => best.candidates.iter().map(|one| one.cell).collect(),
             Self::TooFew(few) => few.cells.clone(),
             Self::Steady(steady) => steady.cells.clone(),
             Self::Course(course) => course.cells.clone(),
@@ -207,6 +211,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));
     all.extend(answers::load(run, place).map(Claim::Load));
+    all.extend(ways(run, place).map(Claim::Ways));
     let too_few = concurrency::too_few(run, place).into_iter();
     all.extend(too_few.map(Claim::TooFew));
     all.extend(answers::untouched(run, place).map(Claim::Preparation));

@@ -127,7 +127,11 @@ pub struct RunsComparison {
     pub base: Vec<RunName>,
     /// The new runs.
     pub new: Vec<RunName>,
-    /// Labels of cells of the base that no new run has.
+    /// The targets of the base, each once: where there are several, what differs from run to run is what differs from target to target.
+    pub base_targets: Vec<String>,
+    /// The targets of the new runs, likewise.
+    pub new_targets: Vec<String>,
+    /// Cells of the base that no new run has, in words.
     pub only_base: Vec<String>,
     /// Labels of cells of the new runs that no run of the base has.
     pub only_new: Vec<String>,

@@ -14,7 +14,7 @@ use crate::export::{Exported, run_fields};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
 use crate::rows::{Field, field, text};
-use crate::slo::{Searched, at_rates, cell_columns, cell_remarks};
+use crate::slo::{Searched, at_rates, cell_columns, cell_remarks, sentence_at_rates};
 use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
@@ -155,7 +155,9 @@ impl Given<'_> {
                 head.unwrap_or_default()
                     + &match &run.answer.found {
                         AnswerBasis::Limit(found) => Searched(found).text(width),
-                        AnswerBasis::Cells(found) => at_rates(found, width),
+                        AnswerBasis::Cells(found) => {
+                            at_rates(found, &sentence_at_rates(found, run.record), width)
+                        }
                         AnswerBasis::Workload(_) => String::new(),
                     }
             }
@@ -183,8 +185,9 @@ impl OfRun<'_> {
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(
-                "{}: cannot tell: the run is not complete; finish it with: iolab resume {}. As measured so far:",
+                "{} on {}: cannot tell: the run is not complete; finish it with: iolab resume {}. As measured so far:",
                 escape_control(&self.record.experiment.name),
+                escape_control(&self.record.target_text()),
                 escape_control(&self.file)
             )
         })
@@ -198,16 +201,12 @@ impl OfRun<'_> {
                 let sentences = std::iter::once(first).chain(second).collect();
                 (sentences, searched.columns(), RATES, searched.remarks())
             }
-            AnswerBasis::Cells(found) => {
-                let name = escape_control(&self.record.experiment.name);
-                let sentence = format!("{name}: {}.", found.answer);
-                (
-                    vec![sentence],
-                    cell_columns(found),
-                    LEVELS,
-                    cell_remarks(found),
-                )
-            }
+            AnswerBasis::Cells(found) => (
+                vec![format!("{}.", sentence_at_rates(found, self.record))],
+                cell_columns(found),
+                LEVELS,
+                cell_remarks(found),
+            ),
             AnswerBasis::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
         };
         Shown {

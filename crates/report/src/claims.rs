@@ -30,7 +30,7 @@ use evidence::{
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimData {
     /// What is claimed: `random-against-sequential`, `writes-against-reads`, `scaling` (each level of a count or size with the
-    /// least), `levels` (one level of a factor with another), `best-size` (where curves over I/O sizes are best), `long-tail`
+    /// least), `levels` (one level of a factor with another), `best-size` (where curves over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best), `long-tail`
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
@@ -74,6 +74,15 @@ pub(crate) enum Evidence {
     BestSize {
         /// All curves of one run, or the only curve of each of several.
         curves: Vec<CurveData>,
+    },
+    /// Ways to do the same that an experiment names one by one.
+    Ways {
+        /// Quantity of the medians.
+        quantity: QuantityData,
+        /// The way with the best median; whether it is shown to be best is up to the others.
+        best: Option<CellData>,
+        /// All of them, in the order of the experiment.
+        ways: Vec<SizeData>,
     },
     /// Slow requests far from the median one.
     LongTail {
@@ -405,6 +414,14 @@ impl Runs<'_> {
             Claim::Change(change) => Evidence::Change(ChangeData::of(change, self)),
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
+            Claim::Ways(ways) => Evidence::Ways {
+                quantity: self.quantity(ways.response, ways.candidates.first().map(|one| one.cell)),
+                best: ways
+                    .candidates
+                    .get(ways.best)
+                    .map(|top| self.cell(top.cell)),
+                ways: self.curve(ways).sizes,
+            },
             Claim::FixedCosts(costs) => Evidence::FixedCosts {
                 curves: costs.curves.iter().map(FixedCostData::of).collect(),
             },

@@ -9,7 +9,7 @@ use crate::doubt::{of_side, remedy};
 use crate::findings::{overall, tally};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
-    CellComparison, Comparison, Difference, Further, POWER, ReplicationUnit, Side,
+    CellComparison, Comparison, Difference, Further, HypothesisTest, POWER, ReplicationUnit, Side,
 };
 use iolab_analysis::doubt::{ComparedSide, Reason, SideDoubt};
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
@@ -114,11 +114,30 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         0 | 1 => String::new(),
         n => format!(" (simultaneous over {n} cells)"),
     };
+    // Who sees p beside a verdict takes the one for the reason of the other.
+    let tests = comparison.terms.tests.iter();
+    let tests: Vec<&str> = tests.map(|test| compares(*test)).collect();
+    let p = match tests.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", which decides the verdict (p does not: {})",
+            tests.join(", ")
+        ),
+    };
     format!(
-        "{}: medians, ratio new/base{within} with its 95 % interval{intervals}, margin {}",
+        "{}: medians, ratio new/base{within} with its 95 % interval{intervals}{p}, margin {}",
         comparison.measured(),
         format_percent(comparison.terms.margin)
     )
+}
+
+/// What a test compares.
+fn compares(test: HypothesisTest) -> &'static str {
+    match test {
+        HypothesisTest::Welch => "Welch's test compares means",
+        HypothesisTest::Student => "Student's test compares means",
+        HypothesisTest::MannWhitney => "the Mann-Whitney test compares ranks",
+    }
 }
 
 pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {

@@ -97,7 +97,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
                 format!("{} to {}", significant(low), significant(high))
             })
         }),
-        column("shown", 2, &|one| shown(comparison, one)).left(),
+        column("shown", 0, &|one| shown(comparison, one)).left(),
     ]);
     columns
 }

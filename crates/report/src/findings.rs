@@ -119,11 +119,15 @@ pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> V
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
     let across = claim::of_runs(&analyses).across;
     let across = across.iter().map(|one| words::finding(one, &analyses));
-    let mut findings: Vec<Finding> = across.collect();
+    with_choices(across.collect(), &analyses)
+}
+
+/// What several runs show together, from what they show across each other.
+pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> Vec<Finding> {
     if analyses.len() > 1 {
-        findings.extend(choices(&analyses));
+        across.extend(choices(analyses));
     }
-    findings
+    across
 }
 
 /// Which settings to choose.

@@ -46,7 +46,8 @@ pub fn conclusion(compared: &RunsComparison) -> String {
     let each = each.map(|cell| said(&cell.judged, cell_label(&compared.factors, &cell.levels)));
     let each: Vec<SaidOfCell> = each.collect();
     let together = compared.overall.as_ref();
-    let together = together.filter(|all| all.verdict == CellVerdict::Slower);
+    let told = [CellVerdict::Slower, CellVerdict::Faster];
+    let together = together.filter(|all| told.contains(&all.verdict));
     let together = together.map(|all| {
         let all = answer(&[said(all, String::new())], compared.terms.margin);
         format!("; all cells together {all}")
@@ -87,6 +88,18 @@ fn heading(compared: &RunsComparison) -> String {
         format!("base: {}", side(&compared.base)),
         format!("new:  {}", side(&compared.new)),
     ];
+    for (side, targets) in [
+        ("base", &compared.base_targets),
+        ("new side", &compared.new_targets),
+    ] {
+        if targets.len() > 1 {
+            lines.push(format!(
+                "\nThe {side} mixes runs on {} targets: {}. The spread from run to run is that between these.",
+                targets.len(),
+                escape_control(&targets.join(", "))
+            ));
+        }
+    }
     if !compared.differences.is_empty() {
         lines.push("\nThe last run of the base and the first new one differ in:".to_owned());
         lines.extend(difference_lines(&compared.differences));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::fitness::{CellAnswer, LevelAnswer, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
+use iolab_record::RunRecord;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::units::format_duration;
 
@@ -87,7 +88,8 @@ impl Searched<'_> {
 
     /// The answer, and, where it is unknown, what was measured.
     pub(crate) fn sentences(&self) -> (String, Option<String>) {
-        let name = escape_control(&self.0.experiment);
+        let name = format!("{} on {}", self.0.experiment, self.0.target);
+        let name = escape_control(&name);
         let sentence = self.sentence();
         let turned = |end: &Option<RateAnswer>| end.as_ref().map_or(Vec::new(), turning);
         let (holds, fails) = (turned(&self.0.holds), turned(&self.0.fails));
@@ -249,9 +251,29 @@ fn capital(text: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// Whether levels hold at the rates of a run: a row per cell and level, for a terminal of `width` columns.
-pub fn at_rates(found: &Verdicts, width: u16) -> String {
-    let mut text = format!("{}\n\n", found.answer);
+/// The answer in one line that can be pasted: `read-random on /mnt/disk: p99<1ms at rate=2000: yes`.
+pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String {
+    let asked = record.experiment.asked.as_ref();
+    let levels = asked.map(|question| question.levels().to_string());
+    let cells = match found.cells.as_slice() {
+        [] => String::new(),
+        [only] if only.cell.is_empty() => String::new(),
+        [only] => format!(" at {}", only.cell),
+        several => format!(" in all {} cells", several.len()),
+    };
+    let text = format!(
+        "{} on {}: {}{cells}: {}",
+        record.experiment.name,
+        record.target_text(),
+        levels.unwrap_or_default(),
+        found.answer
+    );
+    escape_control(&text).into_owned()
+}
+
+/// Whether levels hold at the rates of a run, after the answer in one line: a row per cell and level, for a terminal of `width` columns.
+pub fn at_rates(found: &Verdicts, sentence: &str, width: u16) -> String {
+    let mut text = paragraph(sentence, "", width) + "\n";
     text += &layout::text(cell_columns(found), width);
     text.push('\n');
     for remark in cell_remarks(found) {

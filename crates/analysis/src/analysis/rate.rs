@@ -5,9 +5,9 @@ use iolab_stats::median;
 use super::{Latency, quantiles};
 use iolab_record::Sample;
 
-/// A trial keeps its rate if it reached at least this share of it, or issued this share of the requests that were due: with few
-/// requests, those due at the very end are a large share.
-const HELD_FROM: f64 = 0.98;
+/// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
+/// requests those that happen to be due at the very end are a large share.
+pub const HELD_FROM: f64 = 0.98;
 
 /// A cell with a rate, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]

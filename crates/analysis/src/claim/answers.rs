@@ -90,8 +90,20 @@ pub struct Preparation {
 pub struct FixedCosts {
     /// Index of the run.
     pub run: usize,
-    /// For each curve that fits the model: its fixed levels, and the model in ns and bytes.
-    pub curves: Vec<(Vec<String>, LatencyBandwidth)>,
+    /// The curves that the model describes.
+    pub curves: Vec<FixedCost>,
+}
+
+/// A curve that a fixed cost and a rate describe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FixedCost {
+    /// The levels that it holds.
+    pub held: Vec<String>,
+    /// The model, in ns and bytes.
+    pub model: LatencyBandwidth,
+    /// The size at which half of the rate is reached, bytes: where the sizes that were measured lie on both sides of it, with
+    /// throughput below half of the rate at all smaller ones and above it at all greater ones.
+    pub half_rate: Option<f64>,
 }
 
 /// Breakpoints of curves over I/O sizes.
@@ -223,7 +235,22 @@ pub(super) fn fixed_costs(analysis: &Analysis, run: usize) -> Option<FixedCosts>
     let curves = bends::bendable(analysis).into_iter();
     let modelled = curves.filter_map(|curve| {
         let model = bends::fixed_cost(analysis, &curve)?;
-        Some((curve.held, model))
+        // Bytes per ns are GB/s.
+        let half_mb_s = model.bandwidth * 1e3 / 2.0;
+        let is_seen = |is_below: bool| {
+            let mut beside = curve.points.iter();
+            let mut own = beside
+                .by_ref()
+                .filter(|point| ((point.size as f64) < model.n_half) == is_below)
+                .map(|point| (point.summary.median < half_mb_s) == is_below)
+                .peekable();
+            own.peek().is_some() && own.all(|agrees| agrees)
+        };
+        Some(FixedCost {
+            half_rate: (is_seen(true) && is_seen(false)).then_some(model.n_half),
+            held: curve.held.clone(),
+            model,
+        })
     });
     let curves: Vec<_> = modelled.collect();
     (!curves.is_empty()).then_some(FixedCosts { run, curves })

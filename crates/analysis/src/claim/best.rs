@@ -13,7 +13,10 @@ use crate::doubt::{SideDoubt, SideDoubts};
 /// Above this number of possibly best sizes, equivalence is not tested: the cost grows with the square.
 const OPEN_MAX: usize = 40;
 
-/// How a size compares with the best ones.
+/// Factors whose combinations are ways to do the same; listed cells that differ in others, as jobs of fio do, need not be.
+const WAYS: [&str; 3] = ["backend", "threads", "depth"];
+
+/// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Within [`MARGIN`] of every size that may be the best.
@@ -107,13 +110,51 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
 }
 
 fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
-    let response = analysis.response;
     let points = &curve.points;
-    let top = curve.best(response)?;
+    let top = curve.best(analysis.response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
-    // All pairs count: the same trials that select the best median also judge it, and several sizes may be equally good.
-    let confidence = confidence(points.len() * (points.len() - 1) / 2);
     let cells: Vec<&CellAnalysis> = points.iter().map(|point| point.cell).collect();
+    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
+    Some(Best {
+        response: analysis.response,
+        held: held
+            .filter(|(factor, _)| *factor != "bs")
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .collect(),
+        candidates: candidates(&cells, best, analysis.response, run),
+        best,
+    })
+}
+
+/// How the ways compare that an experiment names one by one to do the same: its cells, where it asks nothing else of them.
+pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
+    let response = analysis.response;
+    let measured = analysis.cells.iter();
+    let cells: Vec<&CellAnalysis> = measured.filter(|cell| cell.response.is_some()).collect();
+    let median = |cell: &CellAnalysis| cell.response.map_or(f64::NAN, |summary| summary.median);
+    let worth = |place: &usize| response.worth(median(cells[*place]));
+    let best = (0..cells.len()).max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+    let do_the_same = analysis
+        .factors
+        .iter()
+        .all(|factor| WAYS.contains(&factor.as_str()));
+    (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
+        response,
+        held: Vec::new(),
+        candidates: candidates(&cells, best, response, run),
+        best,
+    })
+}
+
+/// How each of some cells compares with the one at `best`, which has the best median.
+fn candidates(
+    cells: &[&CellAnalysis],
+    best: usize,
+    response: Response,
+    run: usize,
+) -> Vec<Candidate> {
+    // All pairs: the cell with the best median is chosen by the trials that judge it, and several may be equally good.
+    let confidence = confidence(cells.len() * (cells.len() - 1) / 2);
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
@@ -121,7 +162,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let judged = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
         Some((estimate, judged))
     };
-    let of_best: Vec<Option<Judged>> = (0..points.len())
+    let of_best: Vec<Option<Judged>> = (0..cells.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
         .collect();
     // A loss within the margin also counts as a loss.
@@ -136,16 +177,16 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         let judged = of_best[i].as_ref();
         judged.is_some_and(|(estimate, (_, doubts))| is_lower(estimate) && doubts.is_empty())
     };
-    // A size that is not shown to be worse than the best median may itself be the best.
-    let open: Vec<usize> = (0..points.len()).filter(|i| !is_worse(*i)).collect();
+    // What is no worse than the cell with the best median may be the best itself.
+    let open: Vec<usize> = (0..cells.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);
         let near =
             |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
         open.len() <= OPEN_MAX && others.all(near)
     };
-    let has_interval = (0..points.len()).any(|i| of_best[i].is_some());
-    let candidates = points.iter().enumerate().map(|(i, point)| {
+    let has_interval = (0..cells.len()).any(|i| of_best[i].is_some());
+    let all = cells.iter().enumerate().map(|(i, cell)| {
         let judged = of_best[i].as_ref();
         let doubts = judged.map_or(Vec::new(), |(_, (_, doubts))| doubts.clone());
         let standing = match judged {
@@ -158,24 +199,15 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
         Candidate {
             cell: CellId {
                 run,
-                cell: point.cell.cell.id,
+                cell: cell.cell.id,
             },
-            bs: point.size,
-            median: point.summary.median,
-            groups: groups(point.cell).map(|levels| (levels.low_median, levels.high_median)),
+            bs: cell.cell.trial().bs,
+            median: cell.response.map_or(f64::NAN, |summary| summary.median),
+            groups: groups(cell).map(|levels| (levels.low_median, levels.high_median)),
             standing,
             of_best: judged.map(|(estimate, _)| *estimate),
             doubts,
         }
     });
-    let held = analysis.factors.iter().zip(&top.cell.cell.levels);
-    Some(Best {
-        response,
-        held: held
-            .filter(|(factor, _)| *factor != "bs")
-            .map(|(factor, level)| (factor.clone(), level.clone()))
-            .collect(),
-        candidates: candidates.collect(),
-        best,
-    })
+    all.collect()
 }

@@ -53,6 +53,8 @@ impl Claim {
                 _ => Role::Effect,
             },
             Self::Best(_) => Role::Nothing,
+            Self::Ways(ways) if ways.shows() => Role::Answer,
+            Self::Ways(_) => Role::Nothing,
             Self::Verified(_) | Self::Load(_) => Role::Answer,
             Self::Programs(programs) => match programs.aspect {
                 Aspect::Ratio | Aspect::Equivalence(_) => Role::Answer,
@@ -99,6 +101,7 @@ impl Claim {
                 comparison.shown().map(Effect::size).fold(0.0, f64::max)
             }
             Self::Best(curves) => curves.iter().map(spread).fold(0.0, f64::max),
+            Self::Ways(ways) => spread(ways),
             Self::LongTail(tail) => tail.interval.0.ln(),
             Self::Verified(_)
             | Self::Programs(_)
@@ -181,7 +184,15 @@ pub fn ordered(claims: &[Claim]) -> (Vec<&Claim>, Vec<&Claim>) {
 /// effects within the margin; of each kind about the same runs, only the first.
 pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     let mut chosen: Vec<&Claim> = Vec::new();
+    let answers = |claim: &Claim, runs: &[usize]| {
+        matches!(claim, Claim::Ways(_)) && claim.role() == Role::Answer && claim.runs() == runs
+    };
+    let is_of_ways = |claim: &Claim| {
+        let runs = claim.runs();
+        matches!(claim, Claim::Comparison(_)) && claims.iter().any(|other| answers(other, &runs))
+    };
     let decides = |claim: &Claim| match claim.role() {
+        _ if is_of_ways(claim) => false,
         Role::Effect => claim.size() > MARGIN.ln_1p(),
         role => role <= Role::Equivalence,
     };
@@ -206,6 +217,7 @@ impl Claim {
                 Contrast::Levels { factor, .. } => ("levels", factor),
             },
             Self::Best(_) => ("best-size", ""),
+            Self::Ways(_) => ("fastest-way", ""),
             Self::LongTail(_) => ("long-tail", ""),
             Self::TimeByLayer(_) => ("time-by-layer", ""),
             Self::Verified(verified) => match verified.all.failed {

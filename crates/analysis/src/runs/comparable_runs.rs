@@ -162,7 +162,18 @@ fn memory(a: &Environment, b: &Environment) -> Option<&'static str> {
     (apart > SHARE * x.max(y) as f64).then(|| KEYS.memory_bytes.name())
 }
 
-/// The difference of the targets, each compared with the one at its position.
+/// The targets of some runs, each once: those that differ as [`Comparability`] has it.
+pub(super) fn targets(runs: &[FiledRun<'_>]) -> Vec<String> {
+    let mut found: Vec<&RunRecord> = Vec::new();
+    for run in runs.iter().map(|run| run.run.record()) {
+        if found.iter().all(|known| target(known, run).is_some()) {
+            found.push(run);
+        }
+    }
+    found.iter().map(|run| run.target_text()).collect()
+}
+
+/// In what the targets differ: each with the one in its place.
 fn target(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
     if a.further_targets.len() != b.further_targets.len() {
         return Some("number");

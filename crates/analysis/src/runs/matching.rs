@@ -2,6 +2,7 @@
 
 use iolab_workload::Result;
 
+use super::comparable_runs::targets;
 use super::{FiledRun, RunCell, RunCriteria, RunsCell, RunsComparison, judge};
 use crate::analysis::CellAnalysis;
 use crate::compare::matching::{
@@ -121,6 +122,8 @@ pub(super) fn compare(
         terms,
         base: base.runs.iter().map(FiledRun::name).collect(),
         new: new.runs.iter().map(FiledRun::name).collect(),
+        base_targets: targets(base.runs),
+        new_targets: targets(new.runs),
         only_base: alone(&of_base, &of_new),
         only_new: alone(&of_new, &of_base),
         differences: differences(&base, &new, &both, &factors),

@@ -25,6 +25,8 @@ pub struct RateAnswer {
 pub struct SearchAnswer {
     /// Name of the experiment.
     pub experiment: String,
+    /// What it was measured on.
+    pub target: String,
     /// The levels.
     pub levels: ServiceLevels,
     /// The limit from all trials: the rate at which half of the trials meet the levels.
@@ -104,6 +106,7 @@ impl SearchAnswer {
         let fails = first_that_fails(&rates, least).cloned();
         Ok(Self {
             experiment: record.experiment.name.clone(),
+            target: record.target_text(),
             levels: levels.clone(),
             limit,
             holds,

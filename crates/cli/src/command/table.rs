@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
-use iolab_report::findings::cross_findings;
-use iolab_report::findings::interpretation::Interpretation;
+use iolab_report::findings::interpretation::Together;
 use iolab_report::{document, export, table as tables};
 use iolab_workload::Result;
 
@@ -47,12 +46,12 @@ pub(crate) fn table(options: &Table) -> Outcome {
             if answers.answer().is_some() {
                 writeln!(to, "{}", answers.text(output::style().width))?;
             }
-            let together = Interpretation::of_each(runs.iter().map(|(_, run)| run));
-            for ((_, run), interpretation) in runs.iter().zip(&together) {
+            let together = Together::of(runs.iter().map(|(_, run)| run));
+            for ((_, run), interpretation) in runs.iter().zip(&together.each) {
                 output::report(run, interpretation, &mut to)?;
                 writeln!(to)?;
             }
-            output::sentences(&cross_findings(analyses), output::style(), &mut to)?;
+            output::sentences(&together.across, output::style(), &mut to)?;
         }
     }
     Ok(to.flush()?)

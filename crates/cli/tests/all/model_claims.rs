@@ -232,6 +232,33 @@ fn a_median_between_two_levels_is_called_that() {
     assert!(told.all(|one| one.groups.is_some()));
 }
 
+/// The experiment asks which way is fastest; no factor by itself answers that.
+#[test]
+fn ways_of_keeping_requests_in_flight_are_compared_with_each_other() {
+    let folder = folder();
+    let four = measured(folder.path(), &words!("in-flight model:sata-ssd"));
+    let all = claims(&[four.analysis()]);
+    let first = headlines(&all);
+    let [Claim::Ways(ways), rest @ ..] = first.as_slice() else {
+        panic!("{first:?}");
+    };
+    assert!(
+        !rest
+            .iter()
+            .any(|claim| matches!(claim, Claim::Comparison(_)))
+    );
+    let of = |standing| {
+        ways.candidates
+            .iter()
+            .filter(move |one| one.standing == standing)
+    };
+    // A model has no host: all ways with 16 in flight are alike, and one at a time is a ninth.
+    assert_eq!(
+        (of(Standing::Near).count(), of(Standing::Worse).count()),
+        (4, 1)
+    );
+}
+
 /// A stall says nothing of how good a size can be.
 #[test]
 fn a_size_that_stalls_at_a_hundredth_of_the_best_is_worse() {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use iolab_analysis::analysis::{Latency, Shortfall};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
-    Again, Aspect, Cause, CellId, Change, ChangePlace, Course, Largest, Load, Preparation,
-    Programs, Queued, Rates, Reproduction, Shape, Share, SharedLimit, State, Steady, Suspected,
-    Suspects, TimeByLayer, Together, TooFew, Verdict, Verified,
+    Again, Aspect, Cause, CellId, Change, ChangePlace, Course, FixedCost, Largest, Load,
+    Preparation, Programs, Queued, Rates, Reproduction, Shape, Share, SharedLimit, State, Steady,
+    Suspected, Suspects, TimeByLayer, Together, TooFew, Verdict, Verified,
 };
 use iolab_analysis::equivalence::{MARGINS, SizePoint};
-use iolab_stats::{Interval, LatencyBandwidth};
+use iolab_stats::Interval;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -422,20 +422,21 @@ pub(crate) struct FixedCostData {
     fixed_ns: f64,
     /// Rate of its bytes, MB/s.
     rate_mb_s: f64,
-    /// Size at which half of that rate is reached, bytes.
-    half_rate_bytes: f64,
+    /// Size at which half of that rate is reached, bytes; `null` where the sizes measured do not lie on both sides of it, or contradict it.
+    half_rate_bytes: Option<f64>,
     /// Greatest relative error of the model at any size.
     relative_error_max: f64,
 }
 
 impl FixedCostData {
-    pub(super) fn of((held, model): &(Vec<String>, LatencyBandwidth)) -> Self {
+    pub(super) fn of(curve: &FixedCost) -> Self {
+        let model = &curve.model;
         Self {
-            held: held.iter().map(|level| clean(level)).collect(),
+            held: curve.held.iter().map(|level| clean(level)).collect(),
             fixed_ns: model.t0,
             // Bytes per ns are GB/s.
             rate_mb_s: model.bandwidth * 1e3,
-            half_rate_bytes: model.n_half,
+            half_rate_bytes: curve.half_rate,
             relative_error_max: model.relative_error_max,
         }
     }

@@ -1,6 +1,6 @@
 //! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
 
-use crate::findings::{Finding, findings, of_runs};
+use crate::findings::{Finding, findings, of_runs, with_choices};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
@@ -26,9 +26,20 @@ impl Interpretation {
             bends,
         }
     }
+}
 
-    /// Interprets runs that are shown together: none says what another contradicts.
-    pub fn of_each<'a>(runs: impl IntoIterator<Item = &'a AnalysedRun>) -> Vec<Self> {
+/// What runs say that are shown together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Together {
+    /// Each by itself, in their order: what none of the others contradicts.
+    pub each: Vec<Interpretation>,
+    /// Several of them: comparisons across them, and which settings to choose.
+    pub across: Vec<Finding>,
+}
+
+impl Together {
+    /// Interprets them.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a AnalysedRun>) -> Self {
         let runs: Vec<(&AnalysedRun, Bends)> = runs
             .into_iter()
             .map(|run| (run, Bends::of(run.analysis())))
@@ -37,13 +48,18 @@ impl Interpretation {
             .iter()
             .map(|(run, bends)| (run.analysis(), bends))
             .collect();
-        let findings = of_runs(&bending).each;
-        let all = runs.into_iter().zip(findings);
-        all.map(|((run, bends), findings)| Self {
+        let said = of_runs(&bending);
+        let analyses: Vec<_> = bending.iter().map(|(analysis, _)| *analysis).collect();
+        let across = with_choices(said.across, &analyses);
+        let all = runs.into_iter().zip(said.each);
+        let each = all.map(|((run, bends), findings)| Interpretation {
             peers: with_peers(run),
             findings,
             bends,
-        })
-        .collect()
+        });
+        Self {
+            each: each.collect(),
+            across,
+        }
     }
 }

@@ -69,6 +69,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Preparation(untouched) => (answers::of_preparation(untouched, first), PREPARATION),
         Claim::Comparison(comparison) => (comparison::of_comparison(comparison, runs), COMPARISON),
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
+        Claim::Ways(ways) => (best::of_ways(ways, first, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
         Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
         Claim::TimeByLayer(time) => (layers::of_time(time, first), LAYERS),

@@ -10,10 +10,13 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use super::clean;
 use crate::layout::{Column, Grid, none};
 
-/// Explains the columns.
+/// From this part of the bytes of the requests on a factor is written, and no percentage.
+const PART_MAX: f64 = 2.0;
+
+/// How to read the columns.
 pub(super) fn caption() -> String {
     "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
-     counters show, over the bytes of the requests. Faults (minor, major) and switches (voluntary, involuntary) per \
+     counters show, over the bytes of the requests; a device that carried several times as much was read ahead of the requests, or used by others. Faults (minor, major) and switches (voluntary, involuntary) per \
      trial. CPU: user and kernel time per request, and over the elapsed time."
         .to_owned()
 }
@@ -43,8 +46,8 @@ pub(super) fn grid(record: &RunRecord, analysis: &Analysis) -> Grid {
     }
     columns.extend([
         column("served by", &|row| row.served()).left(),
-        column("by process", &|row| row.share(by_process)),
-        column("by device", &|row| row.share(by_device)),
+        column("by process", &|row| row.part(by_process)),
+        column("by device", &|row| row.part(by_device)),
         column("faults", &|row| row.faults()),
         column("switches", &|row| row.switches()),
         column("CPU per request", &|row| {
@@ -70,6 +73,14 @@ impl EvidenceRow<'_> {
 
     fn share(&self, value: impl Fn(&Sample) -> Option<f64>) -> String {
         self.median(value).map_or_else(none, format_percent)
+    }
+
+    /// `98.5 %`, or `735 times` where a percentage is hard to read.
+    fn part(&self, value: impl Fn(&Sample) -> Option<f64>) -> String {
+        match self.median(&value) {
+            Some(part) if part >= PART_MAX => format!("{} times", significant(part)),
+            _ => self.share(value),
+        }
     }
 
     fn served(&self) -> String {

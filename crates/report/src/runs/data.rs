@@ -84,6 +84,10 @@ struct Compared<'a> {
     base: Vec<RunData<'a>>,
     /// New runs.
     new: Vec<RunData<'a>>,
+    /// Targets of the runs of the base, each once.
+    base_targets: &'a [String],
+    /// Targets of the new runs, each once.
+    new_targets: &'a [String],
     /// In what the last run of the base and the first new one differ.
     differences: Vec<Differing<'a>>,
     /// Cells that the new runs lack, in words.
@@ -229,6 +233,8 @@ impl<'a> Compared<'a> {
             alpha: compared.terms.alpha,
             base: run_objects(&compared.base),
             new: run_objects(&compared.new),
+            base_targets: &compared.base_targets,
+            new_targets: &compared.new_targets,
             differences: compared.differences.iter().map(Differing::of).collect(),
             only_base: &compared.only_base,
             only_new: &compared.only_new,

@@ -2,14 +2,16 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::runs::{FiledRun, LooksFor, RunCriteria, RunsComparison};
 use iolab_analysis::series_tests::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::chart::Style;
+use iolab_report::runs::conclusion;
 use iolab_report::{benchstat, compare, series};
 use iolab_stats::summary;
 
-use iolab_synthetic::{around, serve, size_curve};
+use iolab_synthetic::{Scenario, around, serve, size_curve};
 
 const SIZES: [&str; 4] = ["4KiB", "64KiB", "1MiB", "16MiB"];
 
@@ -150,4 +152,74 @@ fn a_series_and_what_is_wrong_with_it() {
     );
     assert_eq!(json["n"], 30);
     assert!(json["mann_kendall_p"].as_f64().unwrap() < 1e-6);
+}
+
+/// Runs of one experiment on a target at about this throughput, one after the other.
+fn runs_at(mb_s: f64, target: &str, seed: u64) -> Vec<AnalysedRun> {
+    let scenario = Scenario {
+        mb_s,
+        ..Scenario::of("read-size", &["bs=64k,1M"]).on(target)
+    };
+    let seeds = seed..seed + 4;
+    seeds
+        .map(|seed| AnalysedRun::of(scenario.run(seed).0))
+        .collect()
+}
+
+fn of_sides(base: &[AnalysedRun], new: &[AnalysedRun]) -> RunsComparison {
+    fn side(runs: &[AnalysedRun]) -> Vec<FiledRun<'_>> {
+        let of = |run| FiledRun { file: "run", run };
+        runs.iter().map(of).collect()
+    }
+    let terms = RunCriteria {
+        margin: 0.05,
+        alpha: 0.05,
+        looks_for: LooksFor::Changes,
+        base_min: 2,
+    };
+    RunsComparison::of(&side(base), &side(new), terms).expect("the same cells")
+}
+
+/// What is said of runs with the sides swapped is the same with each word turned round, and no part less.
+#[test]
+fn swapped_runs_are_told_with_the_same_parts() {
+    let (slow, fast) = (runs_at(60.0, "/data", 1), runs_at(100.0, "/data", 11));
+    let parts = |compared: &RunsComparison| -> Vec<String> {
+        let text = conclusion(compared);
+        let parts = text.split("; ").map(|part| {
+            let words = part.split([' ', ',']);
+            let words = words.filter(|word| word.chars().all(char::is_alphabetic));
+            words.collect::<Vec<_>>().join(" ")
+        });
+        parts.collect()
+    };
+    let there = parts(&of_sides(&fast, &slow));
+    let back = parts(&of_sides(&slow, &fast));
+    let turned: Vec<String> = there
+        .iter()
+        .map(|p| p.replace("slower", "faster"))
+        .collect();
+    assert!(
+        there
+            .iter()
+            .any(|part| part.contains("all cells together slower")),
+        "{there:?}"
+    );
+    assert_eq!(turned, back);
+}
+
+/// A side of several targets is named as one, and what its spread is.
+#[test]
+fn a_side_that_mixes_targets_is_named() {
+    let [one, other] = ["/data", "/other"].map(|target| runs_at(100.0, target, 1));
+    let mixed: Vec<AnalysedRun> = one.iter().chain(&other).cloned().collect();
+    let new = runs_at(100.0, "/data", 21);
+    let compared = of_sides(&mixed, &new);
+    assert_eq!(compared.base_targets, ["/data", "/other"]);
+    assert_eq!(compared.new_targets, ["/data"]);
+    let said = iolab_report::runs::text(&compared, 400);
+    assert!(
+        said.contains("The base mixes runs on 2 targets: /data, /other."),
+        "{said}"
+    );
 }

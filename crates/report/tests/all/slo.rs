@@ -92,6 +92,7 @@ fn found(levels: &str) -> SearchAnswer {
     let levels: ServiceLevels = levels.parse().expect("levels");
     SearchAnswer {
         experiment: "load-latency".to_owned(),
+        target: "/data".to_owned(),
         limit: limit(3000),
         holds: Some(at(2800, &levels, Answer::Yes, Vec::new())),
         fails: Some(at(3200, &levels, Answer::No, Vec::new())),
@@ -107,7 +108,7 @@ fn what_holds_is_said_first_then_what_fails_and_the_limit_between() {
     assert_eq!(one.answer(), Answer::Yes);
     let said = text(&one);
     for part in [
-        "load-latency: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s; limit about 29",
+        "load-latency on /data: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s; limit about 29",
         "(95 % interval ",
         "kept the level",
         "half of the trials of 250ms to 500ms keep the level",
@@ -142,13 +143,13 @@ fn what_turns_an_end_is_said_first() {
     turned.holds = Some(at(2800, &levels, Answer::Yes, memory()));
     assert_eq!(turned.answer(), Answer::CannotTell);
     let said = text(&turned);
-    let first = "load-latency: cannot tell which rate the storage sustains: served by unknown: no device is known.\nAs measured: p99<1ms holds at 2800";
+    let first = "load-latency on /data: cannot tell which rate the storage sustains: served by unknown: no device is known.\nAs measured: p99<1ms holds at 2800";
     assert!(said.starts_with(first), "{said}");
     let mut turned = found("p99<1ms");
     turned.fails = Some(at(3200, &levels, Answer::No, traffic()));
     assert_eq!(turned.answer(), Answer::CannotTell);
     let said = text(&turned);
-    let first = "load-latency: cannot tell from which rate on the storage fails: in 8 of 8 trials other programs used the device: up to 97 %";
+    let first = "load-latency on /data: cannot tell from which rate on the storage fails: in 8 of 8 trials other programs used the device: up to 97 %";
     assert!(said.starts_with(first), "{said}");
 }
 

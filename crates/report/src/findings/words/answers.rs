@@ -1,6 +1,6 @@
 //! What only some experiments ask, in words.
 
-use iolab_analysis::analysis::{Analysis, CellVerified, Latency, Response};
+use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, Latency, Response};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
     Bent, FixedCosts, Load, Preparation, Rates, SharedLimit, Together, Verified,
@@ -62,12 +62,14 @@ pub(super) fn of_load(load: &Load) -> String {
             least,
             most: Some(most),
         } => format!(
-            "Median response time: {}, and {}, the highest rate that was held.",
+            "Median response time: {}, and {}, the highest rate that was held (at least {} of its requests were made in time).",
             at(least),
-            at(most)
+            at(most),
+            format_percent(HELD_FROM)
         ),
         Rates::NoneHeld { least, reached } => format!(
-            "No rate was held: at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",
+            "No rate was held (at least {} of its requests made in time): at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",
+            format_percent(HELD_FROM),
             significant(*least),
             significant(*reached)
         ),
@@ -107,18 +109,24 @@ pub(super) fn of_preparation(preparation: &Preparation, run: &Analysis) -> Strin
 
 /// What a request and its bytes cost.
 pub(super) fn of_fixed_costs(costs: &FixedCosts) -> String {
-    let parts = costs.curves.iter().map(|(held, model)| {
-        let place = match held.is_empty() {
+    let parts = costs.curves.iter().map(|curve| {
+        let model = &curve.model;
+        let place = match curve.held.is_empty() {
             true => String::new(),
-            false => format!(" with {}", held.join(" ")),
+            false => format!(" with {}", curve.held.join(" ")),
         };
+        let half = curve.half_rate.map_or_else(String::new, |size| {
+            format!(
+                " Half of that rate is reached at {}.",
+                format_bytes(size.round())
+            )
+        });
         // Bytes per ns are GB/s, a thousand MB/s.
         let rate = Response::Throughput.format(model.bandwidth * 1e3);
         format!(
-            "Time per request{place} is {} + size / {rate}, to within {}. Half of that rate is reached at {}.",
+            "Time per request{place} is {} + size / {rate}, to within {}.{half}",
             format_ns(significant_ns(model.t0)),
             format_percent(model.relative_error_max),
-            format_bytes(model.n_half.round()),
         )
     });
     parts.collect::<Vec<String>>().join(" ")

@@ -6,7 +6,7 @@ use iolab_workload::access;
 use iolab_workload::quantity::counted;
 use iolab_workload::units::format_size;
 
-use super::{at, cell, doubt, margin, times};
+use super::{at, cell, doubt, in_cell, margin, times};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -195,6 +195,75 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     text.push_str(&falls(best, worse));
     text.push_str(&doubtful(best));
     text
+}
+
+/// Which of the ways that an experiment names is fastest: `Highest IOPS of 5 ways: ...`.
+pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String {
+    let (word, worse) = match ways.response.more_is_better() {
+        true => ("Highest", "lower"),
+        false => ("Lowest", "higher"),
+    };
+    let quantity = ways.response;
+    let n = ways.candidates.len();
+    let Some(top) = ways.candidates.get(ways.best) else {
+        return String::new();
+    };
+    if !ways.shows() {
+        return format!(
+            "No way is shown to give a {worse} {quantity} than another of {n}.{}",
+            doubtful_ways(ways, run)
+        );
+    }
+    let of = |standings: &[Standing]| {
+        let all = ways.candidates.iter().enumerate();
+        let own = all.filter(|(i, one)| *i != ways.best && standings.contains(&one.standing));
+        own.map(|(_, one)| one).collect::<Vec<&Candidate>>()
+    };
+    let list = |all: &[&Candidate]| {
+        let each: Vec<String> = all.iter().map(|one| in_cell(run, one.cell)).collect();
+        each.join("; ")
+    };
+    let origin = cell(runs, top.cell).map(origin).unwrap_or_default();
+    let mut text = format!(
+        "{word} {quantity} of {n} ways: {} with {}{origin}.",
+        value(ways, top),
+        in_cell(run, top.cell)
+    );
+    let open = of(&[Standing::Near, Standing::Open]);
+    if !open.is_empty() {
+        let how = match open.iter().all(|one| one.standing == Standing::Near) {
+            true => format!("Within {} of it", margin()),
+            false => format!("Not shown to be {worse}"),
+        };
+        text.push_str(&format!(" {how}: {}.", list(&open)));
+    }
+    let lower = of(&[Standing::Worse]);
+    let parts = lower.iter().filter_map(|one| {
+        Some(format!(
+            "{} with {}",
+            times(&one.of_best?),
+            in_cell(run, one.cell)
+        ))
+    });
+    let parts: Vec<String> = parts.collect();
+    if !parts.is_empty() {
+        text.push_str(&format!(" {}: {}.", capitalised(worse), parts.join("; ")));
+    }
+    text + &doubtful_ways(ways, run)
+}
+
+/// What keeps ways from being called worse.
+fn doubtful_ways(ways: &Best, run: &Analysis) -> String {
+    let mut all = ways.candidates.iter();
+    let first = all.find(|one| one.standing == Standing::Doubtful);
+    first.map_or_else(String::new, |first| {
+        let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
+        format!(
+            " Cannot tell with {}: {}.",
+            in_cell(run, first.cell),
+            reasons.join("; ")
+        )
+    })
 }
 
 /// `822 MB/s`, or `99.1 MB/s in some trials and 1545 MB/s in the others`.
