@@ -10,6 +10,9 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use super::clean;
 use crate::layout::{Column, Grid, none};
 
+/// Shares from this on are written as `735 times`.
+const TIMES_MIN: f64 = 10.0;
+
 /// How to read the columns.
 pub(super) fn caption() -> String {
     "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
@@ -68,8 +71,12 @@ impl EvidenceRow<'_> {
         median(&values)
     }
 
+    /// A share; one that is far above the whole as so many times.
     fn share(&self, value: impl Fn(&Sample) -> Option<f64>) -> String {
-        self.median(value).map_or_else(none, format_percent)
+        match self.median(value) {
+            Some(share) if share >= TIMES_MIN => format!("{} times", significant(share)),
+            share => share.map_or_else(none, format_percent),
+        }
     }
 
     fn served(&self) -> String {

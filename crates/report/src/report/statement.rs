@@ -4,6 +4,7 @@ use crate::findings::{Finding, FindingKind};
 
 use super::clean;
 use super::section::Section;
+use crate::notation::on_page;
 
 /// A finding with what is behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +24,9 @@ pub(super) struct StatementGroup {
 }
 
 impl Statement {
-    /// The text, with each share on one line with its sign.
+    /// The text in the notation of pages.
     pub(super) fn bound(&self) -> String {
-        self.text.replace(" %", "\u{a0}%")
+        on_page(&self.text)
     }
 }
 
