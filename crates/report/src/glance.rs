@@ -10,6 +10,7 @@ use iolab_workload::settings::cell_label;
 use iolab_workload::units::format_size;
 
 use crate::layout::{Column, none};
+use crate::notation::on_page;
 use crate::overview::{Overview, trust};
 use crate::report::summary;
 
@@ -188,8 +189,8 @@ impl Overview<'_> {
         });
         PictureWords {
             title: summary::drives(&records),
-            subject: self.subject(),
-            trust: trust(&self.digest.trust),
+            subject: on_page(&self.subject()),
+            trust: on_page(&trust(&self.digest.trust)),
             source,
         }
     }
@@ -213,12 +214,12 @@ fn of_access<'a>(row: &HeadlineCell<'a>, varies_in_target: bool) -> Option<First
     let served = served.map_or_else(String::new, |served| format!("   {served}"));
     Some(FirstNumber {
         shown: PreviewNumber {
-            row: format!("{order} {}", format_size(trial.bs)),
+            row: on_page(&format!("{order} {}", format_size(trial.bs))),
             row_note: format!("Q{} T{}{target}", trial.depth, trial.threads),
             column: row.operation.name().to_owned(),
-            value: significant(rate.value),
+            value: on_page(&significant(rate.value)),
             unit: rate.unit.to_owned(),
-            note: format!("{}{p99}{served}", in_words(rate.precision)),
+            note: on_page(&format!("{}{p99}{served}", in_words(rate.precision))),
             share: 0.0,
             interval: None,
             is_doubtful: is_doubtful(row.cell),

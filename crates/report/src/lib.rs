@@ -33,6 +33,7 @@ mod latex;
 pub mod layout;
 pub mod live;
 mod markdown;
+mod notation;
 pub mod overview;
 pub mod panels;
 pub mod preparation;

@@ -56,7 +56,12 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
             assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
         }
     }
-    let results = ["read-size.iolab", "report.html", "write-size.iolab"];
+    let results = [
+        "glance.png",
+        "read-size.iolab",
+        "report.html",
+        "write-size.iolab",
+    ];
     assert_eq!(entries(&folder.path().join("iolab-results")), results);
     for file in ["r.iolab", "iolab-results/write-size.iolab"] {
         self::run(folder.path(), &["table", file]).expect(0);

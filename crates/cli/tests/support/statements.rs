@@ -80,6 +80,13 @@ fn unescaped_html(text: &str) -> String {
     ] {
         text = text.replace(escaped, c);
     }
+    // The notation of pages.
+    for unit in ["KiB", "MiB", "GiB", "TiB"] {
+        text = text.replace(&["\u{a0}", unit].concat(), unit);
+    }
+    for (shown, plain) in [("\u{202f}", ""), ("µs", "us"), ("\u{a0}", " ")] {
+        text = text.replace(shown, plain);
+    }
     plain(&text)
 }
 

@@ -16,6 +16,7 @@ use super::statement::{About, Statement, StatementGroup, statements};
 use super::{StudyReport, clean};
 use crate::glance::FirstNumber;
 use crate::layout::Grid;
+use crate::notation::on_page;
 use crate::overview;
 
 /// The values of the template, which escapes every text. Only our own style and script, and escaped JSON, are inserted unescaped.
@@ -118,7 +119,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         let mut seen = std::collections::HashSet::new();
         rows.retain(|row| seen.insert(row.clone()));
         Headline {
-            text: bound(&clean(&headline.text)),
+            text: on_page(&clean(&headline.text)),
             links: headline.runs.iter().filter_map(|run| named(*run)).collect(),
             rows,
         }
@@ -243,9 +244,4 @@ fn view<'a>(
             .map(|section| (section, tables(section)))
             .collect(),
     })
-}
-
-/// The text with each share and its sign kept on one line.
-fn bound(text: &str) -> String {
-    text.replace(" %", "\u{a0}%")
 }

@@ -4,6 +4,7 @@ use crate::findings::{Finding, FindingKind};
 
 use super::clean;
 use super::section::Section;
+use crate::notation::on_page;
 
 /// A finding with its basis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(super) struct StatementGroup {
 impl Statement {
     /// The text with each share and its sign kept on one line.
     pub(super) fn bound(&self) -> String {
-        self.text.replace(" %", "\u{a0}%")
+        on_page(&self.text)
     }
 }
 

@@ -67,7 +67,7 @@ const off = (text) => Math.abs(text.getBBox().width - text.getAttribute('textLen
 seen.texts = texts.length;
 seen.longer = texts.filter(off).map((text) => text.textContent);
 const table = document.querySelector('.experiment table');
-const column = (n) => [...table.tBodies[0].rows].map((row) => row.cells[n].textContent);
+const column = (n) => [...table.tBodies[0].rows].map((row) => row.cells[n].textContent.replace(/\\s/, ''));
 seen.unsorted = column(1);
 table.querySelectorAll('th button')[1].click();
 seen.ascending = column(1);
