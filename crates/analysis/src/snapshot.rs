@@ -19,6 +19,8 @@ pub struct RunSnapshot {
     pub cells: Vec<CellSnapshot>,
     /// The place among them of the cell that is measured next.
     pub now: usize,
+    /// Whether that trial is a warm-up, which does not count.
+    pub warms_up: bool,
     /// What the last trial took from the machine, and what others did meanwhile; `None` before the first one.
     pub last: Option<LastTrial>,
 }

@@ -67,7 +67,9 @@ const AXIS_MIN: usize = 9;
 const PRECISION: usize = 6;
 /// Least columns for a number of trials, and for a response: they do not move while numbers grow.
 const COUNT_MIN: usize = 3;
-const RESPONSE_MIN: usize = 7;
+/// What stands in the place of a value while the first trial of a cell is measured, which does not count.
+const WARM_UP: &str = "warm-up";
+const RESPONSE_MIN: usize = WARM_UP.len();
 /// Behind the cell that is measured.
 const NOW: &str = "<- now";
 /// Columns behind the half-width: for that, and for the goal in the heading.
@@ -236,7 +238,7 @@ impl Columns {
             longest.unwrap_or(0)
         };
         let levels: Vec<usize> = run.factors.iter().enumerate().map(level).collect();
-        let values = run.cells.iter().map(|cell| value(run, cell).width());
+        let values = (0..run.cells.len()).map(|place| value(run, place).width());
         let response = values.chain([run.response.heading().width(), RESPONSE_MIN]);
         let response = response.max().unwrap_or(0);
         let counts = run.cells.iter().map(|cell| cell.n.to_string().len());
@@ -293,7 +295,7 @@ impl Columns {
         let precision = cell.precision();
         let texts = [
             &cell.n.to_string(),
-            &value(run, cell),
+            &value(run, place),
             &axis.unwrap_or_default(),
             &precision.map_or_else(none, format_percent),
         ];
@@ -314,7 +316,11 @@ impl Columns {
 }
 
 /// The median of a cell, as the table has it.
-fn value(run: &RunSnapshot, cell: &CellSnapshot) -> String {
+fn value(run: &RunSnapshot, place: usize) -> String {
+    let cell = &run.cells[place];
+    if cell.n == 0 && run.warms_up && place == run.now {
+        return WARM_UP.to_owned();
+    }
     let median = cell.response.map(|response| response.median);
     median.map_or_else(none, |median| bare(run.response, median))
 }
