@@ -19,7 +19,9 @@ pub struct RunSnapshot {
     pub cells: Vec<CellSnapshot>,
     /// Index of the cell measured next.
     pub now: usize,
-    /// Resource use and disturbances of the last trial; `None` before the first one.
+    /// Whether that trial is a warm-up, which does not count.
+    pub warms_up: bool,
+    /// What the last trial took from the machine, and what others did meanwhile; `None` before the first one.
     pub last: Option<LastTrial>,
 }
 

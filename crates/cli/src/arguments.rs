@@ -208,9 +208,12 @@ pub(crate) struct Table {
     /// elapsed; of a group: reader.p99; default: the response of each experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
     pub(crate) metric: Option<Metric>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
-    pub(crate) format: TableFormat,
+    /// File to write; the extension chooses the format (.csv, .json, .md, .tex, .txt); default: standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Output format; default: by the extension of -o, else text
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<TableFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -274,6 +277,9 @@ pub(crate) struct Report {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// Call a target of the runs by a name: /mnt/a=WD-Red
+    #[arg(long = "name", value_name = "TARGET=NAME")]
+    pub(crate) names: Vec<String>,
     /// File to write (.html, .md or .tex), or a folder for it; default: report.html
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

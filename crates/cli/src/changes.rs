@@ -147,9 +147,7 @@ impl Asked {
             ));
             experiment.apply(&Change::of("backend", backend.name())?)?;
         }
-        for change in &self.changes {
-            experiment.apply(change)?;
-        }
+        experiment.apply_all(&self.changes)?;
         if let Some(percent) = self.share {
             let bytes = (whole(targets, model)? as f64 * percent / 100.0) as u64;
             let bytes = bytes - bytes % BLOCK;

@@ -26,6 +26,8 @@ pub(crate) struct Place<'a> {
     pub(crate) needs: &'a [Need],
     /// The name of the model, of a disk that is computed.
     pub(crate) model: Option<&'a str>,
+    /// Trials that an earlier session made of each plan, and what these took of its budget.
+    pub(crate) made: (u64, Duration),
 }
 
 /// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
@@ -35,13 +37,14 @@ pub(crate) fn print(
         targets,
         needs,
         model,
+        made: (made, spent),
     }: Place<'_>,
     follows: bool,
     does: &[String],
 ) -> Outcome {
     let forecasts: Vec<Forecast> = plans
         .iter()
-        .map(|plan| Forecast::of(plan, &overhead))
+        .map(|plan| Forecast::of(plan, &overhead).after(made, spent))
         .collect();
     let mut lines: Vec<String> = does.to_vec();
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();

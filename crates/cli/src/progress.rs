@@ -142,7 +142,7 @@ impl Display {
             elapsed,
             // Later experiments get the rest of the budget.
             total: self.shared.total.map_or(own, |budget| own.max(budget)),
-            is_bound: self.shared.total.is_none() && self.progress.basis != Basis::Trials,
+            is_bound: self.shared.total.is_none() && self.progress.basis == Basis::AtMost,
             is_virtual: self.is_virtual,
         }
     }
@@ -203,8 +203,10 @@ impl Observer for Display {
         });
         let cells = counted(start.cells as u64, "cell");
         let left = rough_duration(start.progress.left);
+        // A block that is begun within the budget is completed beyond it.
         let bound = match start.progress.basis {
-            Basis::Budget | Basis::AtMost => "at most",
+            Basis::Budget => "up to about",
+            Basis::AtMost => "at most",
             Basis::Trials => "about",
         };
         self.log("start", fields, || {

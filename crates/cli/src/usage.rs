@@ -1,5 +1,7 @@
 //! The command line, and errors in it.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 use iolab_report::layout::paragraph;
@@ -8,7 +10,7 @@ use iolab_workload::names::nearest;
 
 use crate::arguments::{Arguments, MAIN_COMMANDS};
 use crate::builtin::{Builtin, check_no_target_as_command};
-use crate::output::style;
+use crate::output::{self, Log, style};
 
 impl Arguments {
     /// Parses the command line. clap prints errors and ends the program.
@@ -37,11 +39,35 @@ impl Arguments {
                 }
                 _ => None,
             };
+            if logs_json() && error.use_stderr() {
+                output::set_log(Log::Json);
+                return Err(known_elsewhere.unwrap_or_else(|| plain(&error)));
+            }
             match is_silent {
                 true => Err(iolab_workload::Error::usage(error.to_string())),
                 false => known_elsewhere.map_or_else(|| error.exit(), Err),
             }
         })
+    }
+}
+
+/// Whether errors are asked for as objects, of a command line that cannot be read as a whole.
+fn logs_json() -> bool {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let is_pair = |pair: &[OsString]| pair[0] == "--log" && pair[1] == "json";
+    arguments.windows(2).any(is_pair) || arguments.iter().any(|argument| argument == "--log=json")
+}
+
+/// An error of clap without its layout: what is wrong, then what helps.
+fn plain(error: &clap::Error) -> iolab_workload::Error {
+    let text = error.to_string();
+    let text = text.trim_start_matches("error: ").trim();
+    let (what, helps) = text.split_once("\n\n").unwrap_or((text, ""));
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = iolab_workload::Error::usage(in_one_line(what));
+    match in_one_line(helps) {
+        helps if helps.is_empty() => plain,
+        helps => plain.hint(helps),
     }
 }
 

@@ -24,8 +24,7 @@ use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop::StopFlags;
-pub(crate) use names::TargetNames;
-use names::give;
+pub(crate) use names::{TargetNames, give};
 pub(crate) use site::{Opened, Region, Site, sites};
 
 /// The system under test, opened.

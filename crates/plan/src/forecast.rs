@@ -73,7 +73,27 @@ impl Forecast {
         }
     }
 
-    /// Bytes that the trials write to storage with this rate, bytes per second.
+    /// What is left of it after so many trials, which took this time of the budget.
+    #[must_use]
+    pub fn after(mut self, made: u64, spent: Duration) -> Self {
+        let (least, most) = self.trials;
+        self.trials = (least.saturating_sub(made), most.saturating_sub(made));
+        let (least_time, most_time) = self.time;
+        // A block is granted to every session.
+        let block = least_time.map(|time| time.mul_f64(self.cells as f64 / least.max(1) as f64));
+        self.time = (
+            least_time.map(|time| time.saturating_sub(spent)),
+            most_time
+                .saturating_sub(spent)
+                .max(block.unwrap_or_default()),
+        );
+        if let Written::AtMost(bytes) = &mut self.written {
+            *bytes = (*bytes as f64 * self.trials.1 as f64 / most.max(1) as f64) as u64;
+        }
+        self
+    }
+
+    /// Bytes that its trials write on storage that takes `rate` bytes per second.
     pub fn writes_at(&self, rate: f64) -> Writes {
         let per_second: f64 = self
             .writing

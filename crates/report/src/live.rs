@@ -67,8 +67,10 @@ const AXIS_MIN: usize = 9;
 const PRECISION: usize = 6;
 /// Smallest widths of the number of trials and of the response, so that columns do not move while numbers grow.
 const COUNT_MIN: usize = 3;
-const RESPONSE_MIN: usize = 7;
-/// Mark after the cell being measured.
+/// What stands in the place of a value while the first trial of a cell is measured, which does not count.
+const WARM_UP: &str = "warm-up";
+const RESPONSE_MIN: usize = WARM_UP.len();
+/// Behind the cell that is measured.
 const NOW: &str = "<- now";
 /// Width after the half-width: for the mark, and for the goal in the heading.
 const BEHIND: usize = "goal 5.0 %".len();
@@ -236,7 +238,7 @@ impl Columns {
             longest.unwrap_or(0)
         };
         let levels: Vec<usize> = run.factors.iter().enumerate().map(level).collect();
-        let values = run.cells.iter().map(|cell| value(run, cell).width());
+        let values = (0..run.cells.len()).map(|place| value(run, place).width());
         let response = values.chain([run.response.heading().width(), RESPONSE_MIN]);
         let response = response.max().unwrap_or(0);
         let counts = run.cells.iter().map(|cell| cell.n.to_string().len());
@@ -293,7 +295,7 @@ impl Columns {
         let precision = cell.precision();
         let texts = [
             &cell.n.to_string(),
-            &value(run, cell),
+            &value(run, place),
             &axis.unwrap_or_default(),
             &precision.map_or_else(none, format_percent),
         ];
@@ -313,8 +315,12 @@ impl Columns {
     }
 }
 
-/// The median of a cell as in the table.
-fn value(run: &RunSnapshot, cell: &CellSnapshot) -> String {
+/// The median of a cell, as the table has it.
+fn value(run: &RunSnapshot, place: usize) -> String {
+    let cell = &run.cells[place];
+    if cell.n == 0 && run.warms_up && place == run.now {
+        return WARM_UP.to_owned();
+    }
     let median = cell.response.map(|response| response.median);
     median.map_or_else(none, |median| bare(run.response, median))
 }

@@ -150,7 +150,7 @@ impl<'a> Session<'a> {
         let ended = self
             .file
             .finish(status, &now_utc(), answer.map(Answer::name));
-        let last = snapshot(&self.record, 0, self.last_trial);
+        let last = snapshot(&self.record, (0, false), self.last_trial);
         self.observer.run_ends(&RunEnd {
             status,
             trials_done: self.record.trials_done(),
@@ -416,7 +416,11 @@ impl<'a> Session<'a> {
 }
 
 /// What is known of each cell; `now` is measured next.
-fn snapshot(record: &Record, now: usize, last: Option<LastTrial>) -> RunSnapshot {
+fn snapshot(
+    record: &Record,
+    (now, warms_up): (usize, bool),
+    last: Option<LastTrial>,
+) -> RunSnapshot {
     let experiment = record.plan.experiment();
     RunSnapshot {
         factors: record.plan.factor_names(),
@@ -424,6 +428,7 @@ fn snapshot(record: &Record, now: usize, last: Option<LastTrial>) -> RunSnapshot
         precision_goal: experiment.design.precision,
         cells: record.cells(),
         now,
+        warms_up,
         last,
     }
 }

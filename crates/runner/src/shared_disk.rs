@@ -69,8 +69,9 @@ fn shared(on_each: &[(String, Vec<Below>)]) -> Vec<String> {
             true => "one file system".to_owned(),
             false => all_of(&disks),
         };
+        let its = if disks.len() > 1 { "their" } else { "its" };
         format!(
-            "{} are on {place}: they share its throughput",
+            "{} are on {place}: they share {its} throughput",
             all_of(&paths)
         )
     };

@@ -6,6 +6,9 @@ use super::record::Record;
 use iolab_plan::experiment::Design;
 use iolab_record::EndedBy;
 
+/// Until when the block that completes the fewest trials may begin, over the budget.
+const LAST_BLOCK: f64 = 1.1;
+
 /// Why the repetition as a whole ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
@@ -174,8 +177,16 @@ impl Repetition {
         (0..self.values.len()).any(|cell| !self.is_precise(cell))
     }
 
+    /// Whether no further block is paid for. One that completes the fewest trials may begin a little late: without it all before were in
+    /// vain.
     pub(super) fn is_spent(&self) -> bool {
-        self.spent >= self.design.budget
+        let lacks_one =
+            self.fewest().map(|fewest| fewest + 1) == Some(self.design.trials_min as usize);
+        let budget = match lacks_one {
+            true => self.design.budget.mul_f64(LAST_BLOCK),
+            false => self.design.budget,
+        };
+        self.spent >= budget
     }
 
     /// What ended the repetition of one cell.

@@ -276,6 +276,11 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
     let all = [ALL.to_owned()].into_iter();
     let levels: Vec<String> = alone_and_growing(&names, "+").chain(all).collect();
     experiment.sweep(active, &levels)?;
+    experiment.question = format!(
+        "How does the {} of {} used at once compare with that of each alone?",
+        experiment.response,
+        counted(given.len() as u64, "target")
+    );
     experiment.check()
 }
 
@@ -298,6 +303,11 @@ pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
     let all = [names.join(BETWEEN)].into_iter();
     let levels: Vec<String> = alone_and_growing(&names, BETWEEN).chain(all).collect();
     experiment.sweep(target_setting()?, &levels)?;
+    experiment.question = format!(
+        "How does the {} of requests striped over {} compare with that of each alone?",
+        experiment.response,
+        counted(given.len() as u64, "target")
+    );
     experiment.check()
 }
 

@@ -92,9 +92,12 @@ pub(crate) struct Compare {
     /// Whether higher or lower numbers are better; for text only
     #[arg(long, value_enum)]
     pub(crate) better: Option<BetterName>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = CompareFormat::Text)]
-    pub(crate) format: CompareFormat,
+    /// File to write; the extension chooses the format (.csv, .json, .md, .txt); default: standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Output format; default: by the extension of -o, else text
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<CompareFormat>,
 }
 
 #[derive(Debug, Args)]
@@ -127,9 +130,12 @@ pub(crate) struct Gate {
     /// names change
     #[arg(long)]
     pub(crate) any_host: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = GateFormat::Text)]
-    pub(crate) format: GateFormat,
+    /// File to write; the extension chooses the format (.csv, .json, .md, .prom, .txt); default: standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Output format; default: by the extension of -o, else text
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<GateFormat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

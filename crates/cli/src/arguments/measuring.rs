@@ -298,7 +298,7 @@ pub(crate) struct Resume {
     /// Run files, one after the other; those of one 'iolab fit' give one answer
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Print the plan, of which trials already made are not repeated (time, bytes written, free space), and touch nothing
+    /// Print what is left of the plan (trials, time, bytes written, free space) and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

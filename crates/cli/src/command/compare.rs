@@ -16,14 +16,28 @@ use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
 use crate::command::{filed, named_runs, read_run_by};
 use crate::exit::{Failure, Outcome};
 use crate::output;
+use crate::output_format::format_of;
 
 /// Writes the comparison to stdout; the outcome is its conclusion.
 pub(crate) fn compare(options: &Compare) -> Outcome {
+    let format = format_of(
+        options.output.as_deref(),
+        options.format,
+        Some(CompareFormat::Text),
+        &[
+            (CompareFormat::Text, &["txt"]),
+            (CompareFormat::Json, &["json"]),
+            (CompareFormat::Csv, &["csv"]),
+            (CompareFormat::Markdown, &["md", "markdown"]),
+            (CompareFormat::Benchstat, &["txt"]),
+        ],
+    )?;
     if !options.base_runs.is_empty() {
-        return many_runs(options);
+        return many_runs(options, format);
     }
     let comparison = compared(options)?;
-    conclude(write(&comparison, options.format), comparison.conclusion())
+    let to = output::open(options.output.as_deref())?;
+    conclude(write(&comparison, format, to), comparison.conclusion())
 }
 
 /// The outcome of a command from the result of writing and the conclusion.
@@ -41,7 +55,7 @@ pub(super) fn conclude(written: Outcome, conclusion: Conclusion) -> Outcome {
 }
 
 /// Several runs of each side.
-fn many_runs(options: &Compare) -> Outcome {
+fn many_runs(options: &Compare, format: CompareFormat) -> Outcome {
     let base = named_runs(&options.base_runs, options.metric.as_ref())?;
     let new = named_runs(&options.new_runs, options.metric.as_ref())?;
     let terms = RunCriteria {
@@ -51,11 +65,11 @@ fn many_runs(options: &Compare) -> Outcome {
         base_min: 1,
     };
     let compared = RunsComparison::of(&filed(&base), &filed(&new), terms)?;
-    conclude(write_runs(&compared, options.format), compared.conclusion())
+    let to = output::open(options.output.as_deref())?;
+    conclude(write_runs(&compared, format, to), compared.conclusion())
 }
 
-fn write_runs(compared: &RunsComparison, format: CompareFormat) -> Outcome {
-    let mut to = output::open(None)?;
+fn write_runs(compared: &RunsComparison, format: CompareFormat, mut to: Box<dyn Write>) -> Outcome {
     match format {
         CompareFormat::Json => runs_report::json(compared, &mut to)?,
         CompareFormat::Csv => runs_report::csv(Some(compared), &mut to)?,
@@ -74,8 +88,7 @@ fn write_runs(compared: &RunsComparison, format: CompareFormat) -> Outcome {
     Ok(to.flush()?)
 }
 
-fn write(comparison: &Comparison, format: CompareFormat) -> Outcome {
-    let mut to = output::open(None)?;
+fn write(comparison: &Comparison, format: CompareFormat, mut to: Box<dyn Write>) -> Outcome {
     match format {
         CompareFormat::Json => report::json(comparison, &mut to)?,
         CompareFormat::Csv => report::csv(comparison, &mut to)?,

@@ -15,6 +15,7 @@ use iolab_plan::requirement::{RequiredWorkload, Requirement};
 use iolab_record::digest;
 use iolab_record::question::{Asked, Fit as FitOf, Question};
 use iolab_report::forecast;
+use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
@@ -24,7 +25,7 @@ use iolab_workload::units::{parse_duration, rough_duration};
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin::Builtin;
 use crate::changes::new_seed;
-use crate::command::{answers, read_run};
+use crate::command::{answers, has_results, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
@@ -89,7 +90,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         options.target.display()
     );
     let measured = measure(plans, asked, seed, &workspace, (&title, &options.output));
-    let files = workspace.close_after(measured)?;
+    let (files, interrupt) = workspace.close_after(measured)?;
     let runs: Vec<AnalysedRun> = files
         .iter()
         .map(|file| read_run(file))
@@ -97,7 +98,14 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
     let mut to = Results::new();
     match options.format {
-        ModelFormat::Text => write!(to, "{}", answers.text(output::style().width))?,
+        ModelFormat::Text => {
+            write!(to, "{}", answers.text(output::style().width))?;
+            // One that the user has ended has no answer, but results.
+            let open = files.iter().zip(&runs);
+            for (file, run) in open.filter(|(_, run)| run.answer().is_none()) {
+                output::run(&Input::new(file.clone(), run.clone()), false, &mut to)?;
+            }
+        }
         ModelFormat::Json => {
             for answer in answers.of_requirements() {
                 writeln!(to, "{answer:#}")?;
@@ -112,7 +120,10 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     note(format_args!("\nrun files: {}", names.join(", ")));
     let answer = answers.answer();
     to.end(listed(&files))?;
-    answered(answer.unwrap_or(Answer::CannotTell))
+    match interrupt {
+        Some(interrupt) => Err(interrupt),
+        None => answered(answer.unwrap_or(Answer::CannotTell)),
+    }
 }
 
 fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {
@@ -152,7 +163,7 @@ fn measure(
     seed: u64,
     workspace: &Workspace,
     (title, folder): (&str, &Path),
-) -> Outcome<Vec<PathBuf>> {
+) -> Outcome<(Vec<PathBuf>, Option<Failure>)> {
     let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
     for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
         let experiment = plan.experiment().clone();
@@ -181,10 +192,16 @@ fn measure(
                 true => failure,
                 false => interrupted(failure, &files),
             };
-            return Err(leave(begun, with_kept(failure, Some(&files[number]))));
+            let failure = leave(begun, with_kept(failure, Some(&files[number])));
+            files.truncate(number + 1);
+            files.retain(|file| read_run(file).is_ok_and(|run| has_results(&run)));
+            return match workspace.tells(&failure) && !files.is_empty() {
+                true => Ok((files, Some(failure))),
+                false => Err(failure),
+            };
         }
     }
-    Ok(files)
+    Ok((files, None))
 }
 
 /// Closes the runs that are not carried out, after a failure.

@@ -14,9 +14,22 @@ use crate::command::compare::conclude;
 use crate::command::{filed, read_run_by, runs_of_folder};
 use crate::exit::Outcome;
 use crate::output;
+use crate::output_format::format_of;
 
-/// Writes what the gate says to stdout; the outcome says how it ended.
+/// Writes what the gate says to stdout or to a new file; the outcome says how it ended.
 pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
+    let format = format_of(
+        options.output.as_deref(),
+        options.format,
+        Some(GateFormat::Text),
+        &[
+            (GateFormat::Text, &["txt"]),
+            (GateFormat::Json, &["json"]),
+            (GateFormat::Csv, &["csv"]),
+            (GateFormat::Markdown, &["md", "markdown"]),
+            (GateFormat::Prometheus, &["prom", "txt"]),
+        ],
+    )?;
     let run = read_run_by(&options.new, options.metric.as_ref())?;
     let file = options.new.display().to_string();
     let earlier = runs_of_folder(&options.history, options.metric.as_ref())?;
@@ -41,12 +54,12 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
         run: &run,
     };
     let gate = Gate::of(new, &filed(&earlier), &terms)?;
-    let written = write(&gate, run.record(), options.format);
+    let to = output::open(options.output.as_deref())?;
+    let written = write(&gate, run.record(), format, to);
     conclude(written, gate.conclusion())
 }
 
-fn write(gate: &Gate, record: &RunRecord, format: GateFormat) -> Outcome {
-    let mut to = output::open(None)?;
+fn write(gate: &Gate, record: &RunRecord, format: GateFormat, mut to: Box<dyn Write>) -> Outcome {
     match format {
         GateFormat::Json => report::gate_json(gate, &mut to)?,
         GateFormat::Prometheus => prometheus::gate(gate, record, &mut to)?,

@@ -29,6 +29,7 @@ use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
+use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::group::ALL;
@@ -138,7 +139,11 @@ fn read_run(path: &Path) -> Result<AnalysedRun> {
 
 /// Reads and analyses a run file by another quantity than the response of its experiment.
 fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
-    let record = iolab_runfile::read(path)?;
+    analysed(iolab_runfile::read(path)?, path, metric)
+}
+
+/// The record of a run file, analysed.
+fn analysed(record: RunRecord, path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
     let named = metric.and_then(|metric| metric.group.as_deref());
     let has = |name: &str| {
         record

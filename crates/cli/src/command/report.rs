@@ -4,17 +4,19 @@ use std::ffi::OsStr;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
+use iolab_record::RunRecord;
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, DepositFile, StudyReport};
+use iolab_runner::target_paths;
 use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
-use crate::command::read_run;
+use crate::command::analysed;
 use crate::exit::Outcome;
 use crate::harmless::harmless;
 use crate::output::{self, note};
 use crate::output_format::{format_of, is_folder};
-use crate::workspace::make_folder;
+use crate::workspace::{give, make_folder};
 
 /// More names than anybody's folder has of reports.
 const NAMES_MAX: u32 = 10_000;
@@ -22,7 +24,7 @@ const NAMES_MAX: u32 = 10_000;
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {
     if let Some(path) = &options.bundle {
-        return archive(&options.files, path);
+        return archive(&options.files, &options.names, path);
     }
     let format = format_of(
         options.output.as_deref(),
@@ -34,7 +36,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
             (ReportFormat::Latex, &["tex"]),
         ],
     )?;
-    let inputs = read(&options.files)?;
+    let inputs = read(&options.files, &options.names)?;
     let path = place(options.output.as_deref(), format)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let report = StudyReport::new(&inputs);
@@ -53,7 +55,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
 }
 
 /// Writes the report with all that it rests on to a new archive, and its name to stdout. The same run files give the same archive.
-fn archive(files: &[PathBuf], path: &Path) -> Outcome {
+fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
     if path.extension().is_none_or(|extension| extension != "zip") {
         return Err(
             Error::usage(format!("{} is no name of an archive", path.display()))
@@ -61,7 +63,7 @@ fn archive(files: &[PathBuf], path: &Path) -> Outcome {
                 .into(),
         );
     }
-    let inputs = read(files)?;
+    let inputs = read(files, names)?;
     let contents = inputs.iter().map(|input| Ok(std::fs::read(&input.path)?));
     let contents: Vec<Vec<u8>> = contents.collect::<Outcome<_>>()?;
     let deposit = StudyReport::new(&inputs).deposit(contents)?;
@@ -108,11 +110,16 @@ fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
     }
 }
 
-/// Reads run files as what a report is made of.
-fn read(files: &[PathBuf]) -> Result<Vec<Input>> {
+/// Reads run files as what a report is made of, and calls their targets by the names that are asked for.
+fn read(files: &[PathBuf], names: &[String]) -> Result<Vec<Input>> {
+    let records = files.iter().map(|path| iolab_runfile::read(path));
+    let records: Vec<RunRecord> = records.collect::<Result<_>>()?;
+    let targets: Vec<Vec<PathBuf>> = records.iter().map(target_paths).collect();
+    let names = give(names, &targets)?;
     let mut inputs: Vec<Input> = Vec::new();
-    for path in files {
-        let run = read_run(path)?;
+    for ((path, mut record), names) in files.iter().zip(records).zip(names) {
+        names.rename(&mut record);
+        let run = analysed(record, path, None)?;
         let id = run.record().id();
         match inputs.iter().find(|known| known.run.record().id() == id) {
             Some(known) => note(format_args!(

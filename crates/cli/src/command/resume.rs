@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
@@ -14,6 +15,7 @@ use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::quantity::counted;
+use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
@@ -181,12 +183,16 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
         return Ok(());
     }
     let (site, plan) = begun(&record, file, options, None)?;
-    let made = counted(record.samples.len() as u64, "trial");
+    let made = record.samples.len() as u64;
+    let spent = record.samples.iter().map(|sample| sample.wall_ns);
+    let spent = Duration::from_nanos(spent.fold(0, u64::saturating_add));
     let does = format!(
-        "{}: {made} made before; only the others are made",
-        file.display()
+        "{}: {} made before, in {}; this is what is left",
+        file.display(),
+        counted(made, "trial"),
+        rough_duration(spent)
     );
-    site.dry_run(&[plan], false, &[does])
+    site.dry_run_after((made, spent), &[plan], false, &[does])
 }
 
 /// Prepares the target as the run had it and finishes the plan; where the run file is then.

@@ -74,10 +74,10 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         Peaks::parse(peak)?;
     }
     if options.changes.dry_run {
-        let all = planned.iter().enumerate();
-        return all
-            .map(|(number, (site, plan))| site.dry_run(std::slice::from_ref(plan), number > 0, &[]))
-            .collect();
+        let mut all = planned.iter().enumerate();
+        return all.try_for_each(|(number, (site, plan))| {
+            site.dry_run(std::slice::from_ref(plan), number > 0, &[])
+        });
     }
     let opened = planned.into_iter().map(|(site, plan)| site.open_one(plan));
     let opened: Vec<(Opened, FittedPlan)> = opened.collect::<Result<_>>()?;

@@ -375,8 +375,7 @@ fn measure(
             Ok(ended) => ended,
             // Of this experiment there is nothing to tell.
             Err(failure) if workspace.tells(&failure) && !studied.inputs.is_empty() => {
-                studied.interrupt = Some(failure);
-                note_unmeasured(&names[i..]);
+                studied.interrupt = Some(with_unmeasured(failure, &names[i..]));
                 return Ok(());
             }
             Err(failure) => return Err(failure),
@@ -389,18 +388,21 @@ fn measure(
             to.flush()?;
         }
         studied.inputs.push(input);
-        if interrupt.is_some() {
-            studied.interrupt = interrupt;
-            note_unmeasured(&names[i + 1..]);
+        if let Some(interrupt) = interrupt {
+            studied.interrupt = Some(with_unmeasured(interrupt, &names[i + 1..]));
             return Ok(());
         }
     }
     Ok(())
 }
 
-/// Tells which experiments the user's interrupt has left out.
-fn note_unmeasured(names: &[String]) {
-    if !names.is_empty() {
-        note(format_args!("note: not measured: {}", names.join(", ")));
+/// The user's interrupt, with the experiments that it has left out: these have no run file that could be resumed.
+fn with_unmeasured(interrupt: Failure, names: &[String]) -> Failure {
+    match names {
+        [] => interrupt,
+        names => interrupt.also(format_args!(
+            "not measured: {}; the same 'iolab study' again measures all experiments",
+            names.join(", ")
+        )),
     }
 }

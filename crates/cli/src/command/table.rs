@@ -13,9 +13,22 @@ use crate::arguments::{Table, TableFormat};
 use crate::command::{answers, read_run_by};
 use crate::exit::Outcome;
 use crate::output;
+use crate::output_format::format_of;
 
-/// Writes the tables to stdout.
+/// Writes the tables to stdout or to a new file.
 pub(crate) fn table(options: &Table) -> Outcome {
+    let format = format_of(
+        options.output.as_deref(),
+        options.format,
+        Some(TableFormat::Text),
+        &[
+            (TableFormat::Text, &["txt"]),
+            (TableFormat::Csv, &["csv"]),
+            (TableFormat::Json, &["json"]),
+            (TableFormat::Markdown, &["md", "markdown"]),
+            (TableFormat::Latex, &["tex"]),
+        ],
+    )?;
     let read = |path: &PathBuf| {
         let run = read_run_by(path, options.metric.as_ref())?;
         let name = RunName::of(&path.display().to_string(), run.record());
@@ -26,8 +39,8 @@ pub(crate) fn table(options: &Table) -> Outcome {
     let analyses = runs.iter().map(|(_, run)| run.analysis());
     let files = options.files.iter().map(PathBuf::as_path);
     let answers = answers(files.zip(runs.iter().map(|(_, run)| run)));
-    let mut to = output::open(None)?;
-    match options.format {
+    let mut to = output::open(options.output.as_deref())?;
+    match format {
         TableFormat::Csv => export::cells(&runs, &mut to)?,
         TableFormat::Json => document::table(&runs, &mut to)?,
         TableFormat::Latex => {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use iolab_record::RunRecord;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::{Error, Result};
 
@@ -13,6 +14,14 @@ const NAME_MAX: usize = 40;
 pub(crate) struct TargetNames(Vec<Option<String>>);
 
 impl TargetNames {
+    /// Gives the targets of a run that was made these names, in place of those that it has.
+    pub(crate) fn rename(&self, record: &mut RunRecord) {
+        let own = self.environment();
+        let others = std::mem::take(&mut record.environment).into_iter();
+        record.environment = others.filter(|(key, _)| own.text(key).is_none()).collect();
+        record.environment.extend(own);
+    }
+
     /// As a run file keeps it.
     pub(crate) fn environment(&self) -> Environment {
         let mut all = Environment::default();
@@ -72,15 +81,22 @@ pub(crate) fn give(asked: &[String], all: &[Vec<PathBuf>]) -> Result<Vec<TargetN
             .filter(|(.., path)| is_named(path, target))
             .map(|(part, i, _)| (part, i))
             .collect();
-        match found[..] {
-            [(part, i)] => names[part].0[i] = Some(name.to_owned()),
-            [] => {
+        let mut paths = found.iter().map(|(part, i)| &all[*part][*i]);
+        let first = paths.next();
+        match first {
+            // Several parts may have the same target.
+            Some(first) if paths.all(|path| path == first) => {
+                for (part, i) in found {
+                    names[part].0[i] = Some(name.to_owned());
+                }
+            }
+            None => {
                 return Err(wrong(
                     "there is no such target",
                     "name a TARGET of the command: --name /mnt/a=WD-Red",
                 ));
             }
-            _ => {
+            Some(_) => {
                 return Err(wrong(
                     "several targets end so",
                     "write the path of one: --name /mnt/a=WD-Red",

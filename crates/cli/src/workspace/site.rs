@@ -159,10 +159,25 @@ impl Site {
     /// # Errors
     /// What would be refused before anything is opened.
     pub(crate) fn dry_run(&self, plans: &[Plan], follows: bool, does: &[String]) -> Outcome {
+        self.dry_run_after((0, Duration::ZERO), plans, follows, does)
+    }
+
+    /// The same of what is left after the trials that an earlier session made, and what these took of the budget.
+    ///
+    /// # Errors
+    /// As [`Site::dry_run`].
+    pub(crate) fn dry_run_after(
+        &self,
+        made: (u64, Duration),
+        plans: &[Plan],
+        follows: bool,
+        does: &[String],
+    ) -> Outcome {
         let place = dry_run::Place {
             targets: &self.targets,
             needs: &self.needs(plans)?,
             model: self.model.as_ref().map(Disk::name),
+            made,
         };
         dry_run::print(plans, place, follows, does)
     }
@@ -235,6 +250,7 @@ fn tell_writes(plans: &[FittedPlan], filled: u64, took: Duration) {
     let seen = (filled >= TELLING_FILL).then(|| filled as f64 / took.as_secs_f64().max(1e-3));
     let rate = seen.unwrap_or(ASSUMED_RATE);
     let basis = match seen {
+        Some(rate) if rate < ASSUMED_RATE => " (the scratch file was filled at the lower rate)",
         Some(_) => " (as the scratch file was filled)",
         None => "",
     };

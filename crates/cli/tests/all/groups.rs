@@ -309,7 +309,9 @@ fn nothing_is_written_to_a_target_that_was_not_consented_to() {
 fn what_cannot_be_used_at_once_is_refused() {
     let folder = folder();
     let path = folder.path();
-    fs::write(path.join("file"), vec![0; 1 << 20]).expect("written");
+    for name in ["file", "other"] {
+        fs::write(path.join(name), vec![0; 1 << 20]).expect("written");
+    }
     std::os::unix::fs::symlink("file", path.join("link")).expect("a link");
     for (arguments, part) in [
         (
@@ -331,11 +333,11 @@ fn what_cannot_be_used_at_once_is_refused() {
             "one target",
         ),
         (
-            &["run", "interference", "file", "link", "--striped"],
+            &["run", "interference", "file", "other", "--striped"],
             "has groups",
         ),
         (
-            &["run", "interference", "file", "link", "--together"],
+            &["run", "interference", "file", "other", "--together"],
             "has groups already",
         ),
         (

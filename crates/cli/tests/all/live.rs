@@ -157,7 +157,7 @@ fn a_pipe_gets_a_line_where_an_experiment_starts_and_where_it_ends() {
         panic!("{stderr}");
     };
     assert_eq!(*filling, "filling the scratch file: 4 MiB");
-    assert_eq!(*start, "read-size: started, 2 cells, at most 1 s");
+    assert_eq!(*start, "read-size: started, 2 cells, up to about 1 s");
     assert!(end.starts_with("read-size: done, "), "{end}");
     assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
 }

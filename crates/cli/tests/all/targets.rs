@@ -193,16 +193,15 @@ fn a_study_of_two_folders_and_a_model_has_a_row_of_each_on_one_page() {
     assert_eq!(blocks.len() % 2, 0, "each block visits both: {blocks:?}");
     let first = folder.join("a").display().to_string();
     for target in [first.as_str(), "second", "model:sata-ssd"] {
-        let mut lines = done.stdout.lines();
+        // A line to paste, and a row of the glance.
+        let lines = done.stdout.lines().filter(|line| line.starts_with(target));
+        let (pasted, rows): (Vec<&str>, Vec<&str>) =
+            lines.partition(|line| line.starts_with(&format!("{target}: ")));
         assert!(
-            lines.any(|line| line.starts_with(&format!("{target}: "))),
+            !pasted.is_empty() && rows.len() == 1,
             "{target}:\n{}",
             done.stdout
         );
-        // The row of the glance.
-        let mut lines = done.stdout.lines();
-        let is_row = |line: &str| line.starts_with(target) && line.contains(" +/- ");
-        assert!(lines.any(is_row), "{target}:\n{}", done.stdout);
     }
     let page = std::fs::read_to_string(folder.join("out/report.html")).expect("a page");
     assert!(page.len() < 1 << 20, "{} bytes", page.len());
@@ -252,4 +251,60 @@ fn what_a_dry_run_says_of_several_targets() {
         done.stdout
     );
     assert_eq!(entries(folder), ["a", "b"]);
+}
+
+#[test]
+fn a_table_goes_to_a_file_in_the_format_of_its_name() {
+    let folder = folder();
+    let folder = folder.path();
+    run(
+        folder,
+        &words!("run read-size model:sata-ssd --bs 4k,64k --seed 1 -o r.iolab"),
+    )
+    .expect(0);
+    for (name, begin) in [
+        ("t.csv", "run,"),
+        ("t.json", "{"),
+        ("t.md", ""),
+        ("t.tex", ""),
+    ] {
+        run(folder, &["table", "r.iolab", "-o", name]).expect(0);
+        let text = std::fs::read_to_string(folder.join(name)).expect("a file");
+        assert!(
+            !text.is_empty() && text.starts_with(begin),
+            "{name}: {text}"
+        );
+    }
+    run(folder, &["table", "r.iolab", "-o", "t.svg"]).expect(2);
+    run(
+        folder,
+        &["table", "r.iolab", "-o", "new.json", "--format", "csv"],
+    )
+    .expect(2);
+    run(folder, &["table", "r.iolab", "-o", "t.csv"]).expect(3);
+    run(folder, &["compare", "r.iolab", "r.iolab", "-o", "c.pdf"]).expect(2);
+    assert!(!folder.join("new.json").exists());
+}
+
+#[test]
+fn targets_of_a_report_are_called_by_the_names_that_it_is_given() {
+    let folder = folder();
+    let folder = folder.path();
+    run(
+        folder,
+        &words!("run read-size model:sata-ssd model:qlc-slc-cached --bs 4k,64k --seed 1 -o out/"),
+    )
+    .expect(0);
+    let files = ["out/read-size.iolab", "out/read-size-2.iolab"];
+    let arguments = words!("-o r.md --name sata-ssd=Old --name qlc-slc-cached=New");
+    run(folder, &[&["report"], &files[..], &arguments[..]].concat()).expect(0);
+    let text = std::fs::read_to_string(folder.join("r.md")).expect("a report");
+    assert!(
+        text.contains("Sequential reads of New have 2.56 times"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Target: Old (model:sata-ssd), New (model:qlc-slc-cached)"),
+        "{text}"
+    );
 }

@@ -364,3 +364,38 @@ fn answers_are_gauges() {
     assert!(told.contains("conclusion=\"cannot tell\"} 1"), "{told}");
     assert!(told.contains("conclusion=\"slower\"} 0"), "{told}");
 }
+
+#[test]
+fn what_is_wrong_with_the_command_line_is_an_object_where_objects_are_asked_for() {
+    let folder = folder();
+    for arguments in [
+        &["run", "read-size", "--log", "json", "--bsx", "4k"][..],
+        &["study", "--log=json", "--nope"],
+    ] {
+        let refused = run(folder.path(), arguments).expect(2);
+        let event: serde_json::Value = serde_json::from_str(&refused.stderr).expect("one object");
+        assert_eq!(event["event"], "error");
+        let text = event["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("unexpected argument"), "{text}");
+    }
+}
+
+#[test]
+fn only_what_all_changes_give_has_to_be_a_plan() {
+    let folder = folder();
+    // With the skips of the definition so many sizes would be more than 10,000 cells.
+    let many: Vec<String> = (1..=1000)
+        .map(|blocks| format!("{}k", 4 * blocks))
+        .collect();
+    let many = many.join(",");
+    let arguments = [
+        "run",
+        "read-stride",
+        "--bs",
+        &many,
+        "--set",
+        "skip=4k",
+        "--dry-run",
+    ];
+    run(folder.path(), &arguments).expect(0);
+}

@@ -174,6 +174,29 @@ impl Experiment {
         Ok(())
     }
 
+    /// Applies changes that belong together: only what all of them give has to be a plan.
+    ///
+    /// # Errors
+    /// Of kind usage, naming the change after which it is none; the experiment is as it was then.
+    pub fn apply_all(&mut self, changes: &[Change]) -> Result<()> {
+        let mut changed = self.clone();
+        for change in changes {
+            let before = changed.clone();
+            changed
+                .take(&change.what)
+                .map_err(|error| error.within(change.said.clone()))?;
+            changed.follow(&before);
+        }
+        if let Err(error) = changed.check() {
+            // One by one, for the change that it comes from.
+            let mut tried = self.clone();
+            changes.iter().try_for_each(|change| tried.apply(change))?;
+            return Err(error);
+        }
+        *self = changed;
+        Ok(())
+    }
+
     /// Applies `NAME=VALUE[,VALUE...]`; see [`Change::parse`].
     ///
     /// # Errors

@@ -34,6 +34,7 @@ fn view(factors: &[&str], cells: Vec<CellSnapshot>, now: usize) -> LiveView {
             precision_goal: 0.05,
             cells,
             now,
+            warms_up: false,
             last: Some(LastTrial {
                 others: Some(0.02),
                 cpu: Some(0.14),

@@ -76,7 +76,7 @@ impl Session<'_> {
         stop: &AtomicBool,
     ) -> Result<Option<Made>> {
         let cell = self.cell_of(&visit);
-        self.tell_next(visit.place.cell);
+        self.tell_next(visit.place);
         let (started_utc, began) = (now_utc(), executor.now());
         let outcome = match executor.run(&cell, stop) {
             Err(error) if is_of_peer(&cell, &error) => {
@@ -98,8 +98,9 @@ impl Session<'_> {
     }
 
     /// Tells the user which cell is measured next.
-    fn tell_next(&mut self, cell: usize) {
-        let snapshot = || snapshot(&self.record, cell, self.last_trial);
+    fn tell_next(&mut self, place: VisitPosition) {
+        let next = (place.cell, place.warmup);
+        let snapshot = || snapshot(&self.record, next, self.last_trial);
         self.observer.trial_starts(&snapshot);
     }
 
