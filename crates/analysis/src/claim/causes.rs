@@ -90,6 +90,8 @@ pub struct Suspected {
     pub suspect: String,
     /// What part of the phenomenon goes with it; of joint causes with all of them.
     pub share: Option<Share>,
+    /// Whether the share is what it makes by itself, with all others taken away: with these there, less goes with it.
+    pub by_itself: bool,
     /// How many times as great the other side is without it.
     pub ratio_without: Option<f64>,
     /// About how many blocks settle it, where it cannot be told.
@@ -240,6 +242,7 @@ fn judge(
     let untried = inquiry.untried.iter().map(|one| Suspected {
         suspect: one.suspect.clone(),
         share: None,
+        by_itself: false,
         ratio_without: None,
         blocks_needed: None,
         why: Some(one.why.clone()),
@@ -439,11 +442,10 @@ impl Variants<'_> {
             .map(|(place, verdict)| {
                 let suspect = &tried[place];
                 let others: Vec<&String> = tried.iter().filter(|one| *one != suspect).collect();
+                let by_itself = is_enough[place] && !is_needed[place];
                 let gone = match verdict {
                     Verdict::Joint => differences(&whole, &nothing),
-                    _ if is_enough[place] && !is_needed[place] => {
-                        differences(&self.of(&others), &nothing)
-                    }
+                    _ if by_itself => differences(&self.of(&others), &nothing),
                     _ => differences(&whole, &self.of(&[suspect])),
                 };
                 let needed = (*verdict == Verdict::CannotTell)
@@ -452,6 +454,7 @@ impl Variants<'_> {
                 let suspected = Suspected {
                     suspect: suspect.clone(),
                     share: self.share(&gone, &whole),
+                    by_itself: by_itself && *verdict == Verdict::Contributes,
                     ratio_without: None,
                     blocks_needed: needed,
                     why: None,
