@@ -14,8 +14,21 @@ pub struct Suspect {
     pub what: &'static str,
     /// What the intervention does, in the middle of a sentence.
     pub change: &'static str,
+    /// What shows that the intervention took effect.
+    pub check: Check,
     /// The settings of both sides without it.
     pub take_off: fn(&Sides) -> Intervention,
+}
+
+/// What shows that an intervention took effect, in the cells of both sides without the suspect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Their settings: what cannot be carried out as it is set fails the trial.
+    Settings,
+    /// At least half of the requests that were asked for were in flight.
+    InFlight,
+    /// A tenth of the page faults with the suspect, or fewer.
+    FewerFaults,
 }
 
 /// The settings of the two cells whose difference is to be explained.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::experiment::{Inquiry, Variant};
+use iolab_plan::suspect::{Check, Suspect};
 use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
 use iolab_workload::settings::cell_label;
 
@@ -20,6 +21,8 @@ const CAUSE: f64 = 0.5;
 const CLEARED: f64 = 0.25;
 /// Shares are looked for between these.
 const SHARES: (f64, f64) = (-20.0, 20.0);
+/// The share of page faults that may be left without them.
+const FAULTS_KEPT: f64 = 0.1;
 /// More blocks than these are no plan.
 const BLOCKS_MAX: f64 = 10_000.0;
 
@@ -90,6 +93,8 @@ pub struct Suspected {
     pub suspect: String,
     /// What part of the phenomenon goes with it; of joint causes with all of them.
     pub share: Option<Share>,
+    /// Whether the share is what it makes by itself, with all others taken away: with these there, less goes with it.
+    pub by_itself: bool,
     /// How many times as great the other side is without it.
     pub ratio_without: Option<f64>,
     /// About how many blocks settle it, where it cannot be told.
@@ -125,19 +130,58 @@ type Deviations = BTreeMap<u32, f64>;
 /// What a run shows that was made to explain a phenomenon; nothing of other runs.
 pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, Vec<Suspects>)> {
     let (inquiry, deviations) = measured(analysis)?;
-    Some(judge(inquiry, &deviations, run))
+    let unchecked = inquiry.tried.iter().filter_map(|suspect| {
+        let why = failed_check(analysis, inquiry, suspect)?;
+        Some((suspect.clone(), why))
+    });
+    Some(judge(inquiry, &deviations, &unchecked.collect(), run))
+}
+
+/// Why it is not shown that a suspect was taken away; `None` where it is.
+fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option<String> {
+    let sides = |without: &[&str]| {
+        let mut variants = inquiry.variants.iter();
+        let variant = variants.find(|one| one.without == without)?;
+        Some([
+            cell(analysis, &variant.base)?,
+            cell(analysis, &variant.other)?,
+        ])
+    };
+    let (with, without) = sides(&[]).zip(sides(&[suspect]))?;
+    if without.iter().any(|cell| cell.values.is_empty()) {
+        return Some("no trial without it succeeded".to_owned());
+    }
+    let mut pairs = with.into_iter().zip(without);
+    pairs.find_map(|(with, without)| match Suspect::find(suspect)?.check {
+        Check::Settings => None,
+        Check::InFlight => {
+            let seen = without.concurrency?;
+            let in_flight = seen
+                .in_flight
+                .filter(|own| *own < seen.asked as f64 / 2.0)?;
+            let asked = seen.asked;
+            Some(format!("{in_flight:.1} of {asked} requests were in flight"))
+        }
+        Check::FewerFaults => {
+            let (before, now) = with.minor_faults.zip(without.minor_faults)?;
+            let kept = now > FAULTS_KEPT * before && with.cell.spec != without.cell.spec;
+            kept.then(|| format!("{now:.0} of {before:.0} page faults were left"))
+        }
+    })
+}
+
+/// The cell of these levels.
+fn cell<'a>(analysis: &'a Analysis, label: &str) -> Option<&'a CellAnalysis> {
+    let mut cells = analysis.cells.iter();
+    cells.find(|cell| cell_label(&analysis.factors, &cell.cell.levels) == label)
 }
 
 /// The deviations of each variant.
 fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
     let inquiry = analysis.inquiry.as_ref()?;
-    let cell = |label: &str| -> Option<&CellAnalysis> {
-        let mut cells = analysis.cells.iter();
-        cells.find(|cell| cell_label(&analysis.factors, &cell.cell.levels) == label)
-    };
     let sign = direction(inquiry);
     let of_variant = |variant: &Variant| {
-        let sides = cell(&variant.base).zip(cell(&variant.other));
+        let sides = cell(analysis, &variant.base).zip(cell(analysis, &variant.other));
         sides.map_or_else(Deviations::new, |(base, other)| {
             let logs = log_ratios(base.trials(), other.trials()).into_iter();
             logs.map(|(block, log)| (block, sign * (log - inquiry.expected.ln())))
@@ -162,7 +206,7 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     let Some((inquiry, deviations)) = measured(analysis) else {
         return Vec::new();
     };
-    let reproduction = judge(inquiry, &deviations, 0).0;
+    let reproduction = judge(inquiry, &deviations, &BTreeMap::new(), 0).0;
     if reproduction.again != Again::Reproduced || inquiry.tried.is_empty() {
         return Vec::new();
     }
@@ -195,10 +239,11 @@ fn direction(inquiry: &Inquiry) -> f64 {
     }
 }
 
-/// The same from the deviations of each variant.
+/// The same from the deviations of each variant, and the suspects of which it is not shown that they were taken away, each with the reason.
 fn judge(
     inquiry: &Inquiry,
     deviations: &[Deviations],
+    unchecked: &BTreeMap<String, String>,
     run: usize,
 ) -> (Reproduction, Vec<Suspects>) {
     let mut variants = Variants {
@@ -240,12 +285,17 @@ fn judge(
     let untried = inquiry.untried.iter().map(|one| Suspected {
         suspect: one.suspect.clone(),
         share: None,
+        by_itself: false,
         ratio_without: None,
         blocks_needed: None,
         why: Some(one.why.clone()),
     });
     found.extend(untried.map(|one| (Verdict::NotTried, one)));
-    for (_, suspected) in &mut found {
+    for (verdict, suspected) in &mut found {
+        if let Some(why) = unchecked.get(&suspected.suspect) {
+            *verdict = Verdict::NotTried;
+            (suspected.share, suspected.why) = (None, Some(why.clone()));
+        }
         let without = variants.measured(&[&suspected.suspect]);
         let values: Vec<f64> = without.values().copied().collect();
         suspected.ratio_without = signed_rank(&values, 1.0 - ALPHA).map(|test| ratio(test.centre));
@@ -439,11 +489,10 @@ impl Variants<'_> {
             .map(|(place, verdict)| {
                 let suspect = &tried[place];
                 let others: Vec<&String> = tried.iter().filter(|one| *one != suspect).collect();
+                let by_itself = is_enough[place] && !is_needed[place];
                 let gone = match verdict {
                     Verdict::Joint => differences(&whole, &nothing),
-                    _ if is_enough[place] && !is_needed[place] => {
-                        differences(&self.of(&others), &nothing)
-                    }
+                    _ if by_itself => differences(&self.of(&others), &nothing),
                     _ => differences(&whole, &self.of(&[suspect])),
                 };
                 let needed = (*verdict == Verdict::CannotTell)
@@ -452,6 +501,7 @@ impl Variants<'_> {
                 let suspected = Suspected {
                     suspect: suspect.clone(),
                     share: self.share(&gone, &whole),
+                    by_itself: by_itself && *verdict == Verdict::Contributes,
                     ratio_without: None,
                     blocks_needed: needed,
                     why: None,
@@ -584,6 +634,10 @@ mod tests {
         (inquiry, deviations)
     }
 
+    fn judged(inquiry: &Inquiry, deviations: &[Deviations]) -> (Reproduction, Vec<Suspects>) {
+        judge(inquiry, deviations, &BTreeMap::new(), 0)
+    }
+
     fn verdicts(found: &[Suspects]) -> BTreeMap<String, Verdict> {
         let all = found.iter().flat_map(|group| {
             let verdict = group.verdict;
@@ -603,7 +657,7 @@ mod tests {
     fn a_cause_is_named_with_its_share_and_the_others_are_cleared() {
         let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { 0.07 };
         let (inquiry, deviations) = world(effect, (30, 0.03), 1);
-        let (again, found) = judge(&inquiry, &deviations, 0);
+        let (again, found) = judged(&inquiry, &deviations);
         assert_eq!(again.again, Again::Reproduced);
         assert_eq!(of(&found, "reach"), Verdict::Cause);
         assert_eq!(of(&found, "read-ahead"), Verdict::Cleared);
@@ -617,13 +671,26 @@ mod tests {
     }
 
     #[test]
+    fn a_suspect_that_was_not_taken_away_is_no_cause() {
+        let effect = |there: &[&str]| if there.contains(&"waiting") { 0.7 } else { 0.0 };
+        let (inquiry, deviations) = world(effect, (30, 0.03), 11);
+        let why = "3.0 of 16 requests were in flight".to_owned();
+        let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
+        let found = judge(&inquiry, &deviations, &unchecked, 0).1;
+        assert_eq!(of(&found, "waiting"), Verdict::NotTried);
+        let all = found.iter().flat_map(|group| &group.suspects);
+        let reasons: Vec<&String> = all.filter_map(|one| one.why.as_ref()).collect();
+        assert!(reasons.contains(&&why));
+    }
+
+    #[test]
     fn two_that_are_each_enough_are_a_joint_cause() {
         let effect = |there: &[&str]| {
             let any = there.contains(&"reach") || there.contains(&"read-ahead");
             if any { 0.7 } else { 0.0 }
         };
         let (inquiry, deviations) = world(effect, (30, 0.03), 2);
-        let found = judge(&inquiry, &deviations, 0).1;
+        let found = judged(&inquiry, &deviations).1;
         assert_eq!(of(&found, "reach"), Verdict::Joint);
         assert_eq!(of(&found, "read-ahead"), Verdict::Joint);
         assert_eq!(of(&found, "waiting"), Verdict::Cleared);
@@ -636,7 +703,7 @@ mod tests {
             if both { 0.7 } else { 0.0 }
         };
         let (inquiry, deviations) = world(effect, (30, 0.03), 3);
-        let found = judge(&inquiry, &deviations, 0).1;
+        let found = judged(&inquiry, &deviations).1;
         assert_eq!(of(&found, "reach"), Verdict::Cause);
         assert_eq!(of(&found, "waiting"), Verdict::Cause);
         assert_eq!(of(&found, "read-ahead"), Verdict::Cleared);
@@ -653,7 +720,7 @@ mod tests {
             }
         };
         let (inquiry, deviations) = world(effect, (30, 0.03), 4);
-        let found = judge(&inquiry, &deviations, 0).1;
+        let found = judged(&inquiry, &deviations).1;
         assert_eq!(of(&found, "reach"), Verdict::Cause);
         assert_eq!(of(&found, "read-ahead"), Verdict::CannotTell);
         assert_eq!(of(&found, "waiting"), Verdict::CannotTell);
@@ -666,7 +733,7 @@ mod tests {
             of("reach", 0.4) + of("read-ahead", 0.3)
         };
         let (inquiry, deviations) = world(effect, (30, 0.03), 5);
-        let found = judge(&inquiry, &deviations, 0).1;
+        let found = judged(&inquiry, &deviations).1;
         assert_eq!(of(&found, "reach"), Verdict::Cause);
         assert_eq!(of(&found, "read-ahead"), Verdict::Contributes);
     }
@@ -679,7 +746,7 @@ mod tests {
             if doubles { 1.4 } else { 0.7 }
         };
         let (inquiry, deviations) = world(effect, (30, 0.03), 10);
-        let (again, found) = judge(&inquiry, &deviations, 0);
+        let (again, found) = judged(&inquiry, &deviations);
         assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
         for name in NAMES {
             assert_eq!(of(&found, name), Verdict::Cleared, "{name}");
@@ -689,7 +756,7 @@ mod tests {
     #[test]
     fn what_no_suspect_removes_is_not_explained() {
         let (inquiry, deviations) = world(|_| 0.7, (30, 0.03), 6);
-        let (again, found) = judge(&inquiry, &deviations, 0);
+        let (again, found) = judged(&inquiry, &deviations);
         assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
         for name in NAMES {
             assert_eq!(of(&found, name), Verdict::Cleared);
@@ -699,11 +766,11 @@ mod tests {
     #[test]
     fn nothing_is_explained_that_is_not_there() {
         let (inquiry, deviations) = world(|_| 0.0, (30, 0.03), 7);
-        let (again, found) = judge(&inquiry, &deviations, 0);
+        let (again, found) = judged(&inquiry, &deviations);
         assert_eq!(again.again, Again::NotReproduced);
         assert_eq!(verdicts(&found).len(), 1, "{found:?}");
         let (inquiry, deviations) = world(|_| -0.7, (30, 0.03), 7);
-        let opposite = judge(&inquiry, &deviations, 0).0;
+        let opposite = judged(&inquiry, &deviations).0;
         assert_eq!(opposite.again, Again::NotReproduced);
     }
 
@@ -711,7 +778,7 @@ mod tests {
     fn noise_gives_no_verdict_and_says_what_would_settle_it() {
         let effect = |there: &[&str]| if there.contains(&"reach") { 0.3 } else { 0.0 };
         let (inquiry, deviations) = world(effect, (20, 0.2), 8);
-        let found = judge(&inquiry, &deviations, 0).1;
+        let found = judged(&inquiry, &deviations).1;
         let open = found
             .iter()
             .find(|group| group.verdict == Verdict::CannotTell);
@@ -719,7 +786,7 @@ mod tests {
         let needed = open.suspects.iter().filter_map(|one| one.blocks_needed);
         assert!(needed.max().is_some_and(|blocks| blocks > 20));
         let few = world(effect, (4, 0.03), 9);
-        assert_eq!(judge(&few.0, &few.1, 0).0.again, Again::CannotTell);
+        assert_eq!(judged(&few.0, &few.1).0.again, Again::CannotTell);
     }
 
     /// Of 400 innocents in 200 runs at most 5 % are accused; nearly all causes are named.
@@ -729,7 +796,7 @@ mod tests {
         let (mut accused, mut named, mut cleared) = (0, 0, 0);
         for seed in 0..200 {
             let (inquiry, deviations) = world(effect, (30, 0.03), seed);
-            let found = verdicts(&judge(&inquiry, &deviations, 0).1);
+            let found = verdicts(&judged(&inquiry, &deviations).1);
             named += u32::from(found["reach"] == Verdict::Cause);
             for innocent in ["read-ahead", "waiting"] {
                 accused += u32::from(found[innocent] < Verdict::Cleared);

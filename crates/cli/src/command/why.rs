@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{Again, Claim, Phenomenon, Verdict, claims, phenomena};
-use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
+use iolab_plan::experiment::{self, Change, Experiment, INQUIRY};
 use iolab_plan::suspect::Sides;
 use iolab_record::{Cell, TargetKind};
 use iolab_report::causes;
@@ -160,8 +160,8 @@ fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
 /// Says that no suspect applies.
 fn no_suspect(experiment: &Experiment) -> Outcome {
     let mut to = Results::new();
-    let untried = experiment.inquiry.as_ref().map(Inquiry::clone);
-    let text = untried.map_or_else(String::new, |inquiry| causes::plan(&inquiry));
+    let inquiry = experiment.inquiry.as_ref();
+    let text = inquiry.map_or_else(String::new, causes::plan);
     write!(to, "{}", paragraph(&text, "", output::style().width))?;
     to.flush()?;
     Err(Failure::CannotTell)

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 /// The I/O size whose bytes do not decide.
 const SMALL: u64 = 4096;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "bandwidth",
     what: "a limit of bytes per second",
     change: "bs=4KiB",
+    check: Check::Settings,
     take_off,
 };
 

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{BufferMemory, CacheState};
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-pieces",
     what: "requests split because buffers lie in many pieces",
     change: "buffer_memory=contiguous",
+    check: Check::Settings,
     take_off,
 };
 

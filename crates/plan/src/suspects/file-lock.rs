@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Descriptors, FileLayout};
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "file-lock",
     what: "a lock of the file that threads share",
     change: "layout=private",
+    check: Check::Settings,
     take_off,
 };
 

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Advice, CacheState};
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "host-read-ahead",
     what: "read-ahead of the kernel",
     change: "fadvise=random",
+    check: Check::Settings,
     take_off,
 };
 

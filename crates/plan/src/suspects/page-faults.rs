@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "page-faults",
     what: "page faults of buffers that were never touched",
     change: "buffer_init=populated",
+    check: Check::FewerFaults,
     take_off,
 };
 

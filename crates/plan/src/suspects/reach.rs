@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Pattern;
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 /// The part of the region that is left.
 const SHARE: u64 = 64;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "reach",
     what: "seeks, or the reach of a cache or mapping table",
     change: "a 64th of the region",
+    check: Check::Settings,
     take_off,
 };
 

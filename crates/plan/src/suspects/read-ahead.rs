@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Pattern;
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "read-ahead",
     what: "read-ahead of sequential reads",
     change: "sequential reads in reverse order",
+    check: Check::Settings,
     take_off,
 };
 

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Descriptors;
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "shared-descriptor",
     what: "the file descriptor that threads share",
     change: "descriptors=private",
+    check: Check::Settings,
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, SyncPolicy, TrialSpec};
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 /// Requests in flight with which latency no longer decides.
 const DEPTH: u32 = 16;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "waiting",
     what: "latency that requests in flight overlap",
     change: "16 requests in flight",
+    check: Check::InFlight,
     take_off,
 };
 

@@ -3,12 +3,13 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::SyncPolicy;
 
-use super::{Intervention, Sides, Suspect};
+use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-cache",
     what: "a write cache",
     change: "sync=odsync",
+    check: Check::Settings,
     take_off,
 };
 

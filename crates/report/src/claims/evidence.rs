@@ -680,6 +680,8 @@ pub(crate) struct SuspectData {
     name: String,
     /// What part of the difference goes with it, of `joint` with all of them; `null` where it was not tried.
     share: Option<ShareData>,
+    /// Whether the share is what it makes by itself, with all other suspects taken away.
+    by_itself: bool,
     /// How many times as great the other side is without it.
     ratio_without: Option<f64>,
     /// About how many blocks settle it, of `cannot_tell`; `null` where that is not known.
@@ -701,6 +703,7 @@ impl SuspectsData {
         let suspect = |one: &Suspected| SuspectData {
             name: clean(&one.suspect),
             share: one.share.as_ref().map(ShareData::of),
+            by_itself: one.by_itself,
             ratio_without: one.ratio_without,
             blocks_needed: one.blocks_needed,
             why: one.why.as_deref().map(clean),

@@ -97,13 +97,16 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
 fn accused(verb: &str, one: &Suspected) -> String {
     let change = Suspect::find(&one.suspect).map_or("", |suspect| suspect.change);
     let share = one.share.as_ref().map_or_else(String::new, of_share);
+    let what = what(&one.suspect);
+    if one.by_itself {
+        return format!(
+            "{verb}: {what}: without the other suspects it makes {share} of the difference."
+        );
+    }
     let without = one.ratio_without.map_or_else(String::new, |ratio| {
         format!(" ({} times)", significant(ratio))
     });
-    format!(
-        "{verb}: {}: {share} of the difference is gone with {change}{without}.",
-        what(&one.suspect)
-    )
+    format!("{verb}: {what}: {share} of the difference is gone with {change}{without}.")
 }
 
 fn what(name: &str) -> String {
