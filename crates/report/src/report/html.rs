@@ -49,7 +49,9 @@ struct Page<'a> {
 /// The first numbers as a table with bars, and as a picture to save.
 struct Glance {
     headings: Vec<(String, bool)>,
-    rows: Vec<(Vec<String>, Bar)>,
+    rows: Vec<(Vec<String>, Option<Bar>)>,
+    /// Whether each row is one number.
+    has_bars: bool,
     note: &'static str,
     /// The column that the bars stand behind.
     bars_after: usize,
@@ -197,13 +199,20 @@ fn glance(
         is_doubtful: number.shown.is_doubtful,
         row: row_of(number.run, number.cell.cell.id).unwrap_or_default(),
     };
-    let bars_after = grid
-        .headings
-        .iter()
-        .position(|(heading, _)| heading == "median");
+    // A row of a target has several numbers, and no bar is that of all of them.
+    let has_bars = !overview.digest.glance.varies_in_target();
+    let bars = numbers.iter().filter(|_| has_bars).map(bar);
+    let bars: Vec<Option<Bar>> = bars
+        .map(Some)
+        .chain(std::iter::repeat_with(|| None))
+        .take(grid.rows.len())
+        .collect();
+    let mut headings = grid.headings.iter();
+    let bars_after = headings.position(|(heading, _)| heading == "median");
     Some(Glance {
-        has_doubts: numbers.iter().any(|number| number.shown.is_doubtful),
-        rows: grid.rows.into_iter().zip(numbers.iter().map(bar)).collect(),
+        has_bars,
+        has_doubts: has_bars && numbers.iter().any(|number| number.shown.is_doubtful),
+        rows: grid.rows.into_iter().zip(bars).collect(),
         headings: grid.headings,
         note: overview.glance_note(),
         bars_after: bars_after.unwrap_or(0),
