@@ -205,6 +205,10 @@ fn a_study_of_two_folders_and_a_model_has_a_row_of_each_on_one_page() {
     }
     let page = std::fs::read_to_string(folder.join("out/report.html")).expect("a page");
     assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    let glance = page.split("id=\"glance\"").nth(1).expect("a glance");
+    let glance = glance.split("</table>").next().expect("its table");
+    // A bar would be that of one of the numbers of its row.
+    assert!(!glance.contains("class=\"bars\""), "{glance}");
     for name in ["a", "b"] {
         assert!(entries(&folder.join(name)).is_empty());
     }
