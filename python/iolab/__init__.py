@@ -76,7 +76,7 @@ class Runs:
     def samples(self):
         """One row per trial, warm-up and failed trials included (columns ``warmup`` and ``ok``); of a trial with several groups of
         workers one row more per group. Columns: docs/schema/export.json."""
-        rows = _json("export", "--format", "json", *self.files)
+        rows = _json("export", "--format", "json", "--", *self.files)
         return _frame(rows, _schema("export")["items"])
 
     def cells(self):
@@ -125,7 +125,7 @@ class Runs:
 
     @functools.cached_property
     def _table(self) -> dict:
-        return _json("table", "--format", "json", *self.files)
+        return _json("table", "--format", "json", "--", *self.files)
 
     @functools.cached_property
     def _files(self) -> dict[str, str]:

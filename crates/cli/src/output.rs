@@ -577,7 +577,7 @@ impl<W: Write> Write for Results<W> {
 /// The refusal to overwrite a result.
 pub(crate) fn exists(path: &Path) -> Error {
     Error::refused(format!("{} exists already", path.display()))
-        .hint("results are never overwritten: choose another name with -o, or remove it yourself")
+        .hint("results are never overwritten: choose another name, or remove it yourself")
 }
 
 #[cfg(test)]

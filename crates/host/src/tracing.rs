@@ -168,7 +168,8 @@ impl Tracer {
         };
         captured.pages.resize(self.buffers.len(), Vec::new());
         for (buffer, pages) in self.buffers.iter().zip(&mut captured.pages) {
-            read_pages(buffer, pages, READ_BYTES_MAX.saturating_sub(captured.bytes));
+            // All of it, so that nothing is missing before the stamp at which recording ended: the kernel's buffers bound it.
+            read_pages(buffer, pages, BUFFER_BYTES_MAX as usize);
         }
         let mut events = Vec::new();
         for pages in std::mem::take(&mut captured.pages) {
@@ -232,8 +233,8 @@ fn empty_until(buffers: &[File], ended: &OwnedFd, switch: &File, clock: &Clock) 
             captured.bytes += pages.len() - before;
         }
         if captured.bytes >= READ_BYTES_MAX {
+            // What is recorded between this stamp and the switch is not looked at.
             captured.full_at = Some(clock.now());
-            // What is recorded after that stamp is not looked at.
             let _ = rustix::io::write(switch, b"0");
             return captured;
         }

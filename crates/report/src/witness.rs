@@ -65,8 +65,13 @@ fn reads(evidence: &Evidence, device: &str) -> Option<String> {
     let reads = &evidence.reads;
     let verdict = reads.verdict.as_ref()?;
     let asked = match reads.asked {
-        Asked::Bytes(bytes) => format!("the {} that it read", format_bytes(bytes.most as f64)),
+        Asked::Bytes(bytes) => format!("the {} that it read", amount(bytes)),
         _ => "the bytes that it read".to_owned(),
+    };
+    let ways = &evidence.observed.ways;
+    let cache = match ways.inner_pipes {
+        true => "the page cache or from its own pipes",
+        false => "the page cache",
     };
     Some(match verdict.served_by {
         ServedBy::Device => format!(
@@ -74,8 +79,11 @@ fn reads(evidence: &Evidence, device: &str) -> Option<String> {
             share(verdict),
             open(reads)
         ),
-        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.reads.direct => format!(
-            "{} {asked} came from {device}, the rest from the page cache{}",
+        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.direct && is_none(verdict) => {
+            format!("all of {asked} came from {cache}{}", open(reads))
+        }
+        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.direct => format!(
+            "{} {asked} came from {device}, the rest from {cache}{}",
             share(verdict),
             open(reads)
         ),
@@ -102,7 +110,7 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
     let writes = &evidence.writes;
     let verdict = writes.verdict.as_ref()?;
     let asked = match writes.asked {
-        Asked::Bytes(bytes) => format!("the {} that it wrote", format_bytes(bytes.most as f64)),
+        Asked::Bytes(bytes) => format!("the {} that it wrote", amount(bytes)),
         _ => "the bytes that it wrote".to_owned(),
     };
     let owed = evidence
@@ -127,11 +135,28 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
     })
 }
 
+/// Whether the device carried nothing of note.
+fn is_none(verdict: &ServedVerdict) -> bool {
+    verdict.device_fraction.is_some_and(|share| share < 0.0005)
+}
+
+/// Bytes, or between which numbers they lie.
+fn amount(bytes: Bounds) -> String {
+    let (least, most) = (
+        format_bytes(bytes.least as f64),
+        format_bytes(bytes.most as f64),
+    );
+    match least == most {
+        true => most,
+        false => format!("{least} to {most}"),
+    }
+}
+
 /// The share of the device, as the subject of a sentence: `all of`, `12 % of`.
 fn share(verdict: &ServedVerdict) -> String {
     match verdict.device_fraction {
         Some(share) if share >= 0.9995 => "all of".to_owned(),
-        Some(share) if share < 0.0005 => "none of".to_owned(),
+        Some(_) if is_none(verdict) => "none of".to_owned(),
         Some(share) => format!("{} of", format_percent(share)),
         None => "an unknown share of".to_owned(),
     }

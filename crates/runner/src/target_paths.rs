@@ -16,8 +16,11 @@ pub(super) fn beyond_text(path: &Path) -> Option<Vec<u8>> {
 /// The paths of the targets of a run, its own first.
 pub fn target_paths(record: &RunRecord) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = record.targets().map(PathBuf::from).collect();
-    if let Some(bytes) = record.environment.get(&KEYS.target_path_hex) {
-        paths[0] = OsString::from_vec(bytes).into();
+    let exact = record.environment.get(&KEYS.target_path_hex);
+    let exact = exact.map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+    // A file may come from anybody: what it opens is what it shows.
+    if let Some(exact) = exact.filter(|path| path.display().to_string() == record.run.target) {
+        paths[0] = exact;
     }
     paths
 }
@@ -34,6 +37,8 @@ mod tests {
         let bytes = beyond_text(&path).expect("not UTF-8");
         record.environment.put(&KEYS.target_path_hex, bytes);
         assert_eq!(target_paths(&record), [path]);
+        record.run.target = "/shown".to_owned();
+        assert_eq!(target_paths(&record), [Path::new("/shown")]);
         assert_eq!(beyond_text(Path::new("/ä")), None);
     }
 }

@@ -155,15 +155,19 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     pairs.find_map(|(with, without)| match Suspect::find(suspect)?.check {
         Check::Settings => None,
         Check::InFlight => {
-            let seen = without.concurrency?;
-            let in_flight = seen
-                .in_flight
-                .filter(|own| *own < seen.asked as f64 / 2.0)?;
-            let asked = seen.asked;
-            Some(format!("{in_flight:.1} of {asked} requests were in flight"))
+            let seen = without
+                .concurrency
+                .and_then(|seen| Some((seen.in_flight?, seen.asked)));
+            match seen {
+                None => Some("how many requests were in flight is not known".to_owned()),
+                Some((in_flight, asked)) => (in_flight < asked as f64 / 2.0)
+                    .then(|| format!("{in_flight:.1} of {asked} requests were in flight")),
+            }
         }
         Check::FewerFaults => {
-            let (before, now) = with.minor_faults.zip(without.minor_faults)?;
+            let Some((before, now)) = with.minor_faults.zip(without.minor_faults) else {
+                return Some("how many page faults there were is not known".to_owned());
+            };
             let kept = now > FAULTS_KEPT * before && with.cell.spec != without.cell.spec;
             kept.then(|| format!("{now:.0} of {before:.0} page faults were left"))
         }
@@ -217,9 +221,10 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     };
     let whole = variants.measured::<&str>(&[]);
     let all = inquiry.tried.len();
+    let is_off = |suspect: &String| failed_check(analysis, inquiry, suspect).is_none();
     let shown = inquiry.variants.iter().filter(|variant| {
         let count = variant.without.len();
-        count <= 1 || count == all
+        (count <= 1 || count == all) && variant.without.iter().all(is_off)
     });
     let left = shown.filter_map(|variant| {
         let share = variants.share(&variants.measured(&variant.without), &whole)?;
@@ -291,7 +296,15 @@ fn judge(
         why: Some(one.why.clone()),
     });
     found.extend(untried.map(|one| (Verdict::NotTried, one)));
+    // Of several that are each enough, one was not taken away: nothing is known of the rest.
+    let is_joint = |(verdict, one): &(Verdict, Suspected)| {
+        *verdict == Verdict::Joint && unchecked.contains_key(&one.suspect)
+    };
+    let joint_fails = found.iter().any(is_joint);
     for (verdict, suspected) in &mut found {
+        if joint_fails && *verdict == Verdict::Joint {
+            (*verdict, suspected.share) = (Verdict::CannotTell, None);
+        }
         if let Some(why) = unchecked.get(&suspected.suspect) {
             *verdict = Verdict::NotTried;
             (suspected.share, suspected.why) = (None, Some(why.clone()));

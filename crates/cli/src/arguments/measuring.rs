@@ -288,8 +288,6 @@ pub(crate) struct Why {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
-    pub(crate) consent: ConsentOption,
-    #[command(flatten)]
     pub(crate) log: LogOptions,
 }
 

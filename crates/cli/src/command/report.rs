@@ -64,6 +64,9 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
         );
     }
     let inputs = read(files, names)?;
+    for input in &inputs {
+        check_complete(&input.path)?;
+    }
     let contents = inputs.iter().map(|input| Ok(std::fs::read(&input.path)?));
     let contents: Vec<Vec<u8>> = contents.collect::<Outcome<_>>()?;
     let deposit = StudyReport::new(&inputs).deposit(contents)?;
@@ -76,6 +79,20 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
     let mut to = output::open(None)?;
     writeln!(to, "{}", path.display())?;
     Ok(to.flush()?)
+}
+
+/// Refuses a run file whose last samples lie in another file, beside it.
+fn check_complete(path: &Path) -> Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-wal");
+    match std::fs::metadata(&beside) {
+        Ok(found) if found.len() > 0 => Err(Error::usage(format!(
+            "{} is not complete: its run goes on, or was killed",
+            path.display()
+        ))
+        .hint("wait for its end, or finish it with iolab resume")),
+        _ => Ok(()),
+    }
 }
 
 /// The files in a folder of an archive. All bear the same time.

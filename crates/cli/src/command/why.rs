@@ -11,6 +11,8 @@ use iolab_record::{Cell, TargetKind};
 use iolab_report::causes;
 use iolab_report::layout::paragraph;
 use iolab_runner::Disk;
+use iolab_storage::Consent;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -45,6 +47,17 @@ pub(crate) fn why(options: &Why) -> Outcome {
         );
     }
     note(format_args!("note: {}", causes::plan(&inquiry)));
+    if site.model.is_none() {
+        let targets = site
+            .targets
+            .iter()
+            .map(|target| target.display().to_string());
+        let targets: Vec<String> = targets.collect();
+        note(format_args!(
+            "note: measures on {}, as the run file names it",
+            escape_control(&targets.join(", "))
+        ));
+    }
     let (opened, plan) = site.open_one(plan)?;
     let place = place_of(options.output.as_deref(), INQUIRY)?;
     iolab_runfile::check_place(place)?;
@@ -149,7 +162,8 @@ fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
         // The question says what it is about.
         names: TargetNames::default(),
         signals: Signals::default(),
-        consent: options.consent.consent(),
+        // The file names the target, and no file decides that data may be destroyed.
+        consent: Consent::No,
         ranks: None,
         region,
         keeps_cache: true,

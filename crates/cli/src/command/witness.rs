@@ -7,6 +7,7 @@ use iolab_host::program::Program;
 use iolab_host::witness::{Witness, end_by};
 use iolab_report::witness as report;
 use iolab_runner::witness::observe;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::witness::ObservedEnd;
 
 use crate::arguments;
@@ -32,6 +33,12 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
         .first()
         .map(Path::new)
         .unwrap_or(Path::new(""));
+    if let Some(path) = options.on.as_deref().filter(|path| !path.exists()) {
+        note(format_args!(
+            "note: {} does not exist before the program starts, so that --on shows nothing of it",
+            escape_control(&path.display().to_string())
+        ));
+    }
     let program = Witness {
         program: &Program::find(name)?,
         words: &options.command,

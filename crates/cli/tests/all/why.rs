@@ -29,8 +29,8 @@ fn a_cause_is_told_in_ten_lines() {
       reverse order (1.50 times).
     Contributes: seeks, or the reach of a cache or mapping table: without the other suspects it makes
       41 % (38 to 43 %) of the difference.
-    Contributes: latency that requests in flight overlap: 36 % (35 to 36 %) of the difference is gone
-      with 16 requests in flight (0.164 times).
+    Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 36 %) of
+      the difference is gone with 16 requests in flight (0.164 times).
     "#);
     // The table of the run says the same, and its JSON has the claims.
     let table = run(folder.path(), &words!("table why.iolab")).expect(0);

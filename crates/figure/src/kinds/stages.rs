@@ -93,7 +93,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         legend: "stage".to_owned(),
         unit: Response::Latency.unit().to_owned(),
         hollow: super::hollow(cells.iter().map(|cell| cell.cell)),
-        note: "Medians over the trials, one above the other in the order in which a request passes the layers.".to_owned(),
+        note: "Medians over the trials, which need not add up, one above the other in the order in which a request passes the layers.".to_owned(),
         ..FigureModel::of(vec![means, tails])
     })
 }

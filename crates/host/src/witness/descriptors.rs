@@ -85,7 +85,24 @@ impl Descriptors {
             }
             self.mappings(*process);
         }
+        if left == 0 {
+            // What was not looked at may well use the page cache.
+            (self.ways.reads.buffered, self.ways.writes.buffered) = (true, true);
+        }
         self.ways.looks += u64::from(seen);
+        self.close_deleted();
+    }
+
+    /// Closes files that the program has deleted: their space, and what was not yet written of them, would stay as long as they are
+    /// open here.
+    fn close_deleted(&mut self) {
+        let is_deleted = |file: &SeenFile| {
+            let metadata = file.opened.holder().metadata();
+            metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 0)
+        };
+        for (id, _) in self.files.extract_if(.., |_, file| is_deleted(file)) {
+            self.known.insert(id, Kind::Stored);
+        }
     }
 
     /// What was seen in all looks.

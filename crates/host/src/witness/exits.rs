@@ -12,6 +12,9 @@ use rustix::io::{Errno, ioctl_fionbio, read, write};
 const BUFFER: libc::c_int = 8 << 20;
 /// Bytes of netlink's header, and of it with that of generic netlink.
 const NETLINK: usize = 16;
+/// Where the type of a message stands in its header, and that of an answer (NLMSG_ERROR).
+const MESSAGE_TYPE: usize = 4;
+const ANSWER: u16 = 2;
 const HEADERS: usize = NETLINK + 4;
 /// Numbers of linux/genetlink.h.
 const CONTROLLER: u16 = 16;
@@ -56,12 +59,20 @@ impl Exits {
         let cpus = attribute(REGISTER_CPUS, format!("{}\0", cpus.trim()).as_bytes());
         // With an answer (NLM_F_ACK) that says whether it was allowed: an error number, 0 for none.
         ask(&socket, family, GET, 1 | 4, &cpus).ok()?;
-        let length = read(&socket, &mut buffer).ok()?;
-        let error = i32::from_ne_bytes(bytes_at(buffer.get(..length)?, NETLINK)?);
+        let mut received = Vec::new();
+        // Tasks of other CPUs may end before the answer comes.
+        let error = loop {
+            let length = read(&socket, &mut buffer).ok()?;
+            let message = buffer.get(..length)?;
+            if u16::from_ne_bytes(bytes_at(message, MESSAGE_TYPE)?) == ANSWER {
+                break i32::from_ne_bytes(bytes_at(message, NETLINK)?);
+            }
+            received.extend(message.get(HEADERS..).and_then(exit));
+        };
         ioctl_fionbio(&socket, true).ok()?;
         (error == 0).then_some(Self {
             socket,
-            received: Vec::new(),
+            received,
             is_complete: true,
         })
     }

@@ -7,8 +7,8 @@ use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "file-lock",
-    what: "a lock of the file that threads share",
-    change: "layout=private",
+    what: "a lock of the file or descriptor that threads share",
+    change: "files and descriptors of their own",
     check: Check::Settings,
     take_off,
 };

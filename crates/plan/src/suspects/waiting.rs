@@ -12,7 +12,7 @@ const FEW: u32 = 4;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "waiting",
-    what: "latency that requests in flight overlap",
+    what: "few requests in flight, which the storage could overlap or sort",
     change: "16 requests in flight",
     check: Check::InFlight,
     take_off,

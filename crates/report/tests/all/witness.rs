@@ -50,7 +50,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
     insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, the rest from the page cache; all of the 64 MiB that it wrote reached vda; vda completed 240 cache flushes; nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
-    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: none of the 64 MiB that it read came from vda, the rest from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
     insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB of its reads; where the 64 MiB that it read came from is unknown: REASON; nothing else used vda.");
     insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: it read and wrote no storage of note.");

@@ -1,5 +1,7 @@
 //! Comparisons in words.
 
+use std::collections::BTreeSet;
+
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MARGIN};
 use iolab_workload::quantity::{counted, significant};
@@ -343,6 +345,17 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
     let (base, other) = sides(&comparison.contrast, first, runs);
     let (base, other) = match &comparison.contrast {
         Contrast::Ordered { factor } => (base, more(factor)),
+        contrast if compares_targets(contrast) => {
+            let nouns = comparison
+                .effects
+                .iter()
+                .filter_map(|effect| cell(runs, effect.other));
+            let nouns: BTreeSet<String> = nouns.map(accesses_of).collect();
+            match nouns.len() {
+                1 => (base, other),
+                _ => (base, format!("accesses of {}", first.levels.1)),
+            }
+        }
         _ => (base, other),
     };
     let response = quantity(runs, first.base);
