@@ -392,7 +392,7 @@ pub const BS_MAX: u64 = 0x7fff_f000;
 pub const HUGE_PAGE_MIN_BYTES: u64 = 2 << 20;
 
 impl TrialSpec {
-    /// Whether the preparation of the buffers has an effect at this I/O size: below [`HUGE_PAGE_BYTES`], `nohuge` has none, since
+    /// Whether the preparation of the buffers has an effect at this I/O size: below a huge page, `nohuge` has none, since
     /// the kernel uses small pages anyway.
     pub fn buffer_init_applies(&self) -> bool {
         self.buffer_init != BufferInit::NoHuge || self.bs >= HUGE_PAGE_MIN_BYTES
