@@ -1,0 +1,133 @@
+//! The cause of a difference: whether the difference is there again, and what was found of each suspect.
+
+use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::claims::clean;
+
+/// A difference that another run showed, in the run that was made to explain it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct ReproductionData {
+    /// What the other run showed, in words.
+    phenomenon: String,
+    /// How many times as great the other side was there.
+    seen: f64,
+    /// How many times as great it would be without the phenomenon.
+    expected: f64,
+    /// How many times as great it is here; `null` without trials.
+    ratio: Option<f64>,
+    /// Low end of its 95 % interval.
+    ratio_low: Option<f64>,
+    /// High end of that interval.
+    ratio_high: Option<f64>,
+    /// Blocks in which both sides were measured.
+    blocks: usize,
+    /// `reproduced`, `not_reproduced` or `cannot_tell`.
+    state: String,
+    /// What is left of it without all suspects; `null` where it is not there, or none was tried.
+    unexplained: Option<ShareData>,
+}
+
+/// A part of a difference, of the logarithm of its ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct ShareData {
+    /// Estimate.
+    share: f64,
+    /// Low end of its 95 % interval; `null` with too few blocks.
+    share_low: Option<f64>,
+    /// High end of that interval.
+    share_high: Option<f64>,
+}
+
+impl ShareData {
+    fn of(share: &Share) -> Self {
+        let (share_low, share_high) = share.interval.unzip();
+        Self {
+            share: share.share,
+            share_low,
+            share_high,
+        }
+    }
+}
+
+impl ReproductionData {
+    pub(in crate::claims) fn of(found: &Reproduction) -> Self {
+        let state = match found.again {
+            Again::Reproduced => "reproduced",
+            Again::NotReproduced => "not_reproduced",
+            Again::CannotTell => "cannot_tell",
+        };
+        let (ratio_low, ratio_high) = found.interval.unzip();
+        Self {
+            phenomenon: clean(&found.phenomenon),
+            seen: found.seen,
+            expected: found.expected,
+            ratio: found.ratio,
+            ratio_low,
+            ratio_high,
+            blocks: found.blocks,
+            state: state.to_owned(),
+            unexplained: found.unexplained.as_ref().map(ShareData::of),
+        }
+    }
+}
+
+/// Suspects of one verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct SuspectsData {
+    /// `cause` (without it half of the difference or more is gone), `contributes` (a part of it), `joint` (each of several is enough),
+    /// `cleared` (less than a quarter of it, or than the margin), `cannot_tell`, `not_tried`.
+    verdict: String,
+    /// In the order in which they were tried.
+    suspects: Vec<SuspectData>,
+    /// Blocks of the run.
+    blocks: usize,
+}
+
+/// A mechanism that may cause a difference.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Suspect")]
+pub(crate) struct SuspectData {
+    /// Its name.
+    name: String,
+    /// What part of the difference goes with it, of `joint` with all of them; `null` where it was not tried.
+    share: Option<ShareData>,
+    /// Whether the share is what it makes by itself, with all other suspects taken away.
+    by_itself: bool,
+    /// How many times as great the other side is without it.
+    ratio_without: Option<f64>,
+    /// About how many blocks settle it, of `cannot_tell`; `null` where that is not known.
+    blocks_needed: Option<usize>,
+    /// Why it was not tried.
+    why: Option<String>,
+}
+
+impl SuspectsData {
+    pub(in crate::claims) fn of(found: &Suspects) -> Self {
+        let verdict = match found.verdict {
+            Verdict::Cause => "cause",
+            Verdict::Joint => "joint",
+            Verdict::Contributes => "contributes",
+            Verdict::Cleared => "cleared",
+            Verdict::CannotTell => "cannot_tell",
+            Verdict::NotTried => "not_tried",
+        };
+        let suspect = |one: &Suspected| SuspectData {
+            name: clean(&one.suspect),
+            share: one.share.as_ref().map(ShareData::of),
+            by_itself: one.by_itself,
+            ratio_without: one.ratio_without,
+            blocks_needed: one.blocks_needed,
+            why: one.why.as_deref().map(clean),
+        };
+        Self {
+            verdict: verdict.to_owned(),
+            suspects: found.suspects.iter().map(suspect).collect(),
+            blocks: found.blocks,
+        }
+    }
+}

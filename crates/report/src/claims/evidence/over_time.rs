@@ -1,0 +1,127 @@
+//! Throughput in the course of a run: changes of level, steady state, drift.
+
+use iolab_analysis::claim::{Change, ChangePlace, Course, Shape, State, Steady};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::cells;
+use crate::claims::{CellData, Runs};
+
+/// Throughput that changes its level for good.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct ChangeData {
+    /// The cell whose levels are given.
+    cell: CellData,
+    /// `over_run`, `within_trials` or `in_warm_up`.
+    place: String,
+    /// Throughput before it, MB/s.
+    before_mb_s: f64,
+    /// Throughput after it, MB/s.
+    after_mb_s: f64,
+    /// How many times as high throughput is after it; `null` where there was none before.
+    factor: Option<f64>,
+    /// Timed time until then, of the run or of a trial, ns.
+    after_ns: u64,
+    /// Bytes until then: written by the run, moved by a trial.
+    after_bytes: f64,
+}
+
+impl ChangeData {
+    pub(in crate::claims) fn of(change: &Change, runs: &Runs<'_>) -> Self {
+        let place = match change.place {
+            ChangePlace::OverRun { .. } => "over_run",
+            ChangePlace::WithinTrials { .. } => "within_trials",
+            ChangePlace::InWarmUp => "in_warm_up",
+        };
+        Self {
+            cell: runs.cell(change.cell),
+            place: place.to_owned(),
+            before_mb_s: change.before_mb_s,
+            after_mb_s: change.after_mb_s,
+            factor: Some(change.factor).filter(|factor| factor.is_finite()),
+            after_ns: change.after_ns,
+            after_bytes: change.after_bytes,
+        }
+    }
+}
+
+/// The last trials of cells that write.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct SteadyData {
+    /// Cells of which it holds.
+    cells: Vec<CellData>,
+    /// Cells that were judged.
+    judged: usize,
+    /// `reached`, `not_written_over` or `not_reached`.
+    state: String,
+    /// Of `not_written_over`: least share of the region that had been written.
+    written_share: Option<f64>,
+    /// Of `not_reached`: range of the last five trials over their mean, in the cell in which it is greatest.
+    range: Option<f64>,
+    /// Of `not_reached`: change along their line over their mean, in that cell.
+    slope: Option<f64>,
+}
+
+impl SteadyData {
+    pub(in crate::claims) fn of(steady: &Steady, runs: &Runs<'_>) -> Self {
+        let (state, written_share, range, slope) = match steady.state {
+            State::Reached => ("reached", None, None, None),
+            State::NotWrittenOver { least } => ("not_written_over", Some(least), None, None),
+            State::NotReached { range, slope, .. } => {
+                ("not_reached", None, Some(range), Some(slope))
+            }
+        };
+        Self {
+            cells: cells(&steady.cells, runs),
+            judged: steady.judged,
+            state: state.to_owned(),
+            written_share,
+            range,
+            slope,
+        }
+    }
+}
+
+/// Trials that drift, depend on each other or form two groups.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct CourseData {
+    /// Cells of which it holds.
+    cells: Vec<CellData>,
+    /// The one in which it shows most.
+    most: CellData,
+    /// Of a drift: slope per trial there, as a share of the median.
+    slope: Option<f64>,
+    /// Of two groups: share of the trials there in the lower group.
+    low_share: Option<f64>,
+    /// Of two groups: median of the lower group, in the unit of the response.
+    low_median: Option<f64>,
+    /// Of two groups: median of the upper group, in the unit of the response.
+    high_median: Option<f64>,
+    /// How many times as wide the interval there would be if trials counted by their effective number; `null` of two groups.
+    widening: Option<f64>,
+}
+
+impl CourseData {
+    pub(in crate::claims) fn of(course: &Course, runs: &Runs<'_>) -> Self {
+        let slope = match course.shape {
+            Shape::Drifting { slope } => Some(slope),
+            Shape::Dependent | Shape::TwoGroups(_) => None,
+        };
+        let groups = match course.shape {
+            Shape::TwoGroups(modes) => Some(modes),
+            Shape::Drifting { .. } | Shape::Dependent => None,
+        };
+        Self {
+            cells: cells(&course.cells, runs),
+            most: runs.cell(course.most),
+            slope,
+            low_share: groups.map(|modes| modes.low_share),
+            low_median: groups.map(|modes| modes.low_median),
+            high_median: groups.map(|modes| modes.high_median),
+            widening: course.widening,
+        }
+    }
+}
