@@ -1,0 +1,283 @@
+//! The main numbers: sequential and random access of each target, as a sentence and as a table.
+
+use crate::findings::trust::Trust;
+use iolab_analysis::analysis::MeasuredTarget;
+use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
+use iolab_record::TargetKind;
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent, significant};
+use iolab_workload::units::format_size;
+
+use super::{Overview, in_words, kind};
+use crate::layout::{self, Column, none};
+
+/// Characters of what a target is in a row of the glance.
+const DESCRIPTION_WIDTH: usize = 24;
+
+impl Overview<'_> {
+    /// One line per target: `/mnt/disk: sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS (the most of 1 to
+    /// 32 in flight; +/- 3.0 % at most); trust: good`. Empty where no run measured any of the main numbers.
+    pub(super) fn answers(&self) -> Vec<String> {
+        let rows = &self.digest.glance.rows;
+        let mut targets: Vec<&str> = rows.iter().map(|row| row.target).collect();
+        targets.dedup();
+        let line = |target: &str| {
+            let runs = self.inputs.iter().map(|input| &input.run);
+            let runs = runs.filter(|run| run.analysis().target == target);
+            let runs: Vec<_> = runs.collect();
+            // A run with several targets counts for all of them.
+            let trust = match runs.is_empty() {
+                true => self.digest.trust.clone(),
+                false => Trust::of(&runs),
+            };
+            let reason = trust
+                .reason
+                .map_or_else(String::new, |reason| format!(" ({})", in_words(reason)));
+            let own = rows.iter().filter(|row| row.target == target);
+            let own: Vec<&HeadlineCell<'_>> = own.collect();
+            let text = format!(
+                "{target}: {} ({}); trust: {}{reason}",
+                fastest(&own),
+                reach(&own),
+                trust.level.name()
+            );
+            escape_control(&text).into_owned()
+        };
+        targets.into_iter().map(line).collect()
+    }
+
+    /// The main numbers as a table, or a line instead where no run measured any.
+    pub(super) fn glance(&self, width: u16) -> String {
+        let rows = &self.digest.glance.rows;
+        if rows.is_empty() {
+            return "No run measured sequential or random access by itself; see the curves.\n"
+                .to_owned();
+        }
+        let note = match self.glance_note() {
+            "" => String::new(),
+            note => format!("{note}\n"),
+        };
+        layout::text(self.glance_columns(), width) + &note
+    }
+
+    /// A note about the main numbers; may be empty.
+    pub(crate) fn glance_note(&self) -> &'static str {
+        let glance = &self.digest.glance;
+        match !glance.varies_in_target() && glance.rows.iter().any(has_no_tail) {
+            true => "* fewer than 368 requests per trial: close to the maximum",
+            false => "",
+        }
+    }
+
+    /// The main numbers as a PNG picture of 1200 by 630 pixels; `None` for none.
+    ///
+    /// # Errors
+    /// The columns of the glance: a row per kind of access, of several targets a row per target.
+    pub(crate) fn glance_columns(&self) -> Vec<Column> {
+        match self.digest.glance.varies_in_target() {
+            true => self.targets_side_by_side(),
+            false => self.accesses_of_one_target(),
+        }
+    }
+
+    /// A row per target, with the median of each kind of access.
+    fn targets_side_by_side(&self) -> Vec<Column> {
+        let glance = &self.digest.glance;
+        let kind = |row: &HeadlineCell<'_>| {
+            let size = row.cell.cell.trial().bs;
+            (row.order, size, row.operation, row.in_flight())
+        };
+        let (mut targets, mut kinds) = (Vec::new(), Vec::new());
+        for row in &glance.rows {
+            if !targets.contains(&row.target) {
+                targets.push(row.target);
+            }
+            if !kinds.contains(&kind(row)) {
+                kinds.push(kind(row));
+            }
+        }
+        kinds.sort_by_key(|(order, _, operation, flight)| {
+            (*order, std::cmp::Reverse(*flight), *operation)
+        });
+        let names = targets.iter().map(|t| escape_control(t).into_owned());
+        let is = targets.iter().map(|target| {
+            let all = self
+                .inputs
+                .iter()
+                .flat_map(|input| &input.run.analysis().targets);
+            let found = all
+                .filter(|one| one.name == *target)
+                .map(description)
+                .next();
+            found.unwrap_or_else(none)
+        });
+        let mut columns = vec![
+            Column::new("at a glance", 0, names).left(),
+            Column::new("disk", 2, is.collect::<Vec<_>>())
+                .left()
+                .breaking(DESCRIPTION_WIDTH),
+        ];
+        for one in kinds {
+            let of = |target: &&str| {
+                let mut own = glance.rows.iter();
+                own.find(|row| row.target == *target && kind(row) == one)
+            };
+            let (order, size, operation, in_flight) = one;
+            let rate = |row: Option<&HeadlineCell<'_>>| row.and_then(HeadlineCell::rate);
+            let unit = targets
+                .iter()
+                .find_map(|target| Some(rate(of(target))?.unit));
+            let flight = match glance.varies_in_flight() {
+                true => format!(", {in_flight} in flight"),
+                false => String::new(),
+            };
+            let heading = format!(
+                "{} {} {}{flight}, {}",
+                order.name().to_lowercase(),
+                format_size(size),
+                operation.name(),
+                unit.unwrap_or_default()
+            );
+            let text = |row: &HeadlineCell<'_>| {
+                let rate = row.rate()?;
+                let precision = rate.precision.map_or_else(String::new, |precision| {
+                    format!(" +/- {}", format_percent(precision))
+                });
+                let origin = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
+                let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
+                Some(format!("{}{precision}{origin}", significant(rate.value)))
+            };
+            let values = targets
+                .iter()
+                .map(|target| of(target).and_then(text).unwrap_or_else(none));
+            columns.push(Column::new(heading, 0, values.collect::<Vec<_>>()));
+        }
+        columns
+    }
+
+    fn accesses_of_one_target(&self) -> Vec<Column> {
+        let glance = &self.digest.glance;
+        let rows = &glance.rows;
+        let column = |heading: &str, dispensable, value: &dyn Fn(&HeadlineCell<'_>) -> String| {
+            Column::new(heading, dispensable, rows.iter().map(value))
+        };
+        let mut columns = vec![
+            column("at a glance", 0, &access).left(),
+            column("operation", 0, &|row| row.operation.name().to_owned()).left(),
+        ];
+        if glance.varies_in_flight() {
+            columns.push(column("in flight", 0, &|row| row.in_flight().to_string()));
+        }
+        columns.extend([
+            column("median", 0, &|row| row.rate().map_or_else(none, value)),
+            column("+/-", 0, &|row| {
+                let precision = row.rate().and_then(|rate| rate.precision);
+                precision.map_or_else(none, format_percent)
+            }),
+            column("p50", 0, &|row| {
+                row.cell.latency.map_or_else(none, |l| format_ns(l.p50_ns))
+            }),
+            column("p99", 0, &|row| {
+                let star = if has_no_tail(row) { "*" } else { "" };
+                let p99 = row.cell.latency.map(|l| format_ns(l.p99_ns));
+                p99.map_or_else(none, |p99| p99 + star)
+            }),
+        ]);
+        if !rows.iter().all(|row| row.cell.is_device()) {
+            columns.push(
+                column("served by", 0, &|row| {
+                    row.cell
+                        .served
+                        .as_ref()
+                        .map_or_else(none, ToString::to_string)
+                })
+                .left(),
+            );
+        }
+        columns
+    }
+}
+
+/// What a target is, in words: `Samsung SSD 990 (nvme0n1), 2.00 TB, ext4`.
+fn description(target: &MeasuredTarget) -> String {
+    let of_model = target.kind == TargetKind::Model;
+    let device = target.device.as_deref().map(str::to_owned);
+    let disk = match (target.model.as_deref().map(str::trim), device) {
+        (Some(model), _) if of_model => Some(model.to_owned()),
+        (Some(model), Some(device)) => Some(format!("{model} ({device})")),
+        (None, Some(device)) => Some(device),
+        (model, None) => model.map(str::to_owned),
+    };
+    let size = target.bytes.map(|bytes| format_bytes(bytes as f64));
+    let parts = [disk, size, target.file_system.clone()];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => kind(target.kind).to_owned(),
+        false => escape_control(&parts.join(", ")).into_owned(),
+    }
+}
+
+/// `sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS`: of each kind of access the fastest row.
+fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
+    let of_order = |order: AccessOrder| {
+        let best = AccessOperation::ALL.iter().filter_map(|operation| {
+            let own = rows
+                .iter()
+                .filter(|row| row.order == order && row.operation == *operation);
+            let rated = own.filter_map(|row| Some((*row, row.rate()?)));
+            rated.max_by(|a, b| a.1.value.total_cmp(&b.1.value))
+        });
+        let best: Vec<(&HeadlineCell<'_>, HeadlineRate)> = best.collect();
+        let (first, rate) = best.first()?;
+        let values: Vec<String> = best
+            .iter()
+            .map(|(row, rate)| format!("{} {}", row.operation.name(), significant(rate.value)))
+            .collect();
+        Some(format!(
+            "{} {} {} {}",
+            order.name().to_lowercase(),
+            format_size(first.cell.cell.trial().bs),
+            values.join(", "),
+            rate.unit
+        ))
+    };
+    let orders = AccessOrder::ALL.into_iter().filter_map(of_order);
+    orders.collect::<Vec<String>>().join("; ")
+}
+
+/// `the most of 1 to 32 in flight; +/- 3.0 % at most`.
+fn reach(rows: &[&HeadlineCell<'_>]) -> String {
+    let in_flight = || rows.iter().map(|row| row.in_flight());
+    let (least, most) = (in_flight().min(), in_flight().max());
+    let in_flight = match (least, most) {
+        (Some(least), Some(most)) if least != most => {
+            format!("the most of {least} to {most} in flight; ")
+        }
+        (Some(1), _) => "one at a time; ".to_owned(),
+        (Some(all), _) => format!("{all} in flight; "),
+        (None, _) => String::new(),
+    };
+    let rates: Vec<HeadlineRate> = rows.iter().filter_map(|row| row.rate()).collect();
+    let widest = rates
+        .iter()
+        .map(|rate| rate.precision)
+        .collect::<Option<Vec<f64>>>();
+    let widest = widest.and_then(|all| all.into_iter().max_by(f64::total_cmp));
+    match widest {
+        Some(widest) => format!("{in_flight}+/- {} at most", format_percent(widest)),
+        None => format!("{in_flight}too few trials for some intervals"),
+    }
+}
+
+fn access(row: &HeadlineCell<'_>) -> String {
+    let size = format_size(row.cell.cell.trial().bs);
+    format!("{} {size}", row.order.name())
+}
+
+fn value(rate: HeadlineRate) -> String {
+    format!("{} {}", significant(rate.value), rate.unit)
+}
+
+fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
+    row.cell.latency.is_some() && !row.has_tail()
+}
