@@ -1,23 +1,20 @@
 //! The targets of a run: open at once, each with its own consent check, found by the name that cells call it by.
 
+mod assign;
+
+pub use assign::{join_targets, settle_targets, stripe_targets};
+
 use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
 use iolab_storage::{Consent, Need, Target, TargetKind};
-use iolab_workload::group::{ALL, check_group_name};
-use iolab_workload::quantity::counted;
-use iolab_workload::settings::Setting;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
 use super::{Disk, fit};
 use crate::ranks::Ranks;
 use iolab_plan::cells::Plan;
-use iolab_plan::experiment::{Experiment, Scoped};
 use iolab_record::FurtherTarget;
-
-/// What stands between the targets that a trial is striped over.
-const BETWEEN: &str = ":";
 
 /// The open targets, each with the path that the user gave. The first is the run's own: cells that name no target use it.
 #[derive(Debug)]
@@ -206,209 +203,6 @@ pub(super) fn number_of<'a>(
         })
 }
 
-/// Settles on what an experiment runs: the targets that the user gives, several of them as levels of the factor `target`; else
-/// those that its definition names; else the current directory. Those that groups name come behind.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a path that cannot be a level, one given twice, or what the experiment does not
-/// take.
-pub fn settle_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let setting = target_setting()?;
-    let of_groups = experiment.group_values(setting);
-    if of_groups.is_empty() {
-        return settle_common(experiment, setting, given);
-    }
-    let mut all = match experiment.every_group_has(setting) {
-        false => settle_common(experiment, setting, given)?,
-        true if given.is_empty() => Vec::new(),
-        true => {
-            return Err(Error::usage(format!(
-                "{} has no effect: every group has a target of its own",
-                given[0].display()
-            ))
-            .hint("give no TARGET, or change that of a group: --set GROUP.target=PATH"));
-        }
-    };
-    for named in of_groups {
-        let named = PathBuf::from(named);
-        if !all.iter().any(|other| full(other) == named) {
-            all.push(named);
-        }
-    }
-    Ok(all)
-}
-
-fn target_setting() -> Result<&'static Setting> {
-    Setting::find("target").ok_or_else(|| Error::failed("there is no setting 'target'"))
-}
-
-/// Has an experiment use these targets at once: a group for each, and cells in which each runs alone, the first ones run
-/// together, and all do.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment that has
-/// groups already.
-pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
-    check_several("--together", given)?;
-    if !experiment.groups.is_empty() {
-        return Err(Error::usage(format!(
-            "--together, and {} has groups already",
-            experiment.name
-        ))
-        .hint("give each group its target: --set GROUP.target=PATH"));
-    }
-    let (target, active) = (target_setting()?, "active");
-    let active =
-        Setting::find(active).ok_or_else(|| Error::failed("there is no setting 'active'"))?;
-    experiment.forget(target);
-    let mut names: Vec<String> = Vec::with_capacity(given.len());
-    for path in given {
-        let level = level(path)?;
-        let name = group_name(path, &names);
-        experiment.add_group(&name)?;
-        let of = Scoped {
-            group: Some(name.clone()),
-            setting: target,
-        };
-        experiment.fix(of, &level)?;
-        names.push(name);
-    }
-    let all = [ALL.to_owned()].into_iter();
-    let levels: Vec<String> = alone_and_growing(&names, "+").chain(all).collect();
-    experiment.sweep(active, &levels)?;
-    experiment.question = format!(
-        "How does the {} of {} used at once compare with that of each alone?",
-        experiment.response,
-        counted(given.len() as u64, "target")
-    );
-    experiment.check()
-}
-
-/// Has an experiment stripe its requests over these targets: cells in which each is used alone, the first ones are, and all are.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): fewer than two targets, a path that cannot be a level, or an experiment with
-/// groups.
-pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
-    check_several("--striped", given)?;
-    if !experiment.groups.is_empty() {
-        return Err(Error::usage(format!(
-            "--striped, and {} has groups, which have one target each",
-            experiment.name
-        ))
-        .hint("give each group its target: --set GROUP.target=PATH"));
-    }
-    let names = given.iter().map(|path| level(path));
-    let names = names.collect::<Result<Vec<String>>>()?;
-    let all = [names.join(BETWEEN)].into_iter();
-    let levels: Vec<String> = alone_and_growing(&names, BETWEEN).chain(all).collect();
-    experiment.sweep(target_setting()?, &levels)?;
-    experiment.question = format!(
-        "How does the {} of requests striped over {} compare with that of each alone?",
-        experiment.response,
-        counted(given.len() as u64, "target")
-    );
-    experiment.check()
-}
-
-/// Refuses to use fewer than two targets at once.
-fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
-    if given.len() < 2 {
-        return Err(Error::usage(format!(
-            "{option} with {}",
-            counted(given.len() as u64, "target")
-        ))
-        .hint(format!(
-            "name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb"
-        )));
-    }
-    Ok(())
-}
-
-/// Each name alone, then the first two, the first three, and so on, without all of them.
-fn alone_and_growing<'a>(
-    names: &'a [String],
-    between: &'a str,
-) -> impl Iterator<Item = String> + 'a {
-    let growing = (2..names.len()).map(move |count| names[..count].join(between));
-    names.iter().cloned().chain(growing)
-}
-
-/// The last part of a path as the name of a group, unlike those that are taken.
-fn group_name(path: &Path, taken: &[String]) -> String {
-    let last = full(path);
-    let last = last.file_name().unwrap_or_default().to_string_lossy();
-    let fitting = |c: char| match c.is_ascii_alphanumeric() || c == '_' {
-        true => c,
-        false => '-',
-    };
-    let mut name: String = last.chars().map(fitting).take(24).collect();
-    if check_group_name(&name).is_err() {
-        name = format!("target-{name}");
-    }
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut names = std::iter::once(name.clone()).chain(numbered);
-    let free = names.find(|name| !taken.contains(name));
-    free.unwrap_or(name)
-}
-
-/// The targets of cells, and of groups that name none.
-fn settle_common(
-    experiment: &mut Experiment,
-    setting: &'static Setting,
-    given: &[PathBuf],
-) -> Result<Vec<PathBuf>> {
-    if given.len() > 1 {
-        let levels = given.iter().map(|path| level(path));
-        let levels = levels.collect::<Result<Vec<String>>>()?;
-        experiment.sweep(setting, &levels)?;
-        experiment.check()?;
-        return Ok(levels.into_iter().map(PathBuf::from).collect());
-    }
-    let levels = experiment.common_values(setting);
-    let own = given.first().cloned();
-    let mut named: Vec<PathBuf> = Vec::new();
-    for level in levels.iter().filter(|level| *level != "none") {
-        // A level may name several, over which trials are striped.
-        for part in level.parse::<TargetName>()?.parts() {
-            let path = PathBuf::from(part.as_str());
-            if !named.contains(&path) {
-                named.push(path);
-            }
-        }
-    }
-    let has_own = levels.iter().any(|level| level == "none");
-    if !has_own && (own.is_some() || named.len() < 2) {
-        // A single target is not a factor.
-        experiment.forget(setting);
-        let one = own.or_else(|| named.into_iter().next());
-        return Ok(vec![one.unwrap_or_else(|| PathBuf::from("."))]);
-    }
-    let own = has_own.then(|| own.unwrap_or_else(|| PathBuf::from(".")));
-    Ok(own.into_iter().chain(named).collect())
-}
-
-/// A path as a level.
-fn level(path: &Path) -> Result<String> {
-    let path = full(path);
-    let Some(text) = path.to_str() else {
-        return Err(Error::usage(format!(
-            "{} is not UTF-8, and cannot be a level beside other targets",
-            path.display()
-        ))
-        .hint("give it alone, or under another name (a symbolic link)"));
-    };
-    let name: TargetName = text.parse()?;
-    match name.parts() {
-        [_] => Ok(name.to_string()),
-        _ => Err(Error::usage(format!(
-            "{} has ':/', which separates targets, and cannot be a level beside other targets",
-            path.display()
-        ))
-        .hint("give it alone, or under another name (a symbolic link)")),
-    }
-}
-
 /// What plans need of each of these targets, where they are carried out one after the other; see [`super::need`].
 ///
 /// # Errors
@@ -465,111 +259,9 @@ pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
 #[cfg(test)]
 mod tests {
     use iolab_plan::cells::OneProcess;
+    use iolab_plan::experiment::Experiment;
 
     use super::*;
-
-    fn experiment(sets: &[&str]) -> Experiment {
-        let mut experiment = Experiment::find("read-size").expect("built in");
-        for set in sets {
-            experiment.apply_set(set).expect("a setting");
-        }
-        experiment
-    }
-
-    fn settled(sets: &[&str], given: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
-        let mut experiment = experiment(sets);
-        let given: Vec<PathBuf> = given.iter().map(PathBuf::from).collect();
-        let targets = settle_targets(&mut experiment, &given).expect("targets");
-        (
-            targets,
-            experiment.values("target").map(str::to_owned).collect(),
-        )
-    }
-
-    #[test]
-    fn several_targets_are_levels_and_one_is_none() {
-        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        assert_eq!(settled(&[], &[]), (paths(&["."]), vec![]));
-        assert_eq!(settled(&[], &["x"]), (paths(&["x"]), vec![]));
-        let two = || vec!["/a".to_owned(), "/b".to_owned()];
-        assert_eq!(settled(&[], &["/a", "/b"]), (paths(&["/a", "/b"]), two()));
-        assert_eq!(
-            settled(&["target=/a,/b"], &[]),
-            (paths(&["/a", "/b"]), two())
-        );
-        assert_eq!(settled(&["target=/a"], &[]), (paths(&["/a"]), vec![]));
-        // What the command line says wins.
-        assert_eq!(
-            settled(&["target=/a,/b"], &["/c"]),
-            (paths(&["/c"]), vec![])
-        );
-        let own = settled(&["target=none,/b"], &["/c"]);
-        assert_eq!(
-            own,
-            (
-                paths(&["/c", "/b"]),
-                vec!["none".to_owned(), "/b".to_owned()]
-            )
-        );
-    }
-
-    #[test]
-    fn a_name_keeps_the_spaces_at_its_end() {
-        let paths = ["/a ", "/b\u{a0}", "/a"].map(PathBuf::from);
-        let (targets, levels) = settled(&[], &["/a ", "/b\u{a0}", "/a"]);
-        assert_eq!(targets, paths);
-        assert_eq!(levels, ["/a ", "/b\u{a0}", "/a"]);
-        let (targets, _) = settled(&["target=/a , /b\u{a0},/a"], &[]);
-        assert_eq!(targets, paths);
-        let mut experiment = experiment(&["bs=4k"]);
-        stripe_targets(&mut experiment, &paths).expect("striped");
-        let targets = settle_targets(&mut experiment, &[]).expect("targets");
-        assert_eq!(targets, paths);
-    }
-
-    #[test]
-    fn the_targets_of_a_stripe_are_those_of_the_run() {
-        let paths = ["/a", "/b", "/c"].map(PathBuf::from);
-        let mut experiment = experiment(&["bs=4k", "stripe=64k"]);
-        stripe_targets(&mut experiment, &paths).expect("striped");
-        let levels: Vec<&str> = experiment.values("target").collect();
-        assert_eq!(levels, ["/a", "/b", "/c", "/a:/b", "/a:/b:/c"]);
-        let targets = settle_targets(&mut experiment, &[]).expect("targets");
-        assert_eq!(targets, paths);
-        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
-        let needs =
-            needs(std::slice::from_ref(&plan), &targets, &Consent::No, false).expect("needs");
-        // Each is used alone too, and needs the whole region for that.
-        let most = |need: &Need| match need.size {
-            iolab_storage::Size::AtMost { most, .. } => most,
-            iolab_storage::Size::Exactly(bytes) => bytes,
-        };
-        let region = plan.cells()[0].spec.trial.region;
-        assert!(needs.iter().all(|need| most(need) == region));
-    }
-
-    #[test]
-    fn a_target_of_a_stripe_needs_its_part() {
-        let (targets, levels) = settled(&["target=/a:/b"], &[]);
-        assert_eq!(targets, ["/a", "/b"].map(PathBuf::from));
-        assert_eq!(levels, ["/a:/b"]);
-        let mut experiment = experiment(&["target=/a:/b", "bs=64k", "region=10M", "stripe=1M"]);
-        settle_targets(&mut experiment, &[]).expect("targets");
-        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
-        let needs =
-            needs(std::slice::from_ref(&plan), &targets, &Consent::No, true).expect("needs");
-        let sizes: Vec<_> = needs.into_iter().map(|need| need.size).collect();
-        assert_eq!(sizes, vec![iolab_storage::Size::Exactly(5 << 20); 2]);
-    }
-
-    #[test]
-    fn what_cannot_be_a_level_is_refused() {
-        for given in [["/a", "/a"], ["/a", "/b\n"], ["/a", "/b:/c"]] {
-            let given = given.map(PathBuf::from);
-            let error = settle_targets(&mut experiment(&[]), &given).expect_err("refused");
-            assert_eq!(error.kind(), iolab_workload::Kind::Usage, "{error}");
-        }
-    }
 
     #[test]
     fn a_group_that_names_the_runs_own_target_uses_the_same_bytes() {
@@ -610,7 +302,10 @@ mod tests {
             ["target=/b", "read_percent=0"],
         ];
         let plans = sets.map(|sets| {
-            let experiment = experiment(&[&["bs=4k,64k", "region=1M"], &sets[..]].concat());
+            let mut experiment = Experiment::find("read-size").expect("built in");
+            for set in ["bs=4k,64k", "region=1M"].iter().chain(&sets) {
+                experiment.apply_set(set).expect("a setting");
+            }
             Plan::of_new_run(experiment, &OneProcess).expect("a plan")
         });
         let needs = needs(&plans, &named, &Consent::No, false).expect("needs");
