@@ -1,0 +1,132 @@
+//! Messages and events on stderr.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use iolab_report::layout::paragraph;
+use serde_json::{Map, Value};
+
+use super::terminal::{clamped, is_dumb, terminal_width};
+use crate::arguments::{LogFormat, LogOptions};
+use crate::harmless::harmless;
+use crate::screen;
+
+/// What is printed on stderr during measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// The live view, on a terminal.
+    Live,
+    /// Notes, and a line at the start and the end of each experiment.
+    Lines,
+    /// An object per event, as JSON.
+    Json,
+    /// Errors only.
+    Quiet,
+}
+
+impl Log {
+    /// The mode that the options request.
+    pub(crate) fn asked(options: &LogOptions) -> Self {
+        match (options.log, options.quiet, options.no_live) {
+            (Some(LogFormat::Json), ..) => Self::Json,
+            (None, true, _) => Self::Quiet,
+            (None, false, true) => Self::Lines,
+            (None, false, false) => Self::Live,
+        }
+    }
+}
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// Sets the mode, once, before any output. Without a suitable terminal, the live view becomes lines.
+pub(crate) fn set_log(asked: Log) {
+    let shows = io::stderr().is_terminal() && !is_dumb();
+    let log = match asked {
+        Log::Live if !shows => Log::Lines,
+        asked => asked,
+    };
+    // Set only once.
+    let _ = LOG.set(log);
+}
+
+/// The mode.
+pub(crate) fn log() -> Log {
+    LOG.get().copied().unwrap_or(Log::Lines)
+}
+
+/// Prints a message on stderr.
+pub(crate) fn note(text: impl Display) {
+    let text = text.to_string();
+    match log() {
+        Log::Quiet => {}
+        Log::Json => {
+            let text = text.trim().trim_start_matches("note: ");
+            event("note", Map::from_iter([("text".to_owned(), text.into())]));
+        }
+        Log::Lines | Log::Live => told(&text),
+    }
+}
+
+/// Prints a message with the time on stderr.
+pub(crate) fn stamped(text: &str) {
+    note(format_args!("{} {text}", now()));
+}
+
+/// Writes an event as JSON on stderr.
+pub(crate) fn event(name: &str, fields: Map<String, Value>) {
+    let head = [("at", now()), ("event", name.to_owned())];
+    let head = head.map(|(key, text)| (key.to_owned(), Value::String(text)));
+    let event: Map<String, Value> = head.into_iter().chain(fields).collect();
+    error_line(&harmless(&Value::Object(event).to_string()));
+}
+
+/// The time, to the second.
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Writes a line on stderr, above the live view where there is one. Ignores errors, which are no reason to stop measuring.
+fn error_line(text: &str) {
+    if !screen::tell(text) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+/// Writes a text on stderr, wrapped between words on a terminal; logs keep one line per message.
+pub(crate) fn told(text: &str) {
+    let text = harmless(text);
+    match terminal_width(io::stderr()) {
+        Some(width) => error_line(within(&text, clamped(width)).trim_end_matches('\n')),
+        None => error_line(&text),
+    }
+}
+
+/// A text in lines of at most `width` columns, indented after `note:` and the like.
+fn within(text: &str, width: u16) -> String {
+    const MARKS: [&str; 3] = ["note: ", "error: ", "  "];
+    let lines = text.split('\n').map(|line| {
+        let mark = MARKS.into_iter().find(|mark| line.starts_with(mark));
+        let mark = mark.unwrap_or_default();
+        match line.is_empty() {
+            true => "\n".to_owned(),
+            false => paragraph(&line[mark.len()..], mark, width),
+        }
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_wrapped_between_words() {
+        let text = "note: one two three four five six seven eight nine ten\n\nrun file: a/b";
+        assert_eq!(
+            within(text, 40),
+            "note: one two three four five six seven\n      eight nine ten\n\nrun file: a/b\n"
+        );
+    }
+}
