@@ -20,6 +20,46 @@ pub use write_back::WriteBack;
 
 use rand_core::Rng;
 
+use crate::model::{Completion, Done, Model, Ns, Request, ServedFrom};
+
+/// A model whose clock is not that of the host, and what it has completed, in the time of the host.
+struct OnOwnClock {
+    model: Box<dyn Model>,
+    finished: Vec<Completion>,
+    done: Done,
+}
+
+impl OnOwnClock {
+    fn new(model: Box<dyn Model>) -> Self {
+        Self {
+            model,
+            finished: Vec::new(),
+            done: Done::default(),
+        }
+    }
+
+    /// Whether a request does not fit, and is completed as refused.
+    fn refuses(&mut self, now: Ns, tag: u64, request: &Request) -> bool {
+        let refuses = !request.fits(self.model.capacity());
+        if refuses {
+            self.done.add(tag, now, ServedFrom::Refused);
+        }
+        refuses
+    }
+
+    /// Everything up to a time of the model; `to_host` gives the host's time for one of the model.
+    fn run(&mut self, until: Ns, to_host: impl Fn(Ns) -> Ns) {
+        self.model.advance(until, &mut self.finished);
+        for completion in self.finished.drain(..) {
+            self.done.add(
+                completion.tag,
+                to_host(completion.finished),
+                completion.served,
+            );
+        }
+    }
+}
+
 /// Values by index; indices of removed values are reused.
 #[derive(Clone, Debug)]
 struct Slab<T> {

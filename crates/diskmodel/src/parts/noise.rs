@@ -9,8 +9,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::definition::parts::NoiseDefinition;
 
-use super::{earlier, unit};
-use crate::model::{Completion, Done, Model, Ns, Request, ServedFrom, from_ms};
+use super::{OnOwnClock, earlier, unit};
+use crate::model::{Completion, Model, Ns, Request, from_ms};
 
 /// Parts of a factor: factors are whole numbers of them, so that times are, and do not depend on how a machine rounds.
 const ONE: u128 = 1 << 20;
@@ -19,7 +19,7 @@ const FACTORS: [f64; 2] = [1e-3, 1e3];
 
 /// Times that vary by chance in a model.
 pub struct Noise {
-    inner: Box<dyn Model>,
+    inner: OnOwnClock,
     sigma: f64,
     drift_sigma: f64,
     period: Ns,
@@ -27,14 +27,32 @@ pub struct Noise {
     /// Logarithms of both factors.
     of_request: f64,
     of_period: f64,
-    /// When the factor of the period ends; `None`: there is none.
+    /// When the factor of the period ends; `None`: there is none, or it holds to the end of time.
     period_end: Option<Ns>,
+    clock: Clock,
+}
+
+/// How fast the clock of the inner model goes.
+#[derive(Clone, Copy)]
+struct Clock {
     /// From here on, host and inner time, the present factor holds, in parts of `ONE`.
     host: Ns,
     inside: Ns,
     factor: u128,
-    finished: Vec<Completion>,
-    done: Done,
+}
+
+impl Clock {
+    /// The inner time at a host time that is not before the present factor.
+    fn to_inside(self, host: Ns) -> Ns {
+        let passed = u128::from(host - self.host) * ONE / self.factor;
+        saturated(u128::from(self.inside) + passed)
+    }
+
+    /// The first host time at which an inner time has come.
+    fn to_host(self, inside: Ns) -> Ns {
+        let passed = u128::from(inside.saturating_sub(self.inside)) * self.factor;
+        saturated(u128::from(self.host) + passed.div_ceil(ONE))
+    }
 }
 
 impl Noise {
@@ -42,7 +60,7 @@ impl Noise {
     pub fn new(definition: &NoiseDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
         let period = from_ms(definition.drift_ms).max(1);
         let mut noise = Self {
-            inner,
+            inner: OnOwnClock::new(inner),
             sigma: definition.sigma,
             drift_sigma: definition.drift_sigma,
             period,
@@ -50,11 +68,11 @@ impl Noise {
             of_request: 0.0,
             of_period: 0.0,
             period_end: (definition.drift_sigma > 0.0).then_some(period),
-            host: 0,
-            inside: 0,
-            factor: ONE,
-            finished: Vec::new(),
-            done: Done::default(),
+            clock: Clock {
+                host: 0,
+                inside: 0,
+                factor: ONE,
+            },
         };
         if noise.period_end.is_some() {
             noise.of_period = noise.drift_sigma * normal(&mut noise.random);
@@ -62,36 +80,23 @@ impl Noise {
         noise
     }
 
-    /// The inner time at a host time that is not before the present factor.
-    fn to_inside(&self, host: Ns) -> Ns {
-        let passed = u128::from(host - self.host) * ONE / self.factor;
-        saturated(u128::from(self.inside) + passed)
-    }
-
-    /// The first host time at which an inner time has come.
-    fn to_host(&self, inside: Ns) -> Ns {
-        let passed = u128::from(inside.saturating_sub(self.inside)) * self.factor;
-        saturated(u128::from(self.host) + passed.div_ceil(ONE))
-    }
-
     /// Lets time pass at the present factor, and then puts the factor of the two logarithms in force.
     fn pass(&mut self, until: Ns) {
-        self.inside = self.to_inside(until);
-        self.host = until;
         let factor = (self.of_request + self.of_period)
             .exp()
             .clamp(FACTORS[0], FACTORS[1]);
-        self.factor = (factor * ONE as f64).round() as u128;
+        self.clock = Clock {
+            host: until,
+            inside: self.clock.to_inside(until),
+            factor: (factor * ONE as f64).round() as u128,
+        };
     }
 
     /// Everything up to a host time within the period.
     fn run_within(&mut self, until: Ns) {
-        let from = self.finished.len();
+        let clock = self.clock;
         self.inner
-            .advance(self.to_inside(until), &mut self.finished);
-        for n in from..self.finished.len() {
-            self.finished[n].finished = self.to_host(self.finished[n].finished);
-        }
+            .run(clock.to_inside(until), |at| clock.to_host(at));
     }
 
     fn run(&mut self, until: Ns) {
@@ -99,7 +104,7 @@ impl Noise {
             self.run_within(end);
             self.of_period = self.drift_sigma * normal(&mut self.random);
             self.pass(end);
-            self.period_end = Some(end.saturating_add(self.period));
+            self.period_end = end.checked_add(self.period);
         }
         self.run_within(until);
     }
@@ -107,36 +112,35 @@ impl Noise {
 
 impl Model for Noise {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, ServedFrom::Refused);
+        if self.inner.refuses(now, tag, request) {
+            return;
         }
         self.run(now);
         if self.sigma > 0.0 {
             self.of_request = self.sigma * normal(&mut self.random);
         }
         self.pass(now);
-        self.inner.submit(self.inside, tag, request);
+        self.inner.model.submit(self.clock.inside, tag, request);
     }
 
     fn next_event(&self) -> Option<Ns> {
-        let known = self.finished.first().map(|completion| completion.finished);
         // The factor changes at the end of a period: what comes after it is not known before.
-        let inner = self.inner.next_event().map(|at| self.to_host(at));
+        let inner = self
+            .inner
+            .model
+            .next_event()
+            .map(|at| self.clock.to_host(at));
         let inner = inner.map(|at| self.period_end.map_or(at, |end| at.min(end)));
-        earlier(earlier(known, inner), self.done.next())
+        earlier(inner, self.inner.done.next())
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.run(until);
-        for completion in self.finished.drain(..) {
-            self.done
-                .add(completion.tag, completion.finished, completion.served);
-        }
-        self.done.take(until, out);
+        self.inner.done.take(until, out);
     }
 }
 

@@ -7,12 +7,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::definition::parts::StallDefinition;
 
-use super::{earlier, unit};
-use crate::model::{Completion, Done, Model, Ns, Request, ServedFrom, from_ms};
+use super::{OnOwnClock, earlier, unit};
+use crate::model::{Completion, Model, Ns, Request, from_ms};
 
 /// Stalls of a model.
 pub struct Stall {
-    inner: Box<dyn Model>,
+    inner: OnOwnClock,
     length: Ns,
     every: u64,
     requests: u64,
@@ -24,15 +24,13 @@ pub struct Stall {
     end: Ns,
     /// Length of all stalls that have begun.
     lost: Ns,
-    finished: Vec<Completion>,
-    done: Done,
 }
 
 impl Stall {
     /// Lets a model stand still as a definition says.
     pub fn new(definition: &StallDefinition, seed: u64, inner: Box<dyn Model>) -> Self {
         let mut stall = Self {
-            inner,
+            inner: OnOwnClock::new(inner),
             length: from_ms(definition.stall_ms),
             every: definition.every,
             requests: 0,
@@ -41,19 +39,17 @@ impl Stall {
             next: None,
             end: 0,
             lost: 0,
-            finished: Vec::new(),
-            done: Done::default(),
         };
         stall.draw();
         stall
     }
 
-    /// When the next stall by chance begins, after the one that began last.
+    /// When the next stall by chance begins, after the one that began last; none where time ends before.
     fn draw(&mut self) {
         let random = &mut self.random;
-        self.next = self.mean.map(|mean| {
+        self.next = self.mean.and_then(|mean| {
             let pause = -mean * unit(random).ln();
-            self.end.saturating_add(pause.round() as Ns)
+            self.end.checked_add(pause.round() as Ns)
         });
     }
 
@@ -61,9 +57,7 @@ impl Stall {
     fn begin(&mut self, at: Ns) {
         self.end = self.end.max(at).saturating_add(self.length);
         self.lost = self.lost.saturating_add(self.length);
-        if self.next.is_some() {
-            self.draw();
-        }
+        self.draw();
     }
 
     /// Everything up to a time before which no stall begins.
@@ -71,11 +65,8 @@ impl Stall {
         if until < self.end {
             return;
         }
-        let from = self.finished.len();
-        self.inner.advance(until - self.lost, &mut self.finished);
-        for completion in &mut self.finished[from..] {
-            completion.finished = completion.finished.saturating_add(self.lost);
-        }
+        let lost = self.lost;
+        self.inner.run(until - lost, |at| at.saturating_add(lost));
     }
 
     fn run(&mut self, until: Ns) {
@@ -89,12 +80,12 @@ impl Stall {
 
 impl Model for Stall {
     fn capacity(&self) -> u64 {
-        self.inner.capacity()
+        self.inner.model.capacity()
     }
 
     fn submit(&mut self, now: Ns, tag: u64, request: &Request) {
-        if !request.fits(self.capacity()) {
-            return self.done.add(tag, now, ServedFrom::Refused);
+        if self.inner.refuses(now, tag, request) {
+            return;
         }
         self.run(now);
         self.requests += 1;
@@ -102,24 +93,20 @@ impl Model for Stall {
             self.begin(now);
         }
         self.inner
+            .model
             .submit(now.max(self.end) - self.lost, tag, request);
     }
 
     fn next_event(&self) -> Option<Ns> {
-        let known = self.finished.first().map(|completion| completion.finished);
         // A stall that begins before puts off what comes.
-        let inner = self.inner.next_event();
+        let inner = self.inner.model.next_event();
         let inner = inner.map(|at| at.saturating_add(self.lost));
         let inner = inner.map(|at| self.next.map_or(at, |next| at.min(next)));
-        earlier(earlier(known, inner), self.done.next())
+        earlier(inner, self.inner.done.next())
     }
 
     fn advance(&mut self, until: Ns, out: &mut Vec<Completion>) {
         self.run(until);
-        for completion in self.finished.drain(..) {
-            self.done
-                .add(completion.tag, completion.finished, completion.served);
-        }
-        self.done.take(until, out);
+        self.inner.done.take(until, out);
     }
 }

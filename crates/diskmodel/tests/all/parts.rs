@@ -397,6 +397,22 @@ fn stalls_by_chance_take_their_share_of_time_whatever_the_load() {
     assert!(hit.finished / (1_000 * US) == stalls[0], "{hit:?} {first}");
 }
 
+/// Nothing changes after the end of time, so that a model can be advanced up to it.
+#[test]
+fn stalls_and_drift_end_with_time() {
+    for part in [
+        "stall = { stall_ms = 1, mean_ms = 1e9",
+        "noise = { drift_sigma = 0.1, drift_ms = 1e9",
+    ] {
+        let mut model = build(&format!("{part}, inner = {} }}", latency(1 << 20)));
+        let mut out = Vec::new();
+        model.submit(0, 7, &Request::read(0, 1));
+        model.advance(u64::MAX, &mut out);
+        let tags: Vec<u64> = out.iter().map(|one| one.tag).collect();
+        assert_eq!((tags, model.next_event()), (vec![7], None), "{part}");
+    }
+}
+
 #[test]
 fn a_write_back_cache_hides_writes_until_it_is_full() {
     let text = format!(
