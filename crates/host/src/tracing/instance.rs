@@ -72,7 +72,11 @@ impl Instance {
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
         )
-        .map_err(|errno| refused("the instance of tracefs cannot be opened", errno))?;
+        .map_err(|errno| {
+            // One that is left is removed by the next run.
+            let _ = unlinkat(&tracefs, &path, AtFlags::REMOVEDIR);
+            refused("the instance of tracefs cannot be opened", errno)
+        })?;
         Ok(Self {
             tracefs,
             folder,
