@@ -10,6 +10,8 @@ use rustix::io::{Errno, ioctl_fionbio, read, write};
 
 /// Room for records that were not read yet, bytes: those of some ten thousand tasks.
 const BUFFER: libc::c_int = 8 << 20;
+/// Most accounts that are kept: 64 MiB of them. Those of the whole machine come, for as long as the program runs.
+const KEPT_MAX: usize = 1 << 20;
 /// Bytes of netlink's header, and of it with that of generic netlink.
 const NETLINK: usize = 16;
 /// Where the type of a message stands in its header, and that of an answer (NLMSG_ERROR).
@@ -39,9 +41,46 @@ struct Exit {
 /// Receives the accounts of all tasks of the machine that end.
 pub(super) struct Exits {
     socket: OwnedFd,
-    received: Vec<Exit>,
-    /// Some came faster than they were read, and are lost.
+    received: Received,
+}
+
+/// The accounts that have come, up to a number.
+struct Received {
+    exits: Vec<Exit>,
+    most: usize,
+    /// Whether none is missing.
     is_complete: bool,
+}
+
+impl Received {
+    fn at_most(most: usize) -> Self {
+        Self {
+            exits: Vec::new(),
+            most,
+            is_complete: true,
+        }
+    }
+
+    fn add(&mut self, exit: Exit) {
+        if self.exits.len() == self.most {
+            self.lose();
+        }
+        if self.is_complete {
+            self.exits.push(exit);
+        }
+    }
+
+    /// Some are missing: the others are of no use without them.
+    fn lose(&mut self) {
+        self.is_complete = false;
+        self.exits = Vec::new();
+    }
+
+    /// The I/O of all tasks that descend from one of these processes, with the bytes that never will be written. `None` where some
+    /// are missing.
+    fn of_descendants(&self, ancestors: BTreeSet<u32>) -> Option<(ProcessIo, u64)> {
+        self.is_complete.then(|| total(&self.exits, ancestors))
+    }
 }
 
 impl Exits {
@@ -59,7 +98,7 @@ impl Exits {
         let cpus = attribute(REGISTER_CPUS, format!("{}\0", cpus.trim()).as_bytes());
         // With an answer (NLM_F_ACK) that says whether it was allowed: an error number, 0 for none.
         ask(&socket, family, GET, 1 | 4, &cpus).ok()?;
-        let mut received = Vec::new();
+        let mut received = Received::at_most(KEPT_MAX);
         // Tasks of other CPUs may end before the answer comes.
         let error = loop {
             let length = read(&socket, &mut buffer).ok()?;
@@ -67,14 +106,12 @@ impl Exits {
             if u16::from_ne_bytes(bytes_at(message, MESSAGE_TYPE)?) == ANSWER {
                 break i32::from_ne_bytes(bytes_at(message, NETLINK)?);
             }
-            received.extend(message.get(HEADERS..).and_then(exit));
+            if let Some(exit) = message.get(HEADERS..).and_then(exit) {
+                received.add(exit);
+            }
         };
         ioctl_fionbio(&socket, true).ok()?;
-        (error == 0).then_some(Self {
-            socket,
-            received,
-            is_complete: true,
-        })
+        (error == 0).then_some(Self { socket, received })
     }
 
     /// Takes what has come.
@@ -82,10 +119,13 @@ impl Exits {
         let mut buffer = [0; 4096];
         loop {
             match read(&self.socket, &mut buffer) {
-                Ok(length) => self
-                    .received
-                    .extend(buffer.get(HEADERS..length).and_then(exit)),
-                Err(Errno::NOBUFS) => self.is_complete = false,
+                Ok(length) => {
+                    if let Some(exit) = buffer.get(HEADERS..length).and_then(exit) {
+                        self.received.add(exit);
+                    }
+                }
+                // They came faster than they were read.
+                Err(Errno::NOBUFS) => self.received.lose(),
                 Err(_) => return,
             }
         }
@@ -94,7 +134,7 @@ impl Exits {
     /// The I/O of all tasks that have ended and descend from one of these processes, with the bytes that never will be written. `None`
     /// where some are missing.
     pub(super) fn of_descendants(&self, ancestors: BTreeSet<u32>) -> Option<(ProcessIo, u64)> {
-        self.is_complete.then(|| total(&self.received, ancestors))
+        self.received.of_descendants(ancestors)
     }
 }
 
@@ -246,6 +286,23 @@ mod tests {
         let (io, cancelled) = total(&exits, BTreeSet::from([5]));
         assert_eq!((io.rchar, cancelled), (29, 4));
         assert_eq!(total(&exits, BTreeSet::from([99])).1, 0);
+    }
+
+    #[test]
+    fn accounts_without_room_make_the_sum_unknown_and_take_no_memory() {
+        let mut received = Received::at_most(2);
+        received.add(of(11, 5, 1));
+        received.add(of(12, 5, 2));
+        let sum = |received: &Received| {
+            let found = received.of_descendants(BTreeSet::from([5]));
+            found.map(|(io, _)| io.rchar)
+        };
+        assert_eq!(sum(&received), Some(3));
+        // A stranger's too: it may be a child of one that is still to end.
+        for task in 13..20 {
+            received.add(of(task, 3, 4));
+            assert_eq!((sum(&received), received.exits.capacity()), (None, 0));
+        }
     }
 
     #[test]
