@@ -200,18 +200,7 @@ fn stage_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
     let row = |sample: &Sample| {
         sample.traced.as_ref()?;
         let cell = record.cells.iter().find(|cell| cell.id == sample.cell)?;
-        let mut row = run_fields(run).to_vec();
-        row.extend([
-            text("experiment", &record.experiment.name),
-            field("sample", sample.id),
-            field("cell", sample.cell),
-        ]);
-        row.extend(level_fields(&record.experiment.factors, cell));
-        row.extend([
-            field("block", sample.block),
-            field("warmup", sample.warmup),
-            field("ok", sample.ok),
-        ]);
+        let mut row = trial_fields(run, record, cell, sample);
         row.extend(columns.iter().map(|column| column_field(column, sample)));
         Some(row)
     };
@@ -251,17 +240,8 @@ fn rank_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
         let sample = &record.samples[sample.ok()?];
         let cell = record.cells.iter().find(|c| c.id == sample.cell)?;
         let rank = record.ranks.get(part.id.rank as usize)?;
-        let mut row = run_fields(run).to_vec();
+        let mut row = trial_fields(run, record, cell, sample);
         row.extend([
-            text("experiment", &record.experiment.name),
-            field("sample", sample.id),
-            field("cell", sample.cell),
-        ]);
-        row.extend(level_fields(&record.experiment.factors, cell));
-        row.extend([
-            field("block", sample.block),
-            field("warmup", sample.warmup),
-            field("ok", sample.ok),
             field("rank", part.id.rank),
             field("rank_host_id", rank.host),
             text("rank_host", &rank.name),
@@ -400,6 +380,23 @@ fn interval_row(run: &RunName, experiment: &str, sample: i64, interval: &Interva
     let mut fields = run_fields(run).to_vec();
     fields.extend([text("experiment", experiment), field("sample", sample)]);
     fields.extend(shown.map(|column| column_field(column, &row)));
+    fields
+}
+
+/// Which trial a row is of: its run, its cell with the levels of the factors, its block, and whether it counts.
+fn trial_fields(run: &RunName, record: &RunRecord, cell: &Cell, sample: &Sample) -> Vec<Field> {
+    let mut fields = run_fields(run).to_vec();
+    fields.extend([
+        text("experiment", &record.experiment.name),
+        field("sample", sample.id),
+        field("cell", sample.cell),
+    ]);
+    fields.extend(level_fields(&record.experiment.factors, cell));
+    fields.extend([
+        field("block", sample.block),
+        field("warmup", sample.warmup),
+        field("ok", sample.ok),
+    ]);
     fields
 }
 
