@@ -1,5 +1,7 @@
 //! Splits the time of each request of a trial by layer: the requests that workers noted, joined with what the kernel traced.
 
+use std::ops::Range;
+
 use super::Job;
 use super::files::Files;
 use crate::worker::{NotedRequests, WorkerOutcome};
@@ -73,7 +75,7 @@ pub(super) fn judge(
     tracer: Tracer,
     clock: &Clock,
 ) -> Result<TracedJobs> {
-    let mut noted: Vec<Vec<NotedRequests>> = workers
+    let noted: Vec<Vec<NotedRequests>> = workers
         .iter_mut()
         .map(|workers| {
             workers
@@ -83,46 +85,65 @@ pub(super) fn judge(
         })
         .collect();
     let threads: Vec<u32> = noted.iter().flatten().map(|noted| noted.thread).collect();
-    let recording = tracer.finish(&threads)?;
+    let mut recording = tracer.finish(&threads)?;
+    // What began later is not known in full.
+    let left_out = noted.iter().flatten().filter_map(|one| one.left_out_from);
+    recording.until = recording.until.into_iter().chain(left_out).min();
     let mut requests = Vec::new();
-    let mut owners = Vec::new();
-    let mut facts = Vec::new();
-    for (number, (job, noted)) in jobs.iter().zip(&mut noted).enumerate() {
+    let mut of_jobs = Vec::new();
+    for (job, noted) in jobs.iter().zip(&noted) {
         let Some(files) = job.files.filter(|_| job.spec.trace) else {
-            facts.push(None);
+            of_jobs.push(None);
             continue;
         };
         let maps = SectorMaps::of(files);
         let before = requests.len();
-        for own in noted.drain(..) {
-            requests.extend(traced(&own, files, &maps, recording.until));
+        for own in noted {
+            requests.extend(traced(own, files, &maps));
         }
-        owners.extend(std::iter::repeat_n(number, requests.len() - before));
-        facts.push(Some(maps));
+        of_jobs.push(Some(JobRequests {
+            numbers: before..requests.len(),
+            has_queue: maps.has_requests(),
+        }));
     }
-    let joined = join(&requests, &recording.events);
-    let is_of = |owner: Option<usize>| {
-        let stages = joined.stages.iter().zip(&owners);
-        let own = stages.filter(move |(_, own)| owner.is_none_or(|owner| **own == owner));
-        own.map(|(stages, _)| *stages)
+    Ok(tell_jobs(&requests, &of_jobs, recording, clock))
+}
+
+/// The requests of a job among those of all.
+struct JobRequests {
+    numbers: Range<usize>,
+    /// Whether its disks have queues of requests.
+    has_queue: bool,
+}
+
+/// What the requests of each job show, and those of all; `None` for a job that is not traced. Those that ended after the recording join
+/// what it has of them, so that it is not taken for the requests of others, and are left out then.
+fn tell_jobs(
+    requests: &[TracedRequest],
+    of_jobs: &[Option<JobRequests>],
+    mut recording: Recording,
+    clock: &Clock,
+) -> TracedJobs {
+    let until = recording.until.unwrap_or(u64::MAX);
+    recording.events.retain(|event| event.at <= until);
+    let joined = join(requests, &recording.events);
+    let within = |numbers: Range<usize>| -> Vec<usize> {
+        numbers
+            .filter(|number| requests[*number].end <= until)
+            .collect()
     };
-    let has_requests = |maps: &SectorMaps| maps.has_requests();
-    let each = facts.iter().enumerate().map(|(number, maps)| {
-        let queues = maps.as_ref().map(has_requests)?;
-        Some(tell(
-            is_of(Some(number)),
-            &joined,
-            &recording,
-            queues,
-            clock,
-        ))
+    let each = of_jobs.iter().map(|job| {
+        let job = job.as_ref()?;
+        let own = within(job.numbers.clone());
+        Some(tell(&own, &joined, &recording, job.has_queue, clock))
     });
     let each = each.collect();
-    let queues = facts.iter().flatten().all(has_requests);
-    Ok(TracedJobs {
+    let all = within(0..requests.len());
+    let have_queues = of_jobs.iter().flatten().all(|job| job.has_queue);
+    TracedJobs {
         each,
-        all: Some(tell(is_of(None), &joined, &recording, queues, clock)),
-    })
+        all: Some(tell(&all, &joined, &recording, have_queues, clock)),
+    }
 }
 
 /// Where the bytes of each file of a job lie.
@@ -144,18 +165,13 @@ impl SectorMaps {
     }
 }
 
-/// The requests that a worker noted, with the sectors that they cover; those that ended after `until` are left out.
+/// The requests that a worker noted, with the sectors that they cover.
 fn traced<'a>(
     noted: &'a NotedRequests,
     files: &'a Files<'_>,
     maps: &'a SectorMaps,
-    until: Option<u64>,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
-    let within = noted
-        .requests
-        .iter()
-        .filter(move |request| until.is_none_or(|until| request.ended <= until));
-    within.map(move |request| {
+    noted.requests.iter().map(move |request| {
         let (number, offset) = match files.stripe {
             Some(stripe) => stripe.place(request.offset),
             None => (noted.worker as usize % maps.0.len(), request.offset),
@@ -174,26 +190,19 @@ fn traced<'a>(
     })
 }
 
-/// What some of the joined requests show.
+/// What the joined requests of these numbers show.
 fn tell(
-    stages: impl Iterator<Item = Option<PerStage<u64>>>,
+    numbers: &[usize],
     joined: &Joined,
     recording: &Recording,
     has_queue: bool,
     clock: &Clock,
 ) -> Traced {
-    let (mut times, mut unjoined) = (Vec::new(), 0);
-    for ticks in stages {
-        match ticks {
-            Some(ticks) => times.push(in_ns(&ticks, clock)),
-            None => unjoined += 1,
-        }
-    }
+    let stages = numbers.iter().filter_map(|number| joined.stages[*number]);
+    let times: Vec<PerStage<u64>> = stages.map(|ticks| in_ns(&ticks, clock)).collect();
     let counts = TraceCounts {
-        joined: times.len() as u64,
-        unjoined,
         lost: recording.lost,
-        ..joined.counts
+        ..joined.counts(numbers.iter().copied())
     };
     let all = counts.joined + counts.unjoined;
     if all == 0 || counts.unjoined_share() > TraceCounts::UNJOINED_MAX {
@@ -203,18 +212,26 @@ fn tell(
             stages: None,
         };
     }
-    let note = match has_queue {
-        true => String::new(),
-        false => {
-            "the device has no queue of requests: its time begins when it is given the request"
-                .to_owned()
-        }
-    };
+    let no_queue =
+        "the device has no queue of requests: its time begins when it is given the request";
+    let notes = [
+        recording.until.map(|_| only_first(all)),
+        (!has_queue).then(|| no_queue.to_owned()),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
     Traced {
         counts,
-        note,
+        note: notes.join("; "),
         stages: StageTimes::of(&times, |stage| has_queue || stage != Stage::Queue),
     }
+}
+
+/// Which requests the stages are of, where there was no room for all.
+fn only_first(requests: u64) -> String {
+    format!(
+        "the trace holds only the first {}: it has no room for more",
+        counted(requests, "request")
+    )
 }
 
 /// Why the stages of the joined requests do not stand for all.
@@ -263,7 +280,108 @@ fn in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
 mod tests {
     use proptest::prelude::*;
 
+    use iolab_host::tracing::{Event, Kind, Step, Transfer};
+    use iolab_storage::sectors::Sectors;
+
     use super::*;
+
+    const DISK: u32 = 8 << 20;
+
+    fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
+        TracedRequest {
+            start,
+            end,
+            writes: false,
+            thread: 7,
+            disk: DISK,
+            sectors: vec![Sectors { first, count }],
+        }
+    }
+
+    /// The events of one request of a device, which takes from `start` to `complete`.
+    fn events_of(first: u64, count: u32, start: u64, complete: u64) -> [Event; 3] {
+        let steps = [
+            (start, Step::Start),
+            (start + 1, Step::Issue),
+            (complete, Step::Complete),
+        ];
+        steps.map(|(at, step)| Event {
+            at,
+            kind: Kind::Block {
+                step,
+                disk: DISK,
+                first,
+                count,
+                transfer: Transfer::Read,
+            },
+        })
+    }
+
+    fn told(
+        requests: &[TracedRequest],
+        jobs: &[Range<usize>],
+        events: &[[Event; 3]],
+        until: Option<u64>,
+    ) -> TracedJobs {
+        let mut events = events.concat();
+        events.sort_by_key(|event| event.at);
+        let recording = Recording {
+            events,
+            lost: 0,
+            until,
+        };
+        let of_jobs = jobs.iter().map(|numbers| {
+            Some(JobRequests {
+                numbers: numbers.clone(),
+                has_queue: true,
+            })
+        });
+        let of_jobs: Vec<Option<JobRequests>> = of_jobs.collect();
+        tell_jobs(requests, &of_jobs, recording, &Clock::of_rate(1.0))
+    }
+
+    #[test]
+    fn each_job_has_the_counts_of_its_own_requests() {
+        let requests = [
+            request(100, 200, 0, 16),
+            request(100, 200, 80, 8),
+            request(100, 200, 160, 8),
+        ];
+        let events = [
+            events_of(0, 8, 110, 150),
+            events_of(8, 8, 120, 160),
+            events_of(80, 8, 110, 150),
+            events_of(160, 8, 110, 150),
+            events_of(800, 8, 110, 150),
+        ];
+        let jobs = told(&requests, &[0..1, 1..3], &events, None);
+        let of = |traced: &Option<Traced>| {
+            let counts = traced.as_ref().expect("traced").counts;
+            (counts.joined, counts.split, counts.others)
+        };
+        assert_eq!(of(&jobs.each[0]), (1, 1, 1));
+        assert_eq!(of(&jobs.each[1]), (2, 0, 1));
+        assert_eq!(of(&jobs.all), (3, 1, 1));
+    }
+
+    /// Two requests are noted, of which the second ends late; the third, from 300 on, was left out.
+    #[test]
+    fn requests_without_room_are_told_and_are_not_those_of_others() {
+        let requests = [request(100, 200, 0, 8), request(150, 400, 8, 8)];
+        let events = [
+            events_of(0, 8, 110, 190),
+            events_of(8, 8, 160, 290),
+            events_of(16, 8, 310, 390),
+        ];
+        let job = std::slice::from_ref(&(0..2));
+        let jobs = told(&requests, job, &events, Some(300));
+        let all = jobs.all.expect("traced");
+        assert_eq!((all.counts.joined, all.counts.unjoined), (1, 0));
+        assert_eq!(all.counts.others, 0);
+        insta::assert_snapshot!(all.note, @"the trace holds only the first 1 request: it has no room for more");
+        let whole = told(&requests, job, &events[..2], None);
+        assert_eq!(whole.all.expect("traced").note, "");
+    }
 
     proptest! {
         #[test]

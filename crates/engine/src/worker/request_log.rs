@@ -47,8 +47,8 @@ pub(crate) struct NotedRequests {
     /// Its thread.
     pub(crate) thread: u32,
     pub(crate) requests: Vec<NotedRequest>,
-    /// Requests for which there was no room.
-    pub(crate) left_out: u64,
+    /// When the first request started for which there was no room, a stamp: all that started before are noted.
+    pub(crate) left_out_from: Option<u64>,
 }
 
 impl NotedRequests {
@@ -69,7 +69,7 @@ impl NotedRequests {
             worker,
             thread: rustix::thread::gettid().as_raw_nonzero().get() as u32,
             requests,
-            left_out: 0,
+            left_out_from: None,
         }
     }
 }
@@ -78,7 +78,8 @@ impl Log for NotedRequests {
     #[inline(always)]
     fn note(&mut self, request: Request, started: u64, ended: u64) {
         if self.requests.len() == self.requests.capacity() {
-            self.left_out += 1;
+            let first = self.left_out_from.unwrap_or(u64::MAX);
+            self.left_out_from = Some(first.min(started));
             return;
         }
         self.requests.push(NotedRequest {
@@ -95,5 +96,38 @@ impl Log for NotedRequests {
             requests: std::mem::take(&mut self.requests),
             ..*self
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_room_is_known_by_its_earliest_start() {
+        let mut log = NotedRequests {
+            worker: 0,
+            thread: 1,
+            requests: Vec::with_capacity(2),
+            left_out_from: None,
+        };
+        let room = log.requests.capacity() as u64;
+        let request = || Request {
+            action: Action::Read,
+            offset: 0,
+            at: 0,
+            len: 4096,
+        };
+        for number in 0..room {
+            log.note(request(), number, 100 + number);
+        }
+        assert_eq!(log.left_out_from, None);
+        // Completed in another order than they were started.
+        log.note(request(), 70, 300);
+        log.note(request(), 60, 310);
+        log.note(request(), 80, 320);
+        let noted = log.take().expect("a log");
+        assert_eq!(noted.requests.len() as u64, room);
+        assert_eq!(noted.left_out_from, Some(60));
     }
 }

@@ -29,8 +29,30 @@ pub struct TracedRequest {
 pub struct Joined {
     /// Of each request, in their order, the ticks of each stage; `None` where it was not found in full.
     pub stages: Vec<Option<PerStage<u64>>>,
-    /// What was counted.
-    pub counts: TraceCounts,
+    /// Of each request, whether it was several to the device.
+    is_split: Vec<bool>,
+    others: u64,
+    flushes: u64,
+}
+
+impl Joined {
+    /// What was counted of the requests of these numbers, and of the device, whose flushes and requests of others are not divided among
+    /// them.
+    pub fn counts(&self, requests: impl IntoIterator<Item = usize>) -> TraceCounts {
+        let mut counts = TraceCounts {
+            others: self.others,
+            flushes: self.flushes,
+            ..TraceCounts::default()
+        };
+        for number in requests {
+            match self.stages[number] {
+                Some(_) => counts.joined += 1,
+                None => counts.unjoined += 1,
+            }
+            counts.split += u64::from(self.stages[number].is_some() && self.is_split[number]);
+        }
+        counts
+    }
 }
 
 /// What has been found of a request.
@@ -117,19 +139,11 @@ pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
             Some(stages(request, &last, &threads))
         })
         .collect();
-    let joined = stages.iter().flatten().count() as u64;
-    let is_split =
-        |(stages, found): &(&Option<PerStage<u64>>, &Found)| stages.is_some() && found.parts > 1;
     Joined {
-        counts: TraceCounts {
-            joined,
-            unjoined: requests.len() as u64 - joined,
-            split: stages.iter().zip(&found).filter(is_split).count() as u64,
-            others,
-            flushes,
-            lost: 0,
-        },
         stages,
+        is_split: found.iter().map(|found| found.parts > 1).collect(),
+        others,
+        flushes,
     }
 }
 

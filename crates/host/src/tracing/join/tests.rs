@@ -50,6 +50,10 @@ fn whole(stages: &PerStage<u64>) -> u64 {
     Stage::WHOLE.iter().map(|stage| stages[*stage]).sum()
 }
 
+fn counts(joined: &Joined) -> TraceCounts {
+    joined.counts(0..joined.stages.len())
+}
+
 #[test]
 fn each_stage_is_between_two_events() {
     let thread = |at, kind| Event { at, kind };
@@ -110,10 +114,21 @@ fn a_split_request_has_the_stages_of_its_last_part() {
         (seen.admission, seen.queue, seen.device, seen.delivery),
         (30, 10, 40, 20)
     );
-    assert_eq!((joined.counts.joined, joined.counts.split), (1, 1));
+    assert_eq!((counts(&joined).joined, counts(&joined).split), (1, 1));
     // Without its second part it is not joined.
     let joined = join(&requests, &events[..3]);
-    assert_eq!((joined.counts.joined, joined.counts.unjoined), (0, 1));
+    assert_eq!((counts(&joined).joined, counts(&joined).unjoined), (0, 1));
+}
+
+#[test]
+fn split_requests_are_counted_where_they_belong() {
+    let mut events = events_of(0, 8, [110, 120, 150]).to_vec();
+    events.extend(events_of(8, 8, [130, 140, 180]));
+    events.extend(events_of(80, 8, [110, 120, 150]));
+    let requests = [request(100, 200, 0, 16), request(100, 200, 80, 8)];
+    let joined = join(&requests, &in_order(events));
+    let of_each = [0, 1].map(|number| joined.counts([number]).split);
+    assert_eq!((of_each, counts(&joined).split), ([1, 0], 1));
 }
 
 #[test]
@@ -137,7 +152,7 @@ fn requests_of_others_are_counted_and_join_nothing() {
     events.extend(events_of(0, 8, [50, 60, 90]));
     events.extend(events_of(88, 8, [150, 160, 400]));
     let joined = join(&[request(100, 200, 80, 8)], &in_order(events));
-    assert_eq!((joined.counts.joined, joined.counts.others), (1, 3));
+    assert_eq!((counts(&joined).joined, counts(&joined).others), (1, 3));
 }
 
 /// Requests of a trial that are on their way together, each split into parts at random moments.
@@ -172,8 +187,8 @@ proptest! {
     #[test]
     fn every_request_is_joined_and_its_stages_are_its_time((requests, events) in streams()) {
         let joined = join(&requests, &events);
-        prop_assert_eq!(joined.counts.joined, requests.len() as u64);
-        prop_assert_eq!(joined.counts.others, 0);
+        prop_assert_eq!(counts(&joined).joined, requests.len() as u64);
+        prop_assert_eq!(counts(&joined).others, 0);
         for (request, stages) in requests.iter().zip(&joined.stages) {
             let stages = stages.expect("joined");
             prop_assert_eq!(whole(&stages), request.end - request.start);
@@ -196,6 +211,6 @@ proptest! {
                 prop_assert_eq!(whole(stages), request.end - request.start);
             }
         }
-        prop_assert_eq!(joined.counts.joined + joined.counts.unjoined, requests.len() as u64);
+        prop_assert_eq!(counts(&joined).joined + counts(&joined).unjoined, requests.len() as u64);
     }
 }
