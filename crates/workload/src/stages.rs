@@ -109,7 +109,7 @@ impl TraceCounts {
 pub struct Traced {
     /// What it counted.
     pub counts: TraceCounts,
-    /// Why there are no stages, or not all; empty where there are.
+    /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
     /// The stages of the joined requests; `None` where they do not stand for all.
     pub stages: Option<StageTimes>,
@@ -181,7 +181,7 @@ pub struct StageSummary {
 pub struct TraceSummary {
     /// What it counted.
     pub counts: TraceCounts,
-    /// Why there are no stages, or not all; empty where there are.
+    /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
     /// The stages of the joined requests; `None` for those that are not known.
     pub stages: PerStage<Option<StageSummary>>,

@@ -60,7 +60,9 @@ impl CellStages {
             .copied()
             .filter(|trial| trial.stages.device.is_some())
             .collect();
-        let missing = traced.iter().rev().find(|trial| !trial.note.is_empty());
+        let is_missing =
+            |trial: &&&TraceSummary| trial.stages.device.is_none() && !trial.note.is_empty();
+        let missing = traced.iter().rev().find(is_missing);
         let shares = traced.iter().map(|trial| trial.counts.unjoined_share());
         (!traced.is_empty()).then(|| Self {
             traced: traced.len(),

@@ -83,3 +83,27 @@ fn trials_whose_requests_were_not_joined_have_no_stages_and_a_reason() {
     assert!(named("time-by-layer", &analysis).is_empty());
     insta::assert_snapshot!(text(&named("not-joined", &analysis)), @"1 of 2 cells had traced trials without stages: 50 of 1050 requests have no complete set of events: at most 0.1 % may.");
 }
+
+/// Notes of trials that have stages are no reason for those that have none.
+#[test]
+fn the_reason_for_missing_stages_is_that_of_a_trial_without_them() {
+    let mixed = run(|number, trace| {
+        trace.note = match number % 2 {
+            0 => "the trace holds only the first 1000 requests: it has no room for more".to_owned(),
+            _ => "no request was completed while events were recorded".to_owned(),
+        };
+        if number % 2 == 1 {
+            trace.stages = PerStage::default();
+        }
+    });
+    for more in [0, 1] {
+        let mut mixed = mixed.clone();
+        mixed.samples.truncate(mixed.samples.len() - more);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(
+                text(&named("not-joined", &analyse(&mixed))),
+                @"1 of 2 cells had traced trials without stages: no request was completed while events were recorded."
+            );
+        }
+    }
+}

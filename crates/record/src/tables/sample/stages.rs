@@ -84,7 +84,7 @@ pub fn stages() -> Vec<Column<Sample>> {
             },
         )
         .null(Null::Account)
-        .doc("why there are no stages, or not all of them"),
+        .doc("why there are no stages, or not all of them, or not of all requests"),
     ];
     columns.extend(stage!(admission));
     columns.extend(stage!(queue));
