@@ -45,9 +45,14 @@ impl Bounds {
         }
     }
 
-    /// Whether both ends are within 1 % of a whole.
-    pub fn is_close(self, whole: u64) -> bool {
+    /// Whether the two differ by no more than 1 % of a whole.
+    pub fn is_known_within(self, whole: u64) -> bool {
         (self.most - self.least) as f64 <= CLOSE * whole as f64
+    }
+
+    /// Whether it is at least 99 % of a whole.
+    pub fn is_all_of(self, whole: u64) -> bool {
+        self.least as f64 >= (1.0 - CLOSE) * whole as f64
     }
 }
 
