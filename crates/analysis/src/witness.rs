@@ -45,9 +45,14 @@ impl Bounds {
         }
     }
 
-    /// Whether both ends are within 1 % of a whole.
-    pub fn is_close(self, whole: u64) -> bool {
+    /// Whether the two differ by no more than 1 % of a whole.
+    pub fn is_known_within(self, whole: u64) -> bool {
         (self.most - self.least) as f64 <= CLOSE * whole as f64
+    }
+
+    /// Whether it is at least 99 % of a whole.
+    pub fn is_all_of(self, whole: u64) -> bool {
+        self.least as f64 >= (1.0 - CLOSE) * whole as f64
     }
 }
 
@@ -268,7 +273,7 @@ impl<'a> Reading<'a> {
         Some((sum, in_file))
     }
 
-    /// What all other disks carried.
+    /// What all disks carried that the devices in question do not lie on.
     fn elsewhere(&self) -> DeviceStat {
         let names = self.devices();
         let own: BTreeSet<&str> = self
@@ -303,7 +308,11 @@ impl<'a> Reading<'a> {
     pub fn carried_reads(&self) -> Option<Bounds> {
         let fetched = self.observed.processes.io?.read_bytes;
         let device = self.traffic()?.read_bytes;
-        let by_disks = fetched.saturating_sub(self.elsewhere().read_bytes);
+        let elsewhere = match self.reads_only_there(fetched) {
+            true => 0,
+            false => self.elsewhere().read_bytes,
+        };
+        let by_disks = fetched.saturating_sub(elsewhere);
         let by_processes = self
             .by_others()
             .map_or(0, |(read, _)| device.saturating_sub(read));
@@ -311,6 +320,20 @@ impl<'a> Reading<'a> {
             by_disks.max(by_processes),
             fetched.min(device),
         ))
+    }
+
+    /// Whether all files that it was seen to read lie on the devices in question, and can be what it fetched: each byte at least once
+    /// through the page cache, any number of times without it.
+    fn reads_only_there(&self, fetched: u64) -> bool {
+        let read: Vec<_> = self
+            .observed
+            .files
+            .iter()
+            .filter(|file| file.is_read)
+            .collect();
+        let held: u64 = read.iter().map(|file| file.bytes).sum();
+        let can_be = self.observed.ways.reads.is_direct() || fetched <= held + NOTEWORTHY;
+        !read.is_empty() && read.iter().all(|file| file.has_device) && can_be
     }
 
     /// What of the program's writes the devices in question carried by the end of the observation.

@@ -71,7 +71,7 @@ impl Witness<'_> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|errno| cannot(errno.into()))?;
         let exits = Exits::watch();
-        let mut target = self.target.map(Target::before);
+        let target = self.target.map(Target::before);
         let others = Others::read();
         let dirty_before_bytes = dirty_bytes();
         let stacks: Vec<Stack> = target
@@ -90,7 +90,7 @@ impl Witness<'_> {
         let counted = counters::since(&before, &stacks);
         let others = Others::read().since(&others);
         let ways = tree.descriptors.finish();
-        let target = target.as_mut().map(Target::after);
+        let target = target.map(Target::after);
         let files: Vec<_> = tree.descriptors.files.into_values().collect();
         let mut lie_on: Vec<Stack> = stacks;
         for stack in files.iter().map(|file| file.opened.stack()) {
@@ -154,7 +154,9 @@ fn nanoseconds(since: Instant) -> u64 {
 /// What the user named, before and after.
 struct Target {
     path: PathBuf,
+    /// A device is kept open: the kernel drops its pages when the last one closes it. A file is not, so that the program can delete it.
     opened: Option<Opened>,
+    medium: Option<Medium>,
     stack: Option<Stack>,
     bytes: Option<u64>,
     region: Region,
@@ -177,12 +179,14 @@ impl Target {
             path: path.to_owned(),
             stack: stack.or_else(|| folder().map(|folder| folder.stack())),
             bytes: opened.as_ref().and_then(Opened::bytes),
+            medium: opened.as_ref().map(Opened::medium),
             opened,
             region: Region::default(),
         };
         target.region.before = target.look(residency);
         let is_file = target.opened.as_ref().is_some_and(Opened::is_file);
         target.region.extents = target.look(extents).filter(|_| is_file);
+        target.opened = target.opened.filter(|_| !is_file);
         target
     }
 
@@ -191,19 +195,21 @@ impl Target {
         look(&[range_of(opened)?])
     }
 
-    fn after(&mut self) -> ObservedTarget {
-        if self.opened.is_none() {
-            self.opened = Opened::open(&self.path).ok();
-            self.bytes = self.opened.as_ref().and_then(Opened::bytes);
-        }
+    fn after(mut self) -> ObservedTarget {
+        self.opened = self.opened.or_else(|| Opened::open(&self.path).ok());
+        let opened = self.opened.as_ref();
+        let medium = self.medium.or_else(|| opened.map(Opened::medium));
         ObservedTarget {
-            path: self.path.clone(),
-            medium: self.opened.as_ref().map_or(Medium::Storage, Opened::medium),
-            bytes: self.bytes,
+            medium: medium.unwrap_or(Medium::Storage),
+            bytes: match self.medium {
+                Some(_) => self.bytes,
+                None => opened.and_then(Opened::bytes),
+            },
             region: Region {
                 after: self.look(residency),
                 ..self.region
             },
+            path: self.path,
         }
     }
 }
@@ -223,7 +229,9 @@ fn file_at_end(seen: &descriptors::SeenFile) -> ObservedFile {
         path: seen.path.clone(),
         medium: seen.opened.medium(),
         bytes: seen.opened.bytes().unwrap_or(0),
+        is_read: seen.is_read,
         is_written: seen.is_written,
+        has_device: seen.opened.stack().device.is_some(),
         after: range_of(&seen.opened).and_then(|range| residency(&[range])),
     }
 }
@@ -423,4 +431,20 @@ fn reap(process: u32) -> Result<(ExitStatus, ResourceUse)> {
 fn lost(error: std::io::Error) -> Error {
     Error::failed(format!("the end of a process was lost: {error}"))
         .hint("look into the kernel's log (dmesg) for errors")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_can_delete_the_file_that_the_user_named() {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        std::fs::write(file.path(), [1; 1 << 16]).expect("written");
+        let target = Target::before(file.path());
+        assert!(target.opened.is_none() && target.region.before.is_some());
+        drop(file);
+        let after = target.after();
+        assert_eq!((after.bytes, after.region.after), (Some(1 << 16), None));
+    }
 }

@@ -64,44 +64,42 @@ fn device(evidence: &Evidence) -> String {
 fn reads(evidence: &Evidence, device: &str) -> Option<String> {
     let reads = &evidence.reads;
     let verdict = reads.verdict.as_ref()?;
+    // With pipes among its processes: all that its calls read, of which the pipes served a part.
     let asked = match reads.asked {
-        Asked::Bytes(bytes) => format!("the {} that it read", amount(bytes)),
+        Asked::Bytes(bytes) => format!("the {} that it read", format_bytes(bytes.most as f64)),
         _ => "the bytes that it read".to_owned(),
     };
+    let source = source(reads, device);
     let ways = &evidence.observed.ways;
     let cache = match ways.inner_pipes {
         true => "the page cache or from its own pipes",
         false => "the page cache",
     };
     Some(match verdict.served_by {
-        ServedBy::Device => format!(
-            "{} {asked} came from {device}{}",
-            share(verdict),
-            open(reads)
-        ),
-        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.direct && is_none(verdict) => {
-            format!("all of {asked} came from {cache}{}", open(reads))
+        ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
+        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
+            format!("all of {asked} came from {cache}")
         }
-        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.direct => format!(
-            "{} {asked} came from {device}, the rest from {cache}{}",
-            share(verdict),
-            open(reads)
+        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() => format!(
+            "{} {asked} came from {source}, and the rest from {cache}",
+            share(verdict)
         ),
         ServedBy::Hole => {
             format!("{asked} lie in holes, which read as zeros: no storage is behind them")
         }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
         _ => {
-            let moved = reads.moved.map_or(String::new(), |moved| {
-                format!(
-                    "storage carried {} of its reads; ",
-                    format_bytes(moved as f64)
-                )
-            });
-            format!(
-                "{moved}where {asked} came from is unknown: {}",
-                verdict.reason
-            )
+            let moved = reads.moved.map(|moved| format_bytes(moved as f64));
+            let open = match (&reads.asked, moved) {
+                (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
+                    "storage carried {moved} of {asked}; how much of the rest the page cache served"
+                ),
+                (_, Some(moved)) => {
+                    format!("storage carried {moved} of its reads; where {asked} came from")
+                }
+                (_, None) => format!("where {asked} came from"),
+            };
+            format!("{open} is unknown: {}", verdict.reason)
         }
     })
 }
@@ -110,7 +108,7 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
     let writes = &evidence.writes;
     let verdict = writes.verdict.as_ref()?;
     let asked = match writes.asked {
-        Asked::Bytes(bytes) => format!("the {} that it wrote", amount(bytes)),
+        Asked::Bytes(bytes) => format!("the {} that it wrote", format_bytes(bytes.most as f64)),
         _ => "the bytes that it wrote".to_owned(),
     };
     let owed = evidence
@@ -123,11 +121,14 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
             )
         });
     Some(match verdict.served_by {
-        ServedBy::Device => format!("{} {asked} reached {device}", share(verdict)),
-        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.writes.direct => {
+        ServedBy::Device => format!(
+            "{} {asked} reached {device}",
+            share_written(writes, verdict)
+        ),
+        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.writes.is_direct() => {
             format!(
                 "{} {asked} had reached {device} at its end{owed}",
-                share(verdict)
+                share_written(writes, verdict)
             )
         }
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
@@ -140,18 +141,6 @@ fn is_none(verdict: &ServedVerdict) -> bool {
     verdict.device_fraction.is_some_and(|share| share < 0.0005)
 }
 
-/// Bytes, or between which numbers they lie.
-fn amount(bytes: Bounds) -> String {
-    let (least, most) = (
-        format_bytes(bytes.least as f64),
-        format_bytes(bytes.most as f64),
-    );
-    match least == most {
-        true => most,
-        false => format!("{least} to {most}"),
-    }
-}
-
 /// The share of the device, as the subject of a sentence: `all of`, `12 % of`.
 fn share(verdict: &ServedVerdict) -> String {
     match verdict.device_fraction {
@@ -162,16 +151,28 @@ fn share(verdict: &ServedVerdict) -> String {
     }
 }
 
-/// What other disks leave open of the device's share.
-fn open(direction: &Direction) -> String {
-    match direction.carried.zip(direction.moved) {
-        Some((carried, moved)) if !carried.is_close(moved) => format!(
-            " (between {} and {} from this device: others were used meanwhile)",
-            format_bytes(carried.least as f64),
-            format_bytes(carried.most as f64)
-        ),
-        _ => String::new(),
+/// The same of writes, where others' can leave open what the device carried of these.
+fn share_written(writes: &Direction, verdict: &ServedVerdict) -> String {
+    match (verdict.device_fraction, writes.carried) {
+        (None, Some(carried)) => format!("{} of", bounds(carried)),
+        _ => share(verdict),
     }
+}
+
+/// Where reads that the page cache did not serve came from: the device, unless other disks can have served a part of them.
+fn source(reads: &Direction, device: &str) -> String {
+    let carried = reads.carried.zip(reads.moved);
+    let carried = carried.filter(|(carried, moved)| !carried.is_all_of(*moved));
+    carried.map_or_else(
+        || device.to_owned(),
+        |(carried, _)| {
+            let part = match carried.least == 0 || carried.least == carried.most {
+                true => bounds(carried),
+                false => format!("at least {}", format_bytes(carried.least as f64)),
+            };
+            format!("storage, {part} of it from {device}")
+        },
+    )
 }
 
 fn flushes(evidence: &Evidence, device: &str) -> Option<String> {

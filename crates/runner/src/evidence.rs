@@ -30,6 +30,7 @@
 
 use iolab_workload::counters::Counters;
 use iolab_workload::medium::Medium;
+use iolab_workload::quantity::format_percent;
 
 use iolab_record::{Region, Residency, ServedBy, ServedVerdict};
 
@@ -75,6 +76,8 @@ pub struct Facts<'a> {
     pub counters: &'a Counters,
     /// Length of the region, bytes.
     pub region_bytes: u64,
+    /// Whether the page cache could have been looked at before: it is known beforehand which file is used.
+    pub is_named: bool,
     /// The page cache and the file around the timed span.
     pub region: &'a Region,
 }
@@ -143,7 +146,10 @@ fn absent(facts: &Facts<'_>) -> String {
     let held = facts.region.before.filter(|_| reads);
     let held = held.map(|before| share(before.resident_bytes, facts.region_bytes));
     held.map_or_else(String::new, |held| {
-        format!("the page cache held {} of the region; ", percent(held))
+        format!(
+            "the page cache held {} of the region; ",
+            format_percent(held)
+        )
     })
 }
 
@@ -154,7 +160,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let moved = share(moved, facts.read_bytes + facts.write_bytes);
     let told = format!(
         "{} of the bytes went over the network (NFS)",
-        percent(moved)
+        format_percent(moved)
     );
     Some(match moved {
         _ if moved >= DEVICE_FROM => verdict(
@@ -176,7 +182,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
 fn held(facts: &Facts<'_>) -> Option<ServedVerdict> {
     let held = share(facts.region.before?.resident_bytes, facts.region_bytes);
     (held >= DEVICE_FROM && !facts.direct && facts.write_bytes == 0).then(|| {
-        let reason = format!("the page cache held {} of the region", percent(held));
+        let reason = format!("the page cache held {} of the region", format_percent(held));
         verdict(ServedBy::PageCache, Some(0.0), &reason)
     })
 }
@@ -198,7 +204,7 @@ fn unexplained(facts: &Facts<'_>, fetched: f64) -> Option<ServedVerdict> {
         device_fraction: Some(fetched),
         reason: format!(
             "{} of the bytes were neither in the page cache before nor fetched from a device, and their source is unknown; a file system that compresses is one possible cause",
-            percent(missing)
+            format_percent(missing)
         ),
     })
 }
@@ -210,7 +216,7 @@ fn hole(facts: &Facts<'_>, fetched: Option<f64>) -> Option<ServedVerdict> {
     (reads_zeros && empty >= HOLE_FROM).then(|| ServedVerdict {
         served_by: ServedBy::Hole,
         device_fraction: fetched,
-        reason: format!("{} of the region {HOLES}", percent(empty)),
+        reason: format!("{} of the region {HOLES}", format_percent(empty)),
     })
 }
 
@@ -240,14 +246,9 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
         device_fraction: Some(carried),
         reason: format!(
             "the disks below the device carried only {} of the bytes: {cause}",
-            percent(carried)
+            format_percent(carried)
         ),
     })
-}
-
-/// Whole percent, rounded down.
-fn percent(share: f64) -> String {
-    format!("{} %", (share * 100.0).floor())
 }
 
 fn share_of_reads(facts: &Facts<'_>) -> Result<f64, &'static str> {
@@ -299,12 +300,9 @@ pub(crate) fn written_back(facts: &Facts<'_>) -> Option<u64> {
 }
 
 fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
-    let reached = percent(share);
+    let carried = carried(facts, share);
     let (served_by, reason) = match (facts.direct, facts.read_bytes > 0) {
-        _ if share >= DEVICE_FROM => (
-            ServedBy::Device,
-            format!("{reached} of the bytes reached the device"),
-        ),
+        _ if share >= DEVICE_FROM => (ServedBy::Device, carried),
         (true, reads) if share <= CACHE_UP_TO && reads => (
             ServedBy::Unknown,
             match facts.region.extents {
@@ -318,27 +316,34 @@ fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
             "direct writes did not reach the device; possible causes: a file system that ignores O_DIRECT, delays or compresses them"
                 .to_owned(),
         ),
-        (_, true) if share <= CACHE_UP_TO => (
-            ServedBy::PageCache,
-            format!("{reached} of the bytes came from the device"),
-        ),
-        (_, false) if share <= CACHE_UP_TO => (
-            ServedBy::PageCache,
-            format!("{reached} of the bytes reached the device within the timed span"),
-        ),
+        (false, _) if share <= CACHE_UP_TO => (ServedBy::PageCache, carried + within(facts)),
         (true, _) => (
             ServedBy::Mixed,
-            format!("only {reached} of the bytes reached the device within the timed span; possible causes: a file system that compresses, or that ignores O_DIRECT in part"),
+            format!("only {carried}{}; possible causes: a file system that compresses, or that ignores O_DIRECT in part", within(facts)),
         ),
-        _ => (
-            ServedBy::Mixed,
-            format!("{reached} of the bytes reached the device within the timed span"),
-        ),
+        _ => (ServedBy::Mixed, carried + within(facts)),
     };
     ServedVerdict {
         served_by,
         device_fraction: Some(share),
         reason: with_holes(facts, served_by, reason) + unseen(facts),
+    }
+}
+
+/// What share of the bytes the device carried.
+fn carried(facts: &Facts<'_>, share: f64) -> String {
+    let verb = match facts.write_bytes {
+        0 => "came from",
+        _ => "reached",
+    };
+    format!("{} of the bytes {verb} the device", format_percent(share))
+}
+
+/// When: what is written can reach the device later.
+fn within(facts: &Facts<'_>) -> &'static str {
+    match facts.write_bytes {
+        0 => "",
+        _ => " within the timed span",
     }
 }
 
@@ -350,7 +355,7 @@ fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String 
         .filter(|empty| *empty > HOLE_TOLD_FROM && facts.read_bytes > 0);
     match empty {
         Some(empty) if served_by != ServedBy::Device => {
-            format!("{reason}; {} of the region {HOLES}", percent(empty))
+            format!("{reason}; {} of the region {HOLES}", format_percent(empty))
         }
         _ => reason,
     }
@@ -358,7 +363,7 @@ fn with_holes(facts: &Facts<'_>, served_by: ServedBy, reason: String) -> String 
 
 /// What of the page cache could not be seen, and what that leaves open.
 fn unseen(facts: &Facts<'_>) -> &'static str {
-    if facts.direct {
+    if facts.direct || !facts.is_named {
         ""
     } else if facts.region.before.is_none() {
         "; the content of the page cache is not visible here"

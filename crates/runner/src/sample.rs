@@ -75,6 +75,7 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
         write_bytes: sample.operations.write.bytes,
         counters: &sample.counters,
         region_bytes,
+        is_named: true,
         region: &sample.region,
     })
 }

@@ -14,6 +14,8 @@ use iolab_workload::witness::{Observed, UncountedWay};
 
 use crate::evidence::{Facts, judge};
 
+/// Bytes of a file from which on it matters what the page cache held of it.
+const FILE_LEAST: u64 = 256 << 10;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
 
@@ -74,6 +76,12 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Whether the user named what was looked at before the program started.
+    fn is_named(&self) -> bool {
+        let target = self.observed.target.as_ref();
+        target.is_some_and(|target| target.bytes.is_some())
+    }
+
     fn judge(&self, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
         let ways = &self.observed.ways;
         let open = if write_bytes > 0 {
@@ -89,6 +97,7 @@ impl<'a> Case<'a> {
             write_bytes,
             counters,
             region_bytes: self.region_bytes,
+            is_named: self.is_named(),
             region: &self.region,
         })
     }
@@ -97,9 +106,7 @@ impl<'a> Case<'a> {
         let asked = self.reading.asked_reads();
         let verdict = match &asked {
             Asked::Nothing => None,
-            Asked::Bytes(bytes) => {
-                Some(self.of_bounds(*bytes, |bytes| self.judge(bytes, 0, &self.counters)))
-            }
+            Asked::Bytes(bytes) => Some(self.of_bounds(*bytes)),
             Asked::Unknown { why, most } => Some(self.of_unknown(why, *most)),
         };
         Direction {
@@ -110,16 +117,34 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The verdict where both ends of what is possible lead to the same.
-    fn of_bounds(&self, bounds: Bounds, judge: impl Fn(u64) -> ServedVerdict) -> ServedVerdict {
+    /// The verdict where both ends of what is possible lead to the same; its share is that of all that the calls read.
+    fn of_bounds(&self, bounds: Bounds) -> ServedVerdict {
+        let judge = |bytes| self.judge(bytes, 0, &self.counters);
         let (least, most) = (judge(bounds.least), judge(bounds.most));
         if least.served_by == most.served_by {
-            return most;
+            let reason = most.reason.clone() + self.unseen(&most);
+            return ServedVerdict { reason, ..most };
         }
+        let fetched = self.observed.processes.io.map_or(0, |io| io.read_bytes);
+        let pipes = bounds.most - bounds.least.max(fetched.min(bounds.most));
         undecided(format!(
-            "it lies between {} and {} bytes, which lead to '{}' and to '{}'",
-            bounds.least, bounds.most, least.served_by, most.served_by
+            "up to {} of what its calls read came from its own pipes",
+            format_bytes(pipes as f64)
         ))
+    }
+
+    /// What is not known of the page cache where nobody named the file, and what helps: one file can be named.
+    fn unseen(&self, verdict: &ServedVerdict) -> &'static str {
+        let is_cached = matches!(verdict.served_by, ServedBy::PageCache | ServedBy::Mixed);
+        if self.is_named() || !is_cached || self.observed.ways.reads.is_direct() {
+            return "";
+        }
+        let files = self.observed.files.iter();
+        let files = files.filter(|file| file.is_read && file.bytes >= FILE_LEAST);
+        match files.count() {
+            1 => "; what the page cache held before is unknown: name the file with --on",
+            _ => "; what the page cache held before is unknown",
+        }
     }
 
     /// The verdict where it is not known how much was asked for: what came from storage can still be all that was read.
@@ -190,14 +215,22 @@ impl<'a> Case<'a> {
             self.judge(0, written, &counters)
         };
         let (least, most) = (with(carried.least), with(carried.most));
-        if least.served_by == most.served_by {
+        if least.served_by == most.served_by && carried.is_known_within(written) {
             return most;
         }
-        undecided(format!(
+        let reason = format!(
             "other processes had the disk write as well: between {} and {} of it can be the program's",
             format_bytes(carried.least as f64),
             format_bytes(carried.most as f64)
-        ))
+        );
+        match least.served_by == most.served_by {
+            true => ServedVerdict {
+                device_fraction: None,
+                reason,
+                ..most
+            },
+            false => undecided(reason),
+        }
     }
 }
 

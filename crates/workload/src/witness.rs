@@ -155,8 +155,12 @@ pub struct ObservedFile {
     pub medium: Medium,
     /// Its size at the end, bytes.
     pub bytes: u64,
+    /// Whether it was open for reading.
+    pub is_read: bool,
     /// Whether it was open for writing.
     pub is_written: bool,
+    /// Whether the device that it lies on is known, and so one of the observed ones.
+    pub has_device: bool,
     /// What the page cache held of it at the end.
     pub after: Option<Residency>,
 }

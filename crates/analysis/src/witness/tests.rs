@@ -84,6 +84,40 @@ fn a_second_disk_leaves_an_interval_that_accounts_of_others_close() {
 }
 
 #[test]
+fn files_that_all_lie_on_the_device_close_what_another_disk_leaves_open() {
+    let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 21 * MIB);
+    observed.others.unread = 1;
+    let carried = |observed: &Observed| Reading::of(observed).carried_reads();
+    let open = Bounds {
+        least: 43 * MIB,
+        most: 64 * MIB,
+    };
+    assert_eq!(carried(&observed), Some(open));
+    let file = |bytes: u64, has_device| ObservedFile {
+        path: "/data/file".into(),
+        medium: Medium::Storage,
+        bytes,
+        is_read: true,
+        is_written: false,
+        has_device,
+        after: None,
+    };
+    observed.files = vec![file(64 * MIB, true)];
+    assert_eq!(carried(&observed), Some(Bounds::exact(64 * MIB)));
+    // One on a device that is not known, and one that cannot hold all that was fetched.
+    observed.files.push(file(MIB, false));
+    assert_eq!(carried(&observed), Some(open));
+    observed.files = vec![file(32 * MIB, true)];
+    assert_eq!(carried(&observed), Some(open));
+    // Without the page cache the same bytes are fetched again.
+    observed.ways.reads = OpenWays {
+        direct: true,
+        buffered: false,
+    };
+    assert_eq!(carried(&observed), Some(Bounds::exact(64 * MIB)));
+}
+
+#[test]
 fn no_share_is_made_up_of_what_no_account_counts() {
     let asked = |change: fn(&mut Observed)| {
         let mut observed = reader(64 * MIB, 16 * MIB, 16 * MIB, 0);
@@ -147,7 +181,9 @@ fn writer(owed: u64, device: u64) -> Observed {
         path: "/data/file".into(),
         medium: Medium::Storage,
         bytes: 64 * MIB,
+        is_read: false,
         is_written: true,
+        has_device: true,
         after: Some(Residency {
             dirty_bytes: Some(owed),
             writeback_bytes: Some(0),

@@ -130,6 +130,23 @@ fn what_outlives_the_program_is_counted_to_its_end() {
     }
 }
 
+/// The program waits until its observer has closed what it deleted; its last file it deletes just before it ends.
+#[test]
+fn a_file_that_the_program_deletes_is_not_kept_open() {
+    let folder = folder();
+    let script = "exec 3>gone; dd if=/dev/zero bs=1M count=8 status=none >&3; rm gone; exec 3>&-
+        n=0; while ls -l /proc/$PPID/fd | grep -q 'gone (deleted)'; do n=$((n+1)); [ $n -lt 2000 ] || exit 1; done
+        dd if=/dev/zero of=last bs=1M count=8 status=none; rm last";
+    let evidence = evidence(folder.path(), &["--", "sh", "-c", script]);
+    assert!(evidence["owed_bytes"].as_u64().unwrap_or(0) < 1 << 20);
+    let files = evidence["files"].as_array().unwrap();
+    let is_gone = |file: &Value| {
+        let path = file["path"].as_str().unwrap();
+        path.ends_with("/gone") || path.ends_with("/last")
+    };
+    assert!(!files.iter().any(is_gone), "{evidence:#}");
+}
+
 #[test]
 fn a_program_of_a_moment_has_totals() {
     let folder = folder();

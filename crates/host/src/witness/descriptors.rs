@@ -29,6 +29,7 @@ type FileId = (u64, u64);
 pub(super) struct SeenFile {
     pub(super) path: PathBuf,
     pub(super) opened: Opened,
+    pub(super) is_read: bool,
     pub(super) is_written: bool,
 }
 
@@ -105,8 +106,9 @@ impl Descriptors {
         }
     }
 
-    /// What was seen in all looks.
+    /// What was seen in all looks; files that were deleted since the last one are closed.
     pub(super) fn finish(&mut self) -> IoWays {
+        self.close_deleted();
         let mut ways = std::mem::take(&mut self.ways);
         ways.inner_pipes = self.pipes_read.intersection(&self.pipes_written).count() > 0;
         if self.pipes_read.difference(&self.pipes_written).count() > 0 {
@@ -149,7 +151,7 @@ impl Descriptors {
                 );
             }
         } else if kind.is_file() || kind.is_block_device() {
-            match self.stored(id, link, writes) {
+            match self.stored(id, link, (reads, writes)) {
                 Some(Kind::Stored) if !is_report => {
                     let is_direct = flags.contains(OFlags::DIRECT);
                     let note = |ways: &mut OpenWays| match is_direct {
@@ -189,8 +191,9 @@ impl Descriptors {
     }
 
     /// What a regular file or block device is; one of storage is kept open.
-    fn stored(&mut self, id: FileId, link: &Path, writes: bool) -> Option<Kind> {
+    fn stored(&mut self, id: FileId, link: &Path, (reads, writes): (bool, bool)) -> Option<Kind> {
         if let Some(file) = self.files.get_mut(&id) {
+            file.is_read |= reads;
             file.is_written |= writes;
             return Some(Kind::Stored);
         }
@@ -208,6 +211,7 @@ impl Descriptors {
                     let file = SeenFile {
                         path,
                         opened,
+                        is_read: reads,
                         is_written: writes,
                     };
                     self.files.insert(id, file);
@@ -296,6 +300,23 @@ mod tests {
             ("7f0000000000-7f0008000000 rw-p 00000000 00:00 0", None),
         ] {
             assert_eq!(mapping(line), way, "{line}");
+        }
+    }
+
+    /// Its space returns, and nothing of it waits to be written back.
+    #[test]
+    fn a_deleted_file_is_not_kept_open() {
+        let this = std::process::id();
+        let close: [fn(&mut Descriptors); 2] = [|seen| seen.look(&[]), |seen| drop(seen.finish())];
+        for close in close {
+            let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+            let path = file.path().to_owned();
+            let mut seen = Descriptors::new();
+            seen.look(&[this]);
+            assert!(seen.files.values().any(|seen| seen.path == path));
+            drop(file);
+            close(&mut seen);
+            assert!(seen.files.values().all(|seen| seen.path != path));
         }
     }
 

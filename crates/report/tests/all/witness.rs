@@ -3,7 +3,7 @@
 use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_report::witness::headline;
-use iolab_workload::witness::Observed;
+use iolab_workload::witness::{Observed, OpenWays};
 
 const MIB: u64 = 1 << 20;
 
@@ -48,7 +48,7 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn the_first_line_says_what_the_evidence_comes_to() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, the rest from the page cache; all of the 64 MiB that it wrote reached vda; vda completed 240 cache flushes; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache; all of the 64 MiB that it wrote reached vda; vda completed 240 cache flushes; nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
     insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
@@ -69,10 +69,62 @@ fn the_first_line_says_what_the_evidence_comes_to() {
         )
     };
     insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back; vda completed 240 cache flushes, of all processes; others may have read 0 B and written up to 3 MiB on vda meanwhile.");
-    let mut open = mixed;
-    open.carried = Some(Bounds {
-        least: 10 * MIB,
-        most: 1024 * MIB,
-    });
-    insta::assert_snapshot!(headline(&evidence(open, nothing())), @"fio: 12 % of the 1 GiB that it read came from vda, the rest from the page cache (between 10 MiB and 1 GiB from this device: others were used meanwhile); nothing else used vda.");
+}
+
+#[test]
+fn reads_from_several_disks_name_the_one_for_what_it_must_have_carried() {
+    let of = |served_by, share, carried| {
+        let mut reads = direction(64 * MIB, served_by, Some(share));
+        reads.carried = Some(carried);
+        headline(&evidence(reads, nothing()))
+    };
+    let between = |least: u64, most: u64| Bounds {
+        least: least * MIB,
+        most: most * MIB,
+    };
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: all of the 64 MiB that it read came from storage, at least 43 MiB of it from vda; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: all of the 64 MiB that it read came from storage, up to 64 MiB of it from vda; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: all of the 64 MiB that it read came from storage, 32 MiB of it from vda; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, at least 10 MiB of it from vda, and the rest from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
+}
+
+#[test]
+fn reads_beside_pipes_are_all_that_the_calls_read() {
+    let of = |served_by, share| {
+        let mut reads = direction(64 * MIB, served_by, share);
+        reads.asked = Asked::Bytes(Bounds {
+            least: 0,
+            most: 192 * MIB,
+        });
+        let mut evidence = evidence(reads, nothing());
+        evidence.observed.ways.inner_pipes = true;
+        headline(&evidence)
+    };
+    insta::assert_snapshot!(of(ServedBy::Mixed, Some(1.0 / 3.0)), @"fio: 33 % of the 192 MiB that it read came from vda, and the rest from the page cache or from its own pipes; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::PageCache, Some(0.0)), @"fio: all of the 192 MiB that it read came from the page cache or from its own pipes; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read; how much of the rest the page cache served is unknown: REASON; nothing else used vda.");
+}
+
+#[test]
+fn writes_tell_what_reached_the_device_and_what_is_left() {
+    let of = |share, carried, direct, buffered| {
+        let mut writes = direction(80 * MIB, ServedBy::Mixed, share);
+        writes.carried = Some(carried);
+        let mut evidence = Evidence {
+            owed: Some(64 * MIB),
+            flushes: None,
+            ..evidence(nothing(), writes)
+        };
+        evidence.observed.ways.writes = OpenWays { direct, buffered };
+        headline(&evidence)
+    };
+    let known = Bounds::exact(16 * MIB);
+    insta::assert_snapshot!(of(Some(0.2), known, true, true), @"fio: 20 % of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back; nothing else used vda.");
+    insta::assert_snapshot!(of(Some(0.2), known, true, false), @"fio: where the 80 MiB that it wrote went is unknown: REASON; nothing else used vda.");
+    let open = Bounds {
+        least: 8 * MIB,
+        most: 16 * MIB,
+    };
+    insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back; nothing else used vda.");
 }

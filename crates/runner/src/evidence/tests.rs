@@ -33,6 +33,7 @@ fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
         write_bytes: 0,
         counters,
         region_bytes: MB,
+        is_named: true,
         region,
     }
 }
@@ -230,7 +231,7 @@ fn what_was_never_written_is_a_hole() {
 fn a_file_with_some_holes_is_told_and_a_full_one_is_not() {
     let verdict = reads(true, 600_000, &extents(400_000, 0));
     assert_eq!(verdict.served_by, ServedBy::Mixed);
-    insta::assert_snapshot!(verdict.reason, @"only 60 % of the bytes reached the device within the timed span; possible causes: a file system that compresses, or that ignores O_DIRECT in part; 40 % of the region lie in holes or unwritten extents, which read as zeros");
+    insta::assert_snapshot!(verdict.reason, @"only 60 % of the bytes came from the device; possible causes: a file system that compresses, or that ignores O_DIRECT in part; 40 % of the region lie in holes or unwritten extents, which read as zeros");
     for (fetched, region) in [
         (MB, extents(0, 0)),
         (0, extents(0, 0)),
@@ -286,7 +287,7 @@ fn a_device_whose_disks_did_nothing_is_not_believed() {
     };
     let cached = of(0, true, MB);
     assert_eq!(cached.served_by, ServedBy::PageCache);
-    insta::assert_snapshot!(cached.reason, @"the disks below the device carried only 0 % of the bytes: the page cache holds the file behind the loop device");
+    insta::assert_snapshot!(cached.reason, @"the disks below the device carried only 0.0 % of the bytes: the page cache holds the file behind the loop device");
     assert_eq!(of(MB / 2, true, MB).served_by, ServedBy::Mixed);
     assert_eq!(of(MB / 2, false, MB).served_by, ServedBy::Unknown);
     // Agreement, and read-ahead below.
@@ -437,7 +438,7 @@ proptest! {
         };
         let facts = Facts {
             does_io: true, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
-            region: &region,
+            is_named: true, region: &region,
         };
         let verdict = judge(&facts);
         prop_assert!(!verdict.reason.is_empty());

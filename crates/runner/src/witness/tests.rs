@@ -1,6 +1,8 @@
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::region_state::{Extents, Residency};
-use iolab_workload::witness::{ObservedDevice, ObservedTarget, OpenWays, ProcessTotals};
+use iolab_workload::witness::{
+    ObservedDevice, ObservedFile, ObservedTarget, OpenWays, ProcessTotals,
+};
 
 use super::*;
 
@@ -84,6 +86,91 @@ fn reads_are_judged_as_those_of_a_trial() {
         target.medium = Medium::Memory;
     }
     assert_eq!(served(memory), ServedBy::NotStorage);
+}
+
+/// A file that nobody named: what the page cache held of it before is not known.
+fn unnamed(read_bytes: u64, files: usize) -> Observed {
+    let file = ObservedFile {
+        path: "/data/file".into(),
+        medium: Medium::Storage,
+        bytes: 64 * MIB,
+        is_read: true,
+        is_written: false,
+        has_device: true,
+        after: None,
+    };
+    Observed {
+        target: None,
+        files: vec![file; files],
+        ..reader(read_bytes)
+    }
+}
+
+#[test]
+fn a_remedy_is_named_where_it_helps() {
+    let reason = |observed| evidence(observed).reads.verdict.expect("it read").reason;
+    insta::assert_snapshot!(reason(unnamed(0, 1)), @"0.0 % of the bytes came from the device; what the page cache held before is unknown: name the file with --on");
+    insta::assert_snapshot!(reason(unnamed(0, 2)), @"0.0 % of the bytes came from the device; what the page cache held before is unknown");
+    // All came from the device, whatever the page cache held.
+    insta::assert_snapshot!(reason(unnamed(64 * MIB, 1)), @"100 % of the bytes came from the device");
+    insta::assert_snapshot!(reason(reader(32 * MIB)), @"50 % of the bytes came from the device");
+}
+
+#[test]
+fn a_share_beside_pipes_is_that_of_all_that_was_read() {
+    let piped = |read_bytes, piped_bytes| {
+        let mut observed = unnamed(read_bytes, 1);
+        observed.ways.inner_pipes = true;
+        if let Some(io) = &mut observed.processes.io {
+            (io.rchar, io.wchar) = (64 * MIB + piped_bytes, piped_bytes);
+        }
+        evidence(observed).reads.verdict.expect("it read")
+    };
+    let some = piped(16 * MIB, 64 * MIB);
+    assert_eq!(
+        (some.served_by, some.device_fraction),
+        (ServedBy::Mixed, Some(0.125))
+    );
+    let all = piped(64 * MIB, 128 * MIB);
+    assert_eq!(
+        (all.served_by, all.device_fraction),
+        (ServedBy::Unknown, None)
+    );
+    insta::assert_snapshot!(all.reason, @"up to 128 MiB of what its calls read came from its own pipes");
+}
+
+#[test]
+fn buffered_writes_beside_direct_ones_are_judged_together() {
+    let mut observed = unnamed(0, 0);
+    observed.processes.io = Some(ProcessIo {
+        write_bytes: 80 * MIB,
+        ..ProcessIo::default()
+    });
+    observed.ways.writes = OpenWays {
+        direct: true,
+        buffered: true,
+    };
+    observed.devices[0].traffic = Some(DeviceStat {
+        write_bytes: 16 * MIB,
+        ..DeviceStat::default()
+    });
+    observed.dirty_before_bytes = Some(0);
+    let verdict =
+        |observed: &Observed| evidence(observed.clone()).writes.verdict.expect("it wrote");
+    let mixed = verdict(&observed);
+    assert_eq!(
+        (mixed.served_by, mixed.device_fraction),
+        (ServedBy::Mixed, Some(0.2))
+    );
+    insta::assert_snapshot!(mixed.reason, @"20 % of the bytes reached the device within the timed span");
+    // Of 16 MiB on the device 8 can be of others: the class is the same, the share is not known.
+    observed.dirty_before_bytes = Some(8 * MIB);
+    let open = verdict(&observed);
+    assert_eq!(
+        (open.served_by, open.device_fraction),
+        (ServedBy::Mixed, None)
+    );
+    insta::assert_snapshot!(open.reason, @"other processes had the disk write as well: between 8 MiB and 16 MiB of it can be the program's");
 }
 
 #[test]
