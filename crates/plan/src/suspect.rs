@@ -14,6 +14,9 @@ pub struct Suspect {
     pub what: &'static str,
     /// What the intervention does, in the middle of a sentence.
     pub change: &'static str,
+    /// Its place among suspects that act on as many of the two sides: the commoner causes first. Where time is short the last ones
+    /// are left out.
+    pub order: u8,
     /// What shows that the intervention took effect.
     pub check: Check,
     /// The settings of both sides without it.
@@ -49,6 +52,8 @@ pub enum Intervention {
     Settings(Box<Sides>),
     /// Nothing: the mechanism has no part in these cells.
     Irrelevant,
+    /// Nothing that leaves a difference: the two sides differ in that mechanism and in nothing else.
+    IsTheDifference,
     /// It could have a part, and no setting takes it away here; why.
     Lacks(&'static str),
 }
@@ -64,15 +69,26 @@ impl Sides {
         of(&self.base.trial) == of(&self.other.trial)
     }
 
-    /// Both sides changed; irrelevant where that changes neither, and where it leaves no difference between them: what is
-    /// compared is no suspect of itself.
+    /// Whether these are the two sides of a mechanism that would be its own suspect: taking it away leaves no difference.
+    pub fn is_by_construction(&self) -> bool {
+        let mut all = Suspect::all().iter();
+        all.any(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+    }
+
+    /// How many of the two sides others differ from.
+    pub(crate) fn changed_in(&self, others: &Self) -> usize {
+        usize::from(self.base != others.base) + usize::from(self.other != others.other)
+    }
+
+    /// Both sides changed; irrelevant where that changes neither. What is compared is no suspect of itself.
     pub(crate) fn changed(&self, change: impl Fn(&mut CellSpec)) -> Intervention {
         let mut sides = self.clone();
         change(&mut sides.base);
         change(&mut sides.other);
-        match sides == *self || sides.base == sides.other {
-            true => Intervention::Irrelevant,
-            false => Intervention::Settings(Box::new(sides)),
+        match (sides == *self, sides.base == sides.other) {
+            (true, _) => Intervention::Irrelevant,
+            (false, true) => Intervention::IsTheDifference,
+            (false, false) => Intervention::Settings(Box::new(sides)),
         }
     }
 }
@@ -153,6 +169,9 @@ mod tests {
             },
         );
         assert!(!relevant(&direction).contains(&"durability"));
+        assert!(direction.is_by_construction());
+        let order = sides(|_| {}, |trial| trial.pattern = Pattern::Rand);
+        assert!(!order.is_by_construction());
     }
 
     #[test]

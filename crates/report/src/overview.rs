@@ -257,7 +257,8 @@ impl<'a> Overview<'a> {
         }
     }
 
-    fn caveats(&self, lines: usize, width: u16) -> String {
+    /// What limits the numbers, with an empty line in front; empty where nothing does. Whole caveats, in at most so many lines.
+    pub fn caveats(&self, lines: usize, width: u16) -> String {
         let texts = self.caveat_words();
         if texts.is_empty() {
             return String::new();

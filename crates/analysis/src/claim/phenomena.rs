@@ -1,5 +1,6 @@
 //! Differences between two cells of a run whose cause can be asked for.
 
+use iolab_plan::suspect::Sides;
 use iolab_workload::response::Response;
 
 use super::best::{Best, Standing};
@@ -48,8 +49,24 @@ pub fn phenomena(run: &Analysis) -> Vec<Phenomenon> {
         }
     }
     all.retain(|one| one.size > MARGIN.ln_1p());
+    // What the two sides differ in by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
+    all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
     all
+}
+
+/// The settings of both cells.
+fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
+    let spec = |id: CellId| {
+        let mut cells = run.cells.iter();
+        let cell = cells.find(|cell| cell.cell.id == id.cell)?;
+        Some(cell.cell.spec.clone())
+    };
+    Some(Sides {
+        base: spec(phenomenon.base)?,
+        other: spec(phenomenon.other)?,
+        is_model: run.model.is_some(),
+    })
 }
 
 /// An effect, or the gain that it lacks.
@@ -65,6 +82,10 @@ fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     if let Some(expected) = in_flight.filter(|most| effect.estimate.ratio <= GAIN * most) {
         let (_, high) = effect.estimate.interval?;
         return Some(phenomenon(expected, (expected / high).ln()));
+    }
+    // More requests in flight that give as much more are what was asked for.
+    if in_flight.is_some_and(|most| most > 1.0 && effect.estimate.ratio >= 1.0) {
+        return None;
     }
     let is_shown = matches!(effect.difference, Difference::Higher | Difference::Lower);
     is_shown.then(|| phenomenon(1.0, effect.size()))

@@ -85,9 +85,15 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut interrupt = None;
     for (opened, plan) in opened {
-        let (path, by_user) = carry_out(options, opened, plan, seed, &given)?;
-        kept.push(path);
-        interrupt = by_user;
+        match carry_out(options, opened, plan, seed, &given) {
+            Ok((path, by_user)) => {
+                kept.push(path);
+                interrupt = by_user;
+            }
+            // What was measured elsewhere before is shown all the same.
+            Err(failure) if !kept.is_empty() => interrupt = Some(failure),
+            Err(failure) => return Err(failure),
+        }
         if interrupt.is_some() {
             break;
         }

@@ -95,7 +95,12 @@ pub(crate) fn study(options: &Study) -> Outcome {
     let mut studied = Studied::default();
     for part in parts {
         let each = options.full.then_some(&mut to);
-        part.carry_out(seed, (&title, &options.output), each, &mut studied)?;
+        match part.carry_out(seed, (&title, &options.output), each, &mut studied) {
+            Ok(()) => {}
+            // What was measured before is shown all the same.
+            Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
+            Err(failure) => return Err(failure),
+        }
         if studied.interrupt.is_some() {
             break;
         }

@@ -7,9 +7,12 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{Again, Claim, Phenomenon, Verdict, claims, phenomena};
 use iolab_plan::experiment::{self, Change, Experiment, INQUIRY};
 use iolab_plan::suspect::Sides;
-use iolab_record::{Cell, TargetKind};
+use iolab_record::environment::KEYS;
+use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_report::causes;
+use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
+use iolab_report::overview::Overview;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
@@ -23,6 +26,9 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 use crate::stop::Signals;
 use crate::workspace::{Region, Site, TargetNames};
+
+/// Most lines of what limits the numbers.
+const CAVEAT_LINES: usize = 3;
 
 /// Measures both sides of a difference without each suspect, and says what was found.
 pub(crate) fn why(options: &Why) -> Outcome {
@@ -71,12 +77,18 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, path.as_deref(), &workspace);
     let (path, interrupt) = workspace.close_after(measured)?;
-    let run = read_run(&path)?;
-    let claims = claims(&[run.analysis()]);
+    let input = Input::new(path.clone(), read_run(&path)?);
+    let claims = claims(&[input.run.analysis()]);
+    let width = output::style().width;
     let mut to = Results::new();
-    for line in causes::lines(&claims, run.analysis()) {
-        write!(to, "{}", paragraph(&line, "", output::style().width))?;
+    for line in causes::lines(&claims, input.run.analysis()) {
+        write!(to, "{}", paragraph(&line, "", width))?;
     }
+    write!(
+        to,
+        "{}",
+        Overview::new([&input]).caveats(CAVEAT_LINES, width)
+    )?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
     to.end(path.display())?;
@@ -152,6 +164,7 @@ fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
         [target] => Disk::of_target(target)?,
         _ => None,
     };
+    check_model(record, model.as_ref())?;
     let region = match &model {
         Some(_) => Region::Cut,
         None => Region::Had(vec![record.run.target_bytes]),
@@ -171,6 +184,19 @@ fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
     })
 }
 
+/// Refuses a disk that is not the one that was measured.
+fn check_model(record: &RunRecord, model: Option<&Disk>) -> Result<()> {
+    let measured = record.environment.get(&KEYS.model_digest);
+    match measured == model.map(Disk::digest) {
+        true => Ok(()),
+        false => Err(Error::usage(format!(
+            "{} is not the disk that the run measured: its definition has changed",
+            record.run.target
+        ))
+        .hint("measure again, and ask about that run")),
+    }
+}
+
 /// Says that no suspect applies.
 fn no_suspect(experiment: &Experiment) -> Outcome {
     let mut to = Results::new();
@@ -181,11 +207,23 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
     Err(Failure::CannotTell)
 }
 
-/// Whether anything can be told: that the difference is not there, or a verdict on a suspect.
+/// Whether anything can be told: that the difference is not there, a cause, or that no suspect is one.
 fn is_told(claims: &[Claim]) -> bool {
-    claims.iter().any(|claim| match claim {
-        Claim::Reproduced(found) => found.again == Again::NotReproduced,
-        Claim::Suspects(found) => !matches!(found.verdict, Verdict::CannotTell | Verdict::NotTried),
-        _ => false,
-    })
+    let suspects = |is: fn(Verdict) -> bool| {
+        claims
+            .iter()
+            .any(|claim| matches!(claim, Claim::Suspects(found) if is(found.verdict)))
+    };
+    let is_gone = claims.iter().any(
+        |claim| matches!(claim, Claim::Reproduced(found) if found.again == Again::NotReproduced),
+    );
+    let is_named = |verdict| {
+        matches!(
+            verdict,
+            Verdict::Cause | Verdict::Contributes | Verdict::Joint
+        )
+    };
+    let is_open = |verdict| matches!(verdict, Verdict::CannotTell | Verdict::NotTried);
+    let is_cleared = |verdict| verdict == Verdict::Cleared;
+    is_gone || suspects(is_named) || (suspects(is_cleared) && !suspects(is_open))
 }

@@ -43,6 +43,30 @@ fn at(effect: &Effect) -> String {
     held.join(" ")
 }
 
+/// A policy of syncs is one of the writes: reads have none.
+#[test]
+fn a_policy_of_syncs_is_said_of_the_writes_alone() {
+    let folder = folder();
+    let sets = words!("write-vs-read model:sata-ssd --set bs=4k --set sync=none,odsync");
+    measured(folder.path(), &sets);
+    let table = run(folder.path(), &["table", "run.iolab"]).expect(0).stdout;
+    let text = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentences: Vec<&str> = text
+        .split(". ")
+        .filter(|one| one.contains("andom writes"))
+        .collect();
+    assert!(
+        sentences
+            .iter()
+            .any(|one| one.contains("andom writes (sync=odsync)")),
+        "{sentences:?}"
+    );
+    assert!(
+        sentences.iter().all(|one| !one.contains("reads at sync=")),
+        "{sentences:?}"
+    );
+}
+
 #[test]
 fn reads_of_a_grid_are_not_reported_as_writes() {
     let folder = folder();

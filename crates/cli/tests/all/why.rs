@@ -23,14 +23,14 @@ fn a_cause_is_told_in_ten_lines() {
     assert!(text.lines().count() <= 10, "{text}");
     insta::assert_snapshot!(text, @r#"
     Reproduced: throughput at pattern=rand is 0.0589 times that at pattern=seq; here 0.0582 times
-      (0.0570 to 0.0597) in 30 blocks. Not explained: without all suspects 15 % (13 to 18 %) of it
+      (0.0569 to 0.0596) in 30 blocks. Not explained: without all suspects 14 % (12 to 17 %) of it
       remains.
     Cause: read-ahead of sequential reads: 100 % of the difference is gone with sequential reads in
       reverse order (1.50 times).
     Contributes: seeks, or the reach of a cache or mapping table: without the other suspects it makes
-      41 % (38 to 43 %) of the difference.
-    Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 36 %) of
-      the difference is gone with 16 requests in flight (0.164 times).
+      42 % (40 to 44 %) of the difference.
+    Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 37 %) of
+      the difference is gone with 16 requests in flight (0.163 times).
     "#);
     // The table of the run says the same, and its JSON has the claims.
     let table = run(folder.path(), &words!("table why.iolab")).expect(0);
@@ -57,8 +57,8 @@ fn differences_are_listed_and_chosen_by_number() {
 
     experiment  cells  trials       measuring  trials write
     why            12     372  4 min to 5 min       nothing
-    throughput at pattern=rand is 0.0589 times that at pattern=seq; 3 suspects: reach (a 64th of the
-    region); read-ahead (sequential reads in reverse order); waiting (16 requests in flight)
+    throughput at pattern=rand is 0.0589 times that at pattern=seq; 3 suspects: read-ahead (sequential
+    reads in reverse order); waiting (16 requests in flight); reach (a 64th of the region)
 
     Target: model:sata-7200
     All trials together write: nothing
@@ -77,4 +77,71 @@ fn a_run_without_a_difference_has_nothing_to_explain() {
     run(folder.path(), &one).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(0);
     insta::assert_snapshot!(told.stdout, @"The run shows no difference between two cells that 'iolab why' can explain.");
+}
+
+#[test]
+fn what_was_asked_for_is_no_difference_to_explain() {
+    let folder = folder();
+    let scaling = words!(
+        "run read-random model:sata-ssd --bs 4k --threads 1,4 --seed 3 -o run.iolab --quiet"
+    );
+    run(folder.path(), &scaling).expect(0);
+    let told = run(folder.path(), &words!("why run.iolab")).expect(0);
+    assert!(
+        told.stdout.starts_with("The run shows no difference"),
+        "{}",
+        told.stdout
+    );
+}
+
+#[test]
+fn sides_that_differ_in_a_mechanism_come_last_and_say_so() {
+    let folder = folder();
+    let syncs = words!(
+        "run write-random model:sata-ssd --bs 4k,1M --set sync=none,odsync --seed 3 -o run.iolab --quiet"
+    );
+    run(folder.path(), &syncs).expect(0);
+    let listed = run(folder.path(), &words!("why run.iolab --list"))
+        .expect(0)
+        .stdout;
+    // A line of text each.
+    let of_syncs = |line: &str| line.contains("at sync=");
+    let first = listed
+        .lines()
+        .position(of_syncs)
+        .expect("a difference in sync");
+    let rest: Vec<&str> = listed.lines().skip(first).collect();
+    assert!(first > 0, "{listed}");
+    let number = rest[0].split_whitespace().next().expect("its number");
+    let planned = run(
+        folder.path(),
+        &["why", "run.iolab", "--of", number, "--dry-run"],
+    );
+    assert!(
+        planned
+            .stdout
+            .contains("durability (the two sides differ in nothing else)"),
+        "{}{}",
+        planned.stdout,
+        planned.stderr
+    );
+}
+
+#[test]
+fn another_disk_of_the_same_name_is_refused() {
+    let folder = folder();
+    let shown = run(folder.path(), &words!("model show sata-ssd"))
+        .expect(0)
+        .stdout;
+    let model = folder.path().join("disk.toml");
+    std::fs::write(&model, &shown).expect("it can be written");
+    let measured =
+        words!("run read-random model:disk.toml --bs 4k,1M --seed 3 -o run.iolab --quiet");
+    run(folder.path(), &measured).expect(0);
+    std::fs::write(&model, format!("# changed\n{shown}")).expect("it can be written");
+    let refused = run(folder.path(), &words!("why run.iolab --quiet")).expect(2);
+    insta::assert_snapshot!(refused.stderr, @r"
+    error: model:disk.toml is not the disk that the run measured: its definition has changed
+      measure again, and ask about that run
+    ");
 }

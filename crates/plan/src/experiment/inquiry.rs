@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
+use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -97,11 +98,16 @@ impl Experiment {
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
+        // One block more is the warm-up.
+        let wanted = pair * variants(tried.len()).len() as u32 * (BLOCKS_WANTED + 1);
         while tried.len() > 1 && blocks(tried.len()) < BLOCKS_WANTED {
             let left = tried.pop().into_iter();
             untried.extend(left.map(|suspect| Untried {
                 suspect: suspect.name.to_owned(),
-                why: "no time within the budget".to_owned(),
+                why: format!(
+                    "no time within the budget: --budget {}",
+                    format_duration(whole_minutes(wanted))
+                ),
             }));
         }
         let trials = blocks(tried.len()).clamp(Design::default().trials_min, BLOCKS_MAX);
@@ -201,18 +207,24 @@ impl Experiment {
     }
 }
 
+/// The next whole minute.
+fn whole_minutes(time: Duration) -> Duration {
+    Duration::from_secs(time.as_secs().div_ceil(60).max(1) * 60)
+}
+
 /// The suspects that have a part on these sides, and those that no setting takes away here.
 fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
-    let (mut tried, mut untried) = (Vec::new(), Vec::new());
+    let (mut tried, mut untried): (Vec<(usize, &Suspect)>, Vec<Untried>) = (Vec::new(), Vec::new());
     for suspect in Suspect::all() {
         let why = match (suspect.take_off)(sides) {
             Intervention::Irrelevant => continue,
+            Intervention::IsTheDifference => "the two sides differ in nothing else".to_owned(),
             Intervention::Lacks(why) => why.to_owned(),
             Intervention::Settings(without) => {
                 let cells = [&without.base, &without.other];
                 match cells.into_iter().try_for_each(|cell| cell.check()) {
                     Ok(()) => {
-                        tried.push(suspect);
+                        tried.push((sides.changed_in(&without), suspect));
                         continue;
                     }
                     Err(error) => error.message().to_owned(),
@@ -224,7 +236,10 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             why,
         });
     }
-    (tried, untried)
+    // What acts on one side only can explain a difference by itself.
+    tried.sort_by_key(|(changed, suspect)| (*changed, suspect.order, suspect.name));
+    let tried = tried.into_iter().map(|(_, suspect)| suspect);
+    (tried.collect(), untried)
 }
 
 /// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
@@ -249,7 +264,7 @@ fn variants(suspects: usize) -> Vec<Vec<usize>> {
 fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
     let take_off = |sides: Sides, suspect: &&Suspect| match (suspect.take_off)(&sides) {
         Intervention::Settings(without) => *without,
-        Intervention::Irrelevant | Intervention::Lacks(_) => sides,
+        Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::Lacks(_) => sides,
     };
     suspects.iter().fold(sides.clone(), take_off)
 }
@@ -321,7 +336,7 @@ mod tests {
     fn all_variants_are_cells_of_one_plan() {
         let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
         let inquiry = experiment.inquiry.clone().expect("an inquiry");
-        assert_eq!(inquiry.tried, ["reach", "read-ahead", "waiting"]);
+        assert_eq!(inquiry.tried, ["read-ahead", "waiting", "reach"]);
         assert_eq!(inquiry.variants.len(), 8);
         let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
         let labels: Vec<String> = plan
@@ -344,16 +359,21 @@ mod tests {
     fn a_short_budget_tries_fewer_suspects_and_says_so() {
         let experiment = Experiment::inquiry(&phenomenon(30)).expect("valid");
         let inquiry = experiment.inquiry.expect("an inquiry");
-        assert_eq!(inquiry.tried.len(), 1);
+        // What acts on one side alone is the last to go.
+        assert_eq!(inquiry.tried, ["read-ahead"]);
         assert_eq!(inquiry.untried.len(), 2);
-        assert_eq!(inquiry.untried[0].why, "no time within the budget");
+        // 8 variants of two sides, 21 trials of 0.3 s each.
+        assert_eq!(
+            inquiry.untried[0].why,
+            "no time within the budget: --budget 2min"
+        );
     }
 
     #[test]
     fn an_inquiry_from_elsewhere_is_checked() {
         let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
         let text = experiment.to_toml().expect("TOML");
-        let wrong = text.replace("tried = [\"reach\", ", "tried = [\"moon\", ");
+        let wrong = text.replace("tried = [\"read-ahead\", ", "tried = [\"moon\", ");
         assert_ne!(wrong, text);
         let error = Experiment::from_toml(&wrong, "x").expect_err("no such suspect");
         insta::assert_snapshot!(error.message(), @"x: the inquiry names suspects or ratios that cannot be");

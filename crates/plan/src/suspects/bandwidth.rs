@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "bandwidth",
     what: "a limit of bytes per second",
     change: "bs=4KiB",
+    order: 0,
     check: Check::Settings,
     take_off,
 };

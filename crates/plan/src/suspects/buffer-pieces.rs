@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-pieces",
     what: "requests split because buffers lie in many pieces",
     change: "buffer_memory=contiguous",
+    order: 2,
     check: Check::Settings,
     take_off,
 };

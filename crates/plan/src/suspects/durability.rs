@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "durability",
     what: "waiting until each write is durable",
     change: "sync=none",
+    order: 0,
     check: Check::Settings,
     take_off,
 };

@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "file-lock",
     what: "a lock of the file or descriptor that threads share",
     change: "files and descriptors of their own",
+    order: 1,
     check: Check::Settings,
     take_off,
 };

@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "host-read-ahead",
     what: "read-ahead of the kernel",
     change: "fadvise=random",
+    order: 1,
     check: Check::Settings,
     take_off,
 };

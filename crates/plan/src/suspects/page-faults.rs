@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "page-faults",
     what: "page faults of buffers that were never touched",
     change: "buffer_init=populated",
+    order: 1,
     check: Check::FewerFaults,
     take_off,
 };

@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "reach",
     what: "seeks, or the reach of a cache or mapping table",
     change: "a 64th of the region",
+    order: 2,
     check: Check::Settings,
     take_off,
 };

@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "read-ahead",
     what: "read-ahead of sequential reads",
     change: "sequential reads in reverse order",
+    order: 1,
     check: Check::Settings,
     take_off,
 };

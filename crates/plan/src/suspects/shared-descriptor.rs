@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "shared-descriptor",
     what: "the file descriptor that threads share",
     change: "descriptors=private",
+    order: 0,
     check: Check::Settings,
     take_off,
 };

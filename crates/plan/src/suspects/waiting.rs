@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "waiting",
     what: "few requests in flight, which the storage could overlap or sort",
     change: "16 requests in flight",
+    order: 0,
     check: Check::InFlight,
     take_off,
 };

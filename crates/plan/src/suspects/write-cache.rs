@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-cache",
     what: "a write cache",
     change: "sync=odsync",
+    order: 0,
     check: Check::Settings,
     take_off,
 };

@@ -17,6 +17,10 @@ pub(crate) const SAYS: &[Says] = &[below_precision];
 
 /// Cells whose interval is wider than the precision asked for, or that have none.
 pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
+    // An inquiry has as many blocks as its question takes; what it compares has intervals of its own.
+    if analysis.inquiry.is_some() {
+        return Vec::new();
+    }
     let measured = || analysis.cells.iter().filter(|c| c.n > 0);
     let wide: Vec<&CellAnalysis> = measured()
         .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))

@@ -1,6 +1,6 @@
 //! A summary in a few sentences: what was measured, on which target and machine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
@@ -235,22 +235,26 @@ pub(super) fn moment(utc: &str) -> String {
     parts.unwrap_or(text)
 }
 
-/// The targets in the order of the runs, each once: by its path, behind the name that the user gave it.
+/// The targets in the order of the runs, each path once: behind the name that the user gave it in any of them.
 fn targets(inputs: &[Input]) -> Vec<String> {
-    let mut targets: Vec<String> = Vec::new();
+    let mut paths: Vec<&str> = Vec::new();
+    let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     for target in inputs
         .iter()
         .flat_map(|input| &input.run.analysis().targets)
     {
-        let text = match target.name == target.path {
-            true => target.path.clone(),
-            false => format!("{} ({})", target.name, target.path),
-        };
-        if !targets.contains(&text) {
-            targets.push(text);
+        if !paths.contains(&target.path.as_str()) {
+            paths.push(&target.path);
+        }
+        if target.name != target.path {
+            names.entry(&target.path).or_insert(&target.name);
         }
     }
-    targets
+    let named = paths.into_iter().map(|path| match names.get(path) {
+        Some(name) => format!("{name} ({path})"),
+        None => path.to_owned(),
+    });
+    named.collect()
 }
 
 /// The value of a key if all targets of all runs have the same; otherwise `None`.

@@ -165,6 +165,11 @@ impl Disk {
         Ok(())
     }
 
+    /// The digest of its definition, as runs keep it: another one is another disk.
+    pub fn digest(&self) -> String {
+        digest(self.text.bytes())
+    }
+
     /// What its results depend on.
     pub(in super::super) fn environment(&self) -> Environment {
         let mut environment = Environment::default();
@@ -172,7 +177,7 @@ impl Disk {
         environment.put(&KEYS.iolab_version, version);
         environment.put(&KEYS.clock_source, VIRTUAL.to_owned());
         environment.put(&KEYS.model_title, self.definition.title.clone());
-        environment.put(&KEYS.model_digest, digest(self.text.bytes()));
+        environment.put(&KEYS.model_digest, self.digest());
         environment.put(&KEYS.model_block_bytes, self.block());
         environment
     }

@@ -40,7 +40,8 @@ pub(super) fn judge(
     let again = again(test.as_ref(), (inquiry.seen / inquiry.expected).ln().abs());
     let is_there = again == Again::Reproduced;
     let all: Vec<&String> = inquiry.tried.iter().collect();
-    let unexplained = (is_there && !all.is_empty())
+    // Where one of them was not taken away, nothing is known of what all leave.
+    let unexplained = (is_there && !all.is_empty() && unchecked.is_empty())
         .then(|| variants.share(&variants.of(&all), &variants.of::<&str>(&[])))
         .flatten();
     let reproduction = Reproduction {

@@ -23,6 +23,10 @@ pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
     let mut caveats = unfinished(analyses);
     caveats.extend(flagged(analyses));
     caveats.extend(unsteady(analyses));
+    // The levels of an inquiry are no answer: what it compares has intervals of its own.
+    if analyses.iter().all(|run| run.inquiry.is_some()) {
+        return caveats;
+    }
     caveats.extend(imprecise(analyses));
     caveats.extend(not_measured(analyses));
     caveats

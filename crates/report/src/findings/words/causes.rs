@@ -40,7 +40,7 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
 /// What is left without all suspects.
 fn rest(unexplained: Option<&Share>) -> String {
     match unexplained {
-        None => " No suspect was tried.".to_owned(),
+        None => " What remains of it without all suspects is not known.".to_owned(),
         Some(share) if share.share < REST => String::new(),
         Some(share) => format!(
             " Not explained: without all suspects {} of it remains.",

@@ -152,6 +152,22 @@ fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, S
     }
 }
 
+/// The other side of one effect, and where it was measured: a policy of syncs is one of the writes alone, whatever they are compared
+/// with.
+fn other_and_place(contrast: &Contrast, effect: &Effect, other: String) -> (String, String) {
+    let of_writes = matches!(contrast, Contrast::Direction { .. });
+    let (syncs, rest): (Vec<_>, Vec<_>) = effect
+        .held
+        .iter()
+        .cloned()
+        .partition(|(factor, _)| of_writes && factor == "sync");
+    let other = match syncs.first() {
+        Some((_, policy)) => format!("{other} (sync={policy})"),
+        None => other,
+    };
+    (other, at(&rest))
+}
+
 /// `Random writes give 4.29 times (4.29 to 4.30) the throughput of random reads at bs=4KiB (346 MB/s against 80.7 MB/s)`.
 fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String {
     let (base, other) = sides(&comparison.contrast, effect, runs);
@@ -168,6 +184,7 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
         (_, true) => ("have", false),
     };
     let (of_base, of_other) = effect.medians;
+    let (other, place) = other_and_place(&comparison.contrast, effect, other);
     let origins = origins(runs, effect);
     let target = on_target(&comparison.contrast, runs, effect);
     let other = match (one_level, target.is_empty()) {
@@ -178,7 +195,7 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
         "{target}{other} {verb} {} the {} of {base}{} ({} against {}{origins})",
         times(&effect.estimate),
         quantity(runs, effect.base),
-        at(&effect.held),
+        place,
         response.format(of_other),
         response.format(of_base),
     )
@@ -361,9 +378,9 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
     let response = quantity(runs, first.base);
     let n = comparison.effects.len();
     let equivalent = comparison.of(Difference::Equivalent).count();
-    let all = match n {
-        1 => at(&first.held),
-        n => format!(" in {}", counted(n, "comparison")),
+    let (other, all) = match n {
+        1 => other_and_place(&comparison.contrast, first, other),
+        n => (other, format!(" in {}", counted(n, "comparison"))),
     };
     if equivalent == n {
         let other = match &comparison.contrast {
