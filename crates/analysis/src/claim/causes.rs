@@ -63,6 +63,9 @@ pub struct Reproduction {
     pub again: Again,
     /// What is left of it without all suspects; `None` where it is not there, or no suspect was tried.
     pub unexplained: Option<Share>,
+    /// Whether one suspect explains nearly all of it by itself, whatever is left without all of them: what others change may be
+    /// another difference.
+    pub is_explained: bool,
 }
 
 /// What interventions showed of a suspect.

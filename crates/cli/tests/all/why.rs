@@ -23,8 +23,7 @@ fn a_cause_is_told_in_ten_lines() {
     assert!(text.lines().count() <= 10, "{text}");
     insta::assert_snapshot!(text, @r#"
     Reproduced: throughput at pattern=rand is 0.0589 times that at pattern=seq; here 0.0582 times
-      (0.0569 to 0.0596) in 30 blocks. Not explained: without all suspects 14 % (12 to 17 %) of it
-      remains.
+      (0.0569 to 0.0596) in 30 blocks.
     Cause: read-ahead of sequential reads: 100 % of the difference is gone with sequential reads in
       reverse order (1.50 times).
     Contributes: seeks, or the reach of a cache or mapping table: without the other suspects it makes

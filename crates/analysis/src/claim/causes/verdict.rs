@@ -12,6 +12,8 @@ use crate::claim::effect::MARGIN_UP;
 
 /// From this share of the phenomenon on a suspect is a cause by itself.
 const CAUSE: f64 = 0.5;
+/// From this share on nothing is left to be explained.
+const EXPLAINED: f64 = 0.9;
 /// Up to this share of the phenomenon a change is none.
 const CLEARED: f64 = 0.25;
 /// More blocks than these are no plan.
@@ -44,7 +46,7 @@ pub(super) fn judge(
     let unexplained = (is_there && !all.is_empty() && unchecked.is_empty())
         .then(|| variants.share(&variants.of(&all), &variants.of::<&str>(&[])))
         .flatten();
-    let reproduction = Reproduction {
+    let mut reproduction = Reproduction {
         run,
         phenomenon: inquiry.phenomenon.clone(),
         seen: inquiry.seen,
@@ -56,6 +58,7 @@ pub(super) fn judge(
         blocks: whole.len(),
         again,
         unexplained,
+        is_explained: false,
     };
     let mut found = match is_there {
         true => variants.verdicts(),
@@ -87,6 +90,9 @@ pub(super) fn judge(
         let values: Vec<f64> = without.values().copied().collect();
         suspected.ratio_without = signed_rank(&values, 1.0 - ALPHA).map(|test| ratio(test.centre));
     }
+    reproduction.is_explained = found.iter().any(|(verdict, one)| {
+        *verdict == Verdict::Cause && one.share.is_some_and(|share| share.share >= EXPLAINED)
+    });
     (reproduction, grouped(found, run, whole.len()))
 }
 

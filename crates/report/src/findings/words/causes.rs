@@ -25,7 +25,10 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
         Again::Reproduced => {
             format!(
                 "Reproduced: {phenomenon}; here {here}.{}",
-                rest(found.unexplained.as_ref())
+                match found.is_explained {
+                    true => String::new(),
+                    false => rest(found.unexplained.as_ref()),
+                }
             )
         }
         Again::NotReproduced => {
