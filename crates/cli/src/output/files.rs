@@ -11,7 +11,7 @@ use iolab_workload::{Error, Result};
 use crate::exit::Outcome;
 use crate::harmless::Harmless;
 
-/// Opens the output of a command: a new file, or stdout, filtered by [`harmless`]. Output that is not flushed at the end is
+/// Opens the output of a command: a new file, or stdout, filtered by [`harmless`](crate::harmless). Output that is not flushed at the end is
 /// discarded.
 ///
 /// # Errors
