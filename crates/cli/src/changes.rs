@@ -154,6 +154,10 @@ impl Asked {
             let said = format!("--size {percent}%");
             experiment.apply(&Change::of_option("region", &bytes.to_string(), said)?)?;
         }
+        if definition == Definition::Builtin && model.is_none() {
+            let is_chosen = |setting: &str| self.has(setting);
+            notes.extend(iolab_runner::adapt_to_system(experiment, &is_chosen)?);
+        }
         if self.peers {
             notes.extend(adapt(experiment, &|setting| self.has(setting))?);
         }

@@ -1,6 +1,6 @@
 //! All backends, and which of them carries out a trial.
 
-mod io_uring;
+pub(crate) mod io_uring;
 mod libaio;
 mod mmap;
 pub(crate) mod null;
@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::buffer::Buffers;
+use crate::kernel_support;
 use crate::request::Backend;
 use io_uring::Uring;
 use iolab_workload::stripe::Stripe;
@@ -50,9 +51,9 @@ pub(crate) trait Drive {
 
 /// The backend for several requests in flight: io_uring, or libaio where the system forbids that.
 pub fn asynchronous() -> Name {
-    match io_uring::is_allowed() {
-        true => Name::IoUring,
-        false => Name::Libaio,
+    match kernel_support::io_uring_refused() {
+        None => Name::IoUring,
+        Some(_) => Name::Libaio,
     }
 }
 

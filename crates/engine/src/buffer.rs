@@ -13,6 +13,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 
 use crate::arena::{Arena, Pieces, huge_page, no_memory, stride};
@@ -228,10 +229,8 @@ impl Buffers {
             return Ok(());
         };
         // SAFETY: the range is our own anonymous mapping, and none of the advices used discards data.
-        unsafe { madvise(first.address(0, 0).as_ptr().cast(), len, advice) }.map_err(|errno| {
-            Error::usage(format!("the kernel refuses {name}: {errno}"))
-                .hint("choose another buffer_init, for example random or touched")
-        })
+        unsafe { madvise(first.address(0, 0).as_ptr().cast(), len, advice) }
+            .map_err(|errno| advice_refused(name, errno))
     }
 
     /// Whether every slot is back. A slot of other buffers does not count.
@@ -244,6 +243,12 @@ impl Buffers {
             .filter(|slot| own.contains(&slot.0.as_ptr()));
         back.count() == self.places.len()
     }
+}
+
+/// What a trial says whose advice about its buffers the kernel refuses.
+pub(crate) fn advice_refused(name: &str, errno: Errno) -> Error {
+    Error::usage(format!("the kernel refuses {name}: {errno}"))
+        .hint("choose another buffer_init, for example random or touched")
 }
 
 impl Drop for Buffers {

@@ -38,6 +38,7 @@ mod backend;
 mod buffer;
 mod clock_sampling;
 pub mod flag_support;
+mod kernel_support;
 pub mod placement;
 mod request;
 pub mod schedule;
@@ -49,3 +50,4 @@ pub mod verify;
 mod worker;
 
 pub use backend::asynchronous;
+pub use kernel_support::{MissingLevel, missing_levels};

@@ -20,6 +20,7 @@ use rustix::fs::FileType;
 use crate::arena::{self, Arena};
 use crate::backend::trim;
 use crate::flag_support;
+use crate::kernel_support;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed};
@@ -284,6 +285,7 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         ))
         .hint("give a directory, where scratch files are made; or set layout=shared, fresh=false and allocate=recycled"));
     }
+    kernel_support::check(spec)?;
     if spec.backend != Backend::Null {
         tracing::check(spec, target)?;
         trim::check(spec, target)?;

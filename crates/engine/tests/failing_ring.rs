@@ -1,6 +1,5 @@
 //! A kernel that refuses `io_uring_enter`. A binary of its own: the filter holds for every thread made from here on.
 
-#![allow(unsafe_code)] // what is tested is beyond safe calls
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
@@ -12,46 +11,6 @@ use iolab_workload::trial::{Backend, BufferInit, CacheState, TrialLimit, TrialSp
 
 const BS: u64 = 1 << 20;
 const DEPTH: u32 = 32;
-
-/// Has the kernel fail `io_uring_enter` with EIO in this thread and in those it starts.
-fn refuse_to_enter() -> std::io::Result<()> {
-    let step = |code: u32, k: u32, jt, jf| libc::sock_filter {
-        code: code as u16,
-        k,
-        jt,
-        jf,
-    };
-    let fail = libc::SECCOMP_RET_ERRNO | libc::EIO as u32;
-    let mut steps = [
-        // The number of the system call is the first field.
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(
-            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-            libc::SYS_io_uring_enter as u32,
-            0,
-            1,
-        ),
-        step(libc::BPF_RET | libc::BPF_K, fail, 0, 0),
-        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
-    ];
-    let program = libc::sock_fprog {
-        len: steps.len() as u16,
-        filter: steps.as_mut_ptr(),
-    };
-    let result = |status: libc::c_int| match status {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    };
-    // SAFETY: neither call keeps a pointer; the program is valid during the second.
-    unsafe {
-        result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
-        result(libc::prctl(
-            libc::PR_SET_SECCOMP,
-            libc::SECCOMP_MODE_FILTER,
-            &raw const program,
-        ))
-    }
-}
 
 /// Bytes of the address space that are mapped.
 fn mapped_bytes() -> u64 {
@@ -100,7 +59,8 @@ fn a_ring_that_cannot_be_entered_fails_the_trial_and_leaves_the_memory() {
         mapped_bytes() < whole + BS,
         "the memory of a trial that went well is given back"
     );
-    if let Err(error) = refuse_to_enter() {
+    let enter = [libc::SYS_io_uring_enter];
+    if let Err(error) = needs::refuse_system_calls(&enter, libc::EIO) {
         return needs::skip(needs::Need::Seccomp, error);
     }
     let outcome = run().expect("it can be set up");

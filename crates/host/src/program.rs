@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
 use crate::counters::{process_io_of, resource_use};
@@ -38,9 +38,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LAST_WORDS_MAX: usize = 400;
 
 mod arguments;
+mod end_of_process;
 mod stream;
 
 pub use arguments::Arguments;
+use end_of_process::end_of_process;
 use stream::{Keep, Stream};
 
 /// A program to run, ready to be started without a search.
@@ -141,7 +143,7 @@ pub fn run(
     // The write ends of the pipes are the program's alone from here on.
     drop(command);
     let mut watch = Watch {
-        end: running.end()?,
+        end: end_of_process(running.pid)?,
         running,
         streams: [last_words, output],
         deadline,
@@ -309,14 +311,6 @@ impl Running {
         Ok(Self {
             pid: Pid::from_child(&child),
             reaped: false,
-        })
-    }
-
-    /// A descriptor that can be read from once the program has ended.
-    fn end(&self) -> Result<OwnedFd> {
-        pidfd_open(self.pid, PidfdFlags::empty()).map_err(|errno| {
-            Error::failed(format!("cannot wait for the end of a program: {errno}"))
-                .hint("that needs Linux 5.3 or newer, and room for one more open file")
         })
     }
 

@@ -10,6 +10,7 @@
 pub mod ledger;
 mod need;
 mod require;
+mod system_calls;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -24,6 +25,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use ledger::{Ledger, Skip};
 pub use need::Need;
 pub use require::{Required, UnknownNeed, VARIABLE};
+pub use system_calls::refuse_system_calls;
 
 /// Skips that this process has printed, to print that of a test with many cases once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());

@@ -7,6 +7,7 @@ mod design;
 pub mod document;
 mod group_settings;
 mod inquiry;
+mod missing_levels;
 mod programs;
 mod question;
 mod rate_search;
@@ -32,6 +33,7 @@ pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{ExperimentGroup, Scoped};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
+pub use missing_levels::DoneWithout;
 pub use refined_sizes::{REFINE_MAX, Refined};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};

@@ -152,6 +152,13 @@ impl Requirement {
         Err(unknown("requirement", name, &known))
     }
 
+    /// Whether [`Requirement::find`] finds a built-in requirement by this name.
+    pub fn is_builtin(name: &str) -> bool {
+        BUILTIN_REQUIREMENTS
+            .iter()
+            .any(|(builtin, _)| *builtin == name)
+    }
+
     /// Sets how long each workload loads the storage.
     ///
     /// # Errors

@@ -63,6 +63,12 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     if let Some(disk) = &site.model {
         limits.extend(use_blocks(&mut requirement, disk)?);
     }
+    if site.model.is_none() && Requirement::is_builtin(&options.requirement) {
+        for workload in &mut requirement.workloads {
+            let changes = iolab_runner::adapt_to_system(&mut workload.experiment, &|_| false)?;
+            limits.extend(changes.into_iter().map(|text| format!("{text}.")));
+        }
+    }
     let mut plans = Vec::new();
     for workload in &requirement.workloads {
         let (plan, left_out) = site.plan(workload.experiment.clone(), &|_| false)?;

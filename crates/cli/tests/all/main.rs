@@ -25,6 +25,7 @@ mod measure;
 mod model;
 mod model_claims;
 mod moments;
+mod old_kernel;
 mod paths;
 mod peers;
 mod plot;

@@ -368,19 +368,27 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
         }
     }
     let error = last.expect("at least one mode was tried");
-    Err(Error::usage(format!("io_uring cannot be set up: {error}")).hint(match error.raw_os_error() {
+    Err(refused(&error))
+}
+
+/// What a trial says to whom the system gives no ring.
+pub(crate) fn refused(error: &std::io::Error) -> Error {
+    Error::usage(format!("io_uring cannot be set up: {error}")).hint(match error.raw_os_error() {
         Some(libc::EPERM) => {
             "the system forbids it (sysctl kernel.io_uring_disabled, or a container's filter): set backend=libaio or backend=psync"
         }
         Some(libc::ENOMEM) => "raise the locked-memory limit (ulimit -l), or use fewer threads or a smaller depth",
         Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n), or use fewer threads",
         _ => "set backend=libaio or backend=psync",
-    }))
+    })
 }
 
-/// Whether the system lets this process have a ring.
-pub(super) fn is_allowed() -> bool {
-    IoUring::new(1).is_ok()
+/// Makes a ring, which is dropped.
+///
+/// # Errors
+/// Why the system gives this process none.
+pub(crate) fn try_ring() -> std::io::Result<()> {
+    IoUring::new(1).map(drop)
 }
 
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! Levels that the system at hand does not have: left out of an experiment, or replaced.
+
+use iolab_workload::Result;
+use iolab_workload::settings::Setting;
+
+use super::combinations::Combination;
+use super::{Experiment, Scoped};
+
+/// What was done about a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DoneWithout {
+    /// Nothing: the experiment does not have it, or has nothing else.
+    Unchanged,
+    /// It was removed from a factor, with the listed combinations that had it.
+    LeftOut,
+    /// It was fixed, and another took its place.
+    Replaced,
+}
+
+impl Experiment {
+    /// Changes the experiment so that it does without a level of a setting: where the setting varies, the level is left out;
+    /// where it is fixed, `instead` takes its place.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    pub fn do_without(
+        &mut self,
+        setting: &'static Setting,
+        level: &str,
+        instead: Option<&str>,
+    ) -> Result<DoneWithout> {
+        let varied: Vec<Scoped> = self
+            .factors
+            .iter()
+            .filter(|factor| {
+                factor.of.setting == setting && factor.levels.iter().any(|l| l == level)
+            })
+            .map(|factor| factor.of.clone())
+            .collect();
+        let mut done = DoneWithout::Unchanged;
+        for of in varied {
+            if self.leave_out_level(&of, level)? {
+                done = DoneWithout::LeftOut;
+            }
+        }
+        let groups = self.groups.iter_mut().map(|group| &mut group.settings);
+        let fixed = std::iter::once(&mut self.settings).chain(groups);
+        for (of, value) in fixed.flatten() {
+            if let Some(instead) = instead
+                && *of == setting
+                && value == level
+            {
+                *value = setting.canonical(instead)?;
+                done = DoneWithout::Replaced;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Removes a level of a factor; `false` where it has no other.
+    fn leave_out_level(&mut self, of: &Scoped, level: &str) -> Result<bool> {
+        if self.is_listed(of) {
+            let has = |row: &Combination| row.iter().any(|(own, is)| own == of && is == level);
+            let rows: Vec<Combination> =
+                self.only.iter().filter(|row| !has(row)).cloned().collect();
+            if !rows.is_empty() {
+                self.list(&rows)?;
+            }
+            return Ok(!rows.is_empty());
+        }
+        let factor = self.factors.iter().find(|factor| factor.of == *of);
+        let levels = factor.map_or(&[][..], |factor| &factor.levels);
+        let kept: Vec<String> = levels.iter().filter(|own| *own != level).cloned().collect();
+        if !kept.is_empty() {
+            self.sweep(of.clone(), &kept)?;
+        }
+        Ok(!kept.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::cells;
+
+    fn without_io_uring(name: &str) -> (Experiment, DoneWithout) {
+        let mut experiment = Experiment::find(name).expect("it is built in");
+        let backend = Setting::find("backend").expect("a setting");
+        let done = experiment
+            .do_without(backend, "io_uring", Some("libaio"))
+            .expect("it does without");
+        (experiment, done)
+    }
+
+    #[test]
+    fn a_listed_combination_goes_with_its_level() {
+        let (experiment, done) = without_io_uring("in-flight");
+        assert_eq!(done, DoneWithout::LeftOut);
+        let cells = cells(&experiment).expect("cells");
+        let levels: Vec<String> = cells.iter().map(|cell| cell.levels.join(" ")).collect();
+        assert_eq!(levels, ["psync 1 1", "psync 16 1", "libaio 1 16"]);
+    }
+
+    #[test]
+    fn a_fixed_level_is_replaced() {
+        for name in ["load-latency", "interference", "write-vs-read"] {
+            let (experiment, done) = without_io_uring(name);
+            assert_eq!(done, DoneWithout::Replaced, "{name}");
+            assert!(
+                experiment.values("backend").all(|own| own == "libaio"),
+                "{name}"
+            );
+        }
+        let (_, done) = without_io_uring("read-size");
+        assert_eq!(done, DoneWithout::Unchanged);
+    }
+
+    #[test]
+    fn a_level_of_a_crossed_factor_is_left_out() {
+        let mut experiment = Experiment::find("buffer-size").expect("it is built in");
+        let setting = Setting::find("buffer_init").expect("a setting");
+        let before = cells(&experiment).expect("cells").len();
+        let done = experiment.do_without(setting, "populated", None);
+        assert_eq!(done.expect("it does without"), DoneWithout::LeftOut);
+        assert!(
+            experiment
+                .values("buffer_init")
+                .all(|own| own != "populated")
+        );
+        assert!(cells(&experiment).expect("cells").len() < before);
+    }
+}

@@ -1,0 +1,39 @@
+//! What iolab's own experiments have that this system lacks.
+
+use iolab_plan::experiment::{DoneWithout, Experiment};
+use iolab_workload::Result;
+use iolab_workload::settings::Setting;
+
+/// Changes an experiment so that it does without the levels that this system refuses to every trial, and says so in a sentence
+/// for each. Settings that the user has chosen, for which `is_chosen` holds, stay: the trial tells then what is missing.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::do_without`].
+pub fn adapt_to_system(
+    experiment: &mut Experiment,
+    is_chosen: &dyn Fn(&str) -> bool,
+) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for missing in iolab_engine::missing_levels() {
+        let Some(setting) = Setting::find(missing.setting) else {
+            continue;
+        };
+        if is_chosen(missing.setting) {
+            continue;
+        }
+        let done = experiment.do_without(setting, missing.level, missing.instead)?;
+        let (name, why) = (&experiment.name, &missing.why);
+        let change = match (done, missing.instead) {
+            (DoneWithout::Unchanged, _) => continue,
+            (DoneWithout::Replaced, Some(instead)) => {
+                format!("{}={instead} instead of {}", missing.setting, missing.level)
+            }
+            (DoneWithout::LeftOut | DoneWithout::Replaced, _) => {
+                format!("left out {}={}", missing.setting, missing.level)
+            }
+        };
+        notes.push(format!("{name}: {change}: {why}"));
+    }
+    Ok(notes)
+}
