@@ -17,6 +17,7 @@ use iolab_workload::units::{format_size, rough_duration};
 
 use crate::exit::Outcome;
 use crate::output;
+use crate::workspace::Made;
 
 /// Where plans are carried out.
 pub(crate) struct Place<'a> {
@@ -27,7 +28,7 @@ pub(crate) struct Place<'a> {
     /// The name of the model, of a disk that is computed.
     pub(crate) model: Option<&'a str>,
     /// Trials that an earlier session made of each plan, and what these took of its budget.
-    pub(crate) made: (u64, Duration),
+    pub(crate) made: Made,
 }
 
 /// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
@@ -101,7 +102,7 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
     }
     lines.push(format!(
         "All trials together write: {}",
-        forecast::written_by_all(forecasts, ASSUMED_RATE)
+        forecast::written_by_all(forecasts)
     ));
     lines
 }
