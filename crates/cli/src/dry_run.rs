@@ -12,8 +12,8 @@ use iolab_report::layout::wrapped;
 use iolab_storage::{Need, Size};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_bytes, significant};
-use iolab_workload::units::{format_size, rough_duration};
+use iolab_workload::quantity::{exact_size, format_bytes, significant};
+use iolab_workload::units::rough_duration;
 
 use crate::exit::Outcome;
 use crate::output;
@@ -120,7 +120,7 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
 fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.is_dir() {
-        let mut text = format!("Bytes used of it: up to {}", format_size(bytes));
+        let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
         // A plan may be for another machine.
         let demands = match path.exists() {
             true => iolab_storage::taken(path, need)?,
@@ -138,6 +138,6 @@ fn place(path: &Path, need: &Need) -> Result<String> {
     let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
     Ok(format!(
         "Scratch file: {}, removed at the end; free for it: {free}",
-        format_size(bytes)
+        exact_size(bytes)
     ))
 }

@@ -25,7 +25,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::stop::StopFlags;
 pub(crate) use names::{TargetNames, give};
-pub(crate) use site::{Made, Opened, Region, Site, sites};
+pub(crate) use site::{Made, Opened, Region, Site, open_all, sites};
 
 /// The system under test, opened.
 enum OpenedSystem {
@@ -142,6 +142,13 @@ impl Workspace {
             OpenedSystem::Programs(programs) => programs.bytes(),
             OpenedSystem::Model(_) => 0,
         }
+    }
+
+    /// Bytes of the smallest of the targets; without targets there is no limit.
+    fn room(&self) -> u64 {
+        let targets = self.place().targets().into_iter();
+        let sizes = targets.map(|(_, target)| target.size());
+        sizes.min().unwrap_or(u64::MAX)
     }
 
     /// Whether trials run programs.

@@ -27,7 +27,9 @@ use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::stop::Signals;
-use crate::workspace::{Opened, Region, Site, TargetNames, Workspace, make_folder, sites};
+use crate::workspace::{
+    Opened, Region, Site, TargetNames, Workspace, make_folder, open_all, sites,
+};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -73,11 +75,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             site.dry_run(&planned.plans, number > 0, &[])
         });
     }
-    let parts: Vec<StudyPart> = sites
-        .into_iter()
-        .zip(planned)
-        .map(|(site, planned)| StudyPart::open(site, planned))
-        .collect::<Result<_>>()?;
+    let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     make_folder(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
         iolab_runfile::check_place(NewFile::In {
@@ -163,19 +161,25 @@ struct Studied {
 }
 
 impl StudyPart {
-    /// Opens what the plans need. Nothing is written.
+    /// Opens what the plans of each site need. Nothing is written.
     ///
     /// # Errors
-    /// As [`Site::open`].
-    fn open(site: Site, Planned { plans, budget }: Planned) -> Result<Self> {
-        let place = site.model.as_ref().map(|disk| disk.name().to_owned());
-        let (opened, plans) = site.open(plans)?;
-        Ok(Self {
+    /// As [`open_all`].
+    fn open(planned: impl Iterator<Item = (Site, Planned)>) -> Result<Vec<Self>> {
+        let (mut about, mut all) = (Vec::new(), Vec::new());
+        for (site, Planned { plans, budget }) in planned {
+            let place = site.model.as_ref().map(|disk| disk.name().to_owned());
+            about.push((place, budget));
+            all.push((site, plans));
+        }
+        let opened = open_all(all)?.into_iter().zip(about);
+        let part = |((opened, plans), (place, budget))| Self {
             opened,
             plans,
             budget,
             place,
-        })
+        };
+        Ok(opened.map(part).collect())
     }
 
     /// Fills scratch files and measures. What a user who ends it gets is in `studied`.

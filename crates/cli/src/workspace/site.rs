@@ -81,7 +81,18 @@ pub(crate) fn sites(
     if !given.real.is_empty() {
         all.push(make(None, given.real.clone()));
     }
-    let of_model = |disk: &Disk| make(Some(disk.clone()), vec![PathBuf::from(disk.name())]);
+    // No model is measured beyond what the others have.
+    let files = given
+        .real
+        .iter()
+        .filter_map(|target| target.metadata().ok());
+    let files = files.filter(|m| m.is_file()).map(|m| m.len());
+    let room = files.chain(given.models.iter().map(Disk::bytes)).min();
+    let of_model = |disk: &Disk| {
+        let disk = disk.clone().beside(room.unwrap_or(u64::MAX));
+        let name = PathBuf::from(disk.name());
+        make(Some(disk), vec![name])
+    };
     all.extend(given.models.iter().map(of_model));
     let targets: Vec<Vec<PathBuf>> = all.iter().map(|site| site.targets.clone()).collect();
     let names = give(named, &targets)?;
@@ -91,6 +102,24 @@ pub(crate) fn sites(
         site.signals = signals.clone();
     }
     Ok(all)
+}
+
+/// Opens what the plans of sites need, one site after the other, and fits them: those of a model to no more than the targets before it
+/// have room for.
+///
+/// # Errors
+/// As [`Site::open`].
+pub(crate) fn open_all(
+    planned: impl IntoIterator<Item = (Site, Vec<Plan>)>,
+) -> Result<Vec<(Opened, Vec<FittedPlan>)>> {
+    let mut room = u64::MAX;
+    let opened = planned.into_iter().map(|(mut site, plans)| {
+        site.model = site.model.map(|disk| disk.beside(room));
+        let (opened, plans) = site.open(plans)?;
+        room = room.min(opened.0.room());
+        Ok((opened, plans))
+    });
+    opened.collect()
 }
 
 impl Site {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use iolab_workload::quantity::counted;
+use iolab_workload::quantity::{counted, exact_duration};
 use iolab_workload::{Error, Result};
 
 use crate::precondition::Precondition;
-use iolab_workload::units::{format_duration, parse_duration, rough_duration};
+use iolab_workload::units::{parse_duration, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
@@ -58,7 +58,7 @@ impl Design {
     /// A warning for a budget that is too short: `least` is the time of one trial of each of `cells` cells on fast storage,
     /// `block` the longest time. `None` where the budget suffices.
     pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
-        let budget = format_duration(self.budget);
+        let budget = exact_duration(self.budget);
         let fewest = least.saturating_mul(self.trials_min + 1);
         if fewest > self.budget {
             let blocks = self.budget.as_secs_f64() / least.as_secs_f64();
@@ -123,13 +123,13 @@ impl Design {
         }
         if self.settle > SETTLE_MAX {
             return Err(
-                Error::usage(format!("settle is {}", format_duration(self.settle)))
+                Error::usage(format!("settle is {}", exact_duration(self.settle)))
                     .hint("choose a pause of at most an hour"),
             );
         }
         if self.budget.is_zero() || self.budget > BUDGET_MAX {
             return Err(
-                Error::usage(format!("the budget is {}", format_duration(self.budget)))
+                Error::usage(format!("the budget is {}", exact_duration(self.budget)))
                     .hint("choose a time above zero and at most 30 days"),
             );
         }
