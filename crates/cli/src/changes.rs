@@ -12,9 +12,10 @@ use iolab_plan::experiment::{BUDGET_MAX, Change, Experiment};
 use iolab_plan::forecast::ASSUMED_RATE;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
+use iolab_workload::quantity::exact_duration;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Backend;
-use iolab_workload::units::{format_duration, format_size};
+use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{Changes, ConsentOption};
@@ -168,7 +169,7 @@ impl Asked {
                 .iter()
                 .filter_map(|target| std::fs::metadata(target).ok());
             let least = files.filter(|m| m.is_file()).map(|m| m.len()).min();
-            let most = model.map(Disk::bytes).or(least);
+            let most = model.map(Disk::room).or(least);
             let room = most.map_or(region, |bytes| region.min(bytes));
             notes.extend(experiment.leave_out_sizes_above(room)?);
         }
@@ -208,8 +209,8 @@ pub(crate) fn budget_of_targets(budget: Duration, targets: usize) -> Duration {
 pub(crate) fn budget_in_words(budget: Duration, targets: usize) -> String {
     format!(
         "the budget of {} holds for each of {targets} targets: {} in all (--budget sets the time for all of them)",
-        format_duration(budget),
-        format_duration(budget_of_targets(budget, targets))
+        exact_duration(budget),
+        exact_duration(budget_of_targets(budget, targets))
     )
 }
 
@@ -242,7 +243,7 @@ fn share_of(size: &str) -> Result<Option<f64>> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a directory, which has no size; a target that cannot be read.
 fn whole(targets: &[PathBuf], model: Option<&Disk>) -> Result<u64> {
     if let Some(disk) = model {
-        return Ok(disk.bytes());
+        return Ok(disk.room());
     }
     let here = [PathBuf::from(".")];
     let targets = if targets.is_empty() { &here } else { targets };
@@ -281,7 +282,7 @@ fn ended_by_bytes(experiment: &Experiment) -> Result<Option<String>> {
     let lowest = bounds.min_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let lowest = lowest.filter(|(rate, ..)| *rate < ASSUMED_RATE);
     Ok(lowest.map(|(rate, bytes, time)| {
-        let (bytes, time) = (format_size(bytes), format_duration(time));
+        let (bytes, time) = (format_size(bytes), exact_duration(time));
         format!(
             "{}: bytes={bytes} ends a trial before its time of {time} on storage faster than {:.3} MB/s; --set bytes=none removes that bound",
             experiment.name,

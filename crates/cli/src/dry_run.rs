@@ -12,11 +12,12 @@ use iolab_report::layout::wrapped;
 use iolab_storage::{Need, Size};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_bytes, significant};
-use iolab_workload::units::{format_size, rough_duration};
+use iolab_workload::quantity::{exact_size, format_bytes, significant};
+use iolab_workload::units::rough_duration;
 
 use crate::exit::Outcome;
 use crate::output;
+use crate::workspace::Made;
 
 /// Where plans are carried out.
 pub(crate) struct Place<'a> {
@@ -27,7 +28,7 @@ pub(crate) struct Place<'a> {
     /// The name of the model, of a disk that is computed.
     pub(crate) model: Option<&'a str>,
     /// Trials that an earlier session made of each plan, and what these took of its budget.
-    pub(crate) made: (u64, Duration),
+    pub(crate) made: Made,
 }
 
 /// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
@@ -101,7 +102,7 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
     }
     lines.push(format!(
         "All trials together write: {}",
-        forecast::written_by_all(forecasts, ASSUMED_RATE)
+        forecast::written_by_all(forecasts)
     ));
     lines
 }
@@ -119,7 +120,7 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
 fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.is_dir() {
-        let mut text = format!("Bytes used of it: up to {}", format_size(bytes));
+        let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
         // A plan may be for another machine.
         let demands = match path.exists() {
             true => iolab_storage::taken(path, need)?,
@@ -137,6 +138,6 @@ fn place(path: &Path, need: &Need) -> Result<String> {
     let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
     Ok(format!(
         "Scratch file: {}, removed at the end; free for it: {free}",
-        format_size(bytes)
+        exact_size(bytes)
     ))
 }

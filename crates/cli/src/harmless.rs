@@ -29,18 +29,29 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The text with our units spelled in ASCII where nothing else is shown.
+pub(crate) fn spelled(text: &str, ascii: bool) -> Cow<'_, str> {
+    match ascii {
+        true => Cow::Owned(text.replace(" µs", " us")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 /// A writer that applies [`harmless`].
 pub(crate) struct Harmless<W: Write> {
     to: W,
+    /// Whether it is shown where only ASCII can be: our units are then spelled `us`; what is not ours stays.
+    ascii: bool,
     /// The first bytes of an incomplete character.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Harmless<W> {
     /// Wraps a writer.
-    pub(crate) fn new(to: W) -> Self {
+    pub(crate) fn new(to: W, ascii: bool) -> Self {
         Self {
             to,
+            ascii,
             begun: Vec::new(),
         }
     }
@@ -50,13 +61,13 @@ impl<W: Write> Harmless<W> {
         loop {
             match std::str::from_utf8(bytes) {
                 Ok(text) => {
-                    self.to.write_all(harmless(text).as_bytes())?;
+                    self.put(text)?;
                     return Ok(&[]);
                 }
                 Err(error) => {
                     let (valid, rest) = bytes.split_at(error.valid_up_to());
                     let text = String::from_utf8_lossy(valid);
-                    self.to.write_all(harmless(&text).as_bytes())?;
+                    self.put(&text)?;
                     let Some(wrong) = error.error_len() else {
                         return Ok(rest);
                     };
@@ -65,6 +76,11 @@ impl<W: Write> Harmless<W> {
                 }
             }
         }
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        self.to
+            .write_all(spelled(&harmless(text), self.ascii).as_bytes())
     }
 
     fn replace(&mut self) -> io::Result<()> {
@@ -101,7 +117,7 @@ mod tests {
 
     /// The output for these pieces.
     fn written(pieces: &[&[u8]]) -> String {
-        let mut to = Harmless::new(Vec::new());
+        let mut to = Harmless::new(Vec::new(), false);
         for piece in pieces {
             to.write_all(piece).expect("written");
         }
@@ -126,6 +142,14 @@ mod tests {
         }
         let bytes: Vec<&[u8]> = text.chunks(1).collect();
         assert_eq!(written(&bytes), whole);
+    }
+
+    #[test]
+    fn where_only_ascii_is_shown_the_unit_is_too() {
+        let mut to = Harmless::new(Vec::new(), true);
+        to.write_all("12.3 µs of µ.iolab".as_bytes())
+            .expect("written");
+        assert_eq!(to.to, "12.3 us of µ.iolab".as_bytes());
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Results {
 impl<W: Write> Results<W> {
     fn to(to: W) -> Self {
         Self {
-            to: BufWriter::new(Harmless::new(to)),
+            to: BufWriter::new(Harmless::new(to, style().ascii)),
             failed: None,
         }
     }

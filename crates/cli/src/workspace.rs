@@ -25,7 +25,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::stop::StopFlags;
 pub(crate) use names::{TargetNames, give};
-pub(crate) use site::{Opened, Region, Site, sites};
+pub(crate) use site::{Made, Opened, Region, Site, open_all, sites};
 
 /// The system under test, opened.
 enum OpenedSystem {
@@ -135,24 +135,45 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Model(_))
     }
 
-    /// Fills scratch files, so that no read meets a hole; returns the number of bytes.
+    /// Bytes of the scratch files that are filled.
+    fn fill_bytes(&self) -> u64 {
+        match &self.place {
+            OpenedSystem::Targets(targets) => targets.fill_bytes(),
+            OpenedSystem::Programs(programs) => programs.bytes(),
+            OpenedSystem::Model(_) => 0,
+        }
+    }
+
+    /// Bytes of the smallest of the targets; without targets there is no limit.
+    fn room(&self) -> u64 {
+        let targets = self.place().targets().into_iter();
+        let sizes = targets.map(|(_, target)| target.size());
+        sizes.min().unwrap_or(u64::MAX)
+    }
+
+    /// Whether trials run programs.
+    fn runs_programs(&self) -> bool {
+        matches!(self.place, OpenedSystem::Programs(_))
+    }
+
+    /// Fills scratch files, so that no read meets a hole.
     ///
     /// # Errors
     ///
     /// A write fails, or the user interrupts.
-    fn fill(&self, seed: u64) -> Result<u64> {
+    fn fill(&self, seed: u64) -> Result<()> {
+        let total = self.fill_bytes();
         match &self.place {
-            OpenedSystem::Model(_) => Ok(0),
+            OpenedSystem::Model(_) => Ok(()),
             OpenedSystem::Targets(targets) => {
                 let is_scratch =
                     |(_, target): (&Path, &Target)| target.kind() == TargetKind::Scratch;
                 let scratch = targets.iter().filter(|target| is_scratch(*target)).count();
                 let what = match scratch {
-                    0 => return Ok(0),
+                    0 => return Ok(()),
                     1 => "filling the scratch file",
                     _ => "filling the scratch files",
                 };
-                let total = targets.fill_bytes();
                 let mut display = Display::filling(what, total);
                 let mut own = || {
                     targets.fill(seed, self.stop.soon(), &mut |done| {
@@ -160,18 +181,15 @@ impl Workspace {
                     })
                 };
                 match &self.ranks {
-                    Some(ranks) => ranks.fill(seed, total, own)?,
-                    None => own()?,
+                    Some(ranks) => ranks.fill(seed, total, own),
+                    None => own(),
                 }
-                Ok(total)
             }
             OpenedSystem::Programs(programs) => {
-                let total = programs.bytes();
                 let mut display = Display::filling("filling the scratch files", total);
                 programs.fill(seed, self.stop.soon(), &mut |done| {
                     display.filled(done, total)
-                })?;
-                Ok(total)
+                })
             }
         }
     }

@@ -312,7 +312,7 @@ fn main() {
             let cost = cost(network, ranks);
             let skew = cost.whole.activity.skew_ns();
             println!(
-                "| {ranks} | {} | {} | {:.2} MB | {:.1} KB | {:.2} ms | at most {:.1} us | {:.1} us |",
+                "| {ranks} | {} | {} | {:.2} MB | {:.1} KB | {:.2} ms | at most {:.1} µs | {:.1} µs |",
                 iolab_cluster::tree::Tree::new(ranks, FANOUT).height(0),
                 cost.traffic.messages,
                 cost.traffic.bytes as f64 / 1e6,

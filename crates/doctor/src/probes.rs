@@ -10,9 +10,9 @@ use iolab_storage::{Target, TargetKind};
 use iolab_workload::Error;
 use iolab_workload::counters::{DeviceStat, Hardware, NoHardware};
 use iolab_workload::outcome::{Failure, Outcome};
+use iolab_workload::quantity::exact_size;
 use iolab_workload::region_state::Region;
 use iolab_workload::trial::{Backend, CacheState, TrialLimit, TrialSpec};
-use iolab_workload::units::format_size;
 
 use super::facts::{Attempt, Direct, Transfer};
 use iolab_host::machine::io_uring_disabled;
@@ -159,8 +159,8 @@ impl Probes<'_> {
         let atomic = match flag_support::atomic_sizes(self.target) {
             Some(sizes) => Attempt::Works(Some(format!(
                 "writes of {} to {}",
-                format_size(sizes.least),
-                format_size(sizes.most)
+                exact_size(sizes.least),
+                exact_size(sizes.most)
             ))),
             None => Attempt::Fails(
                 "the kernel, the file system or the device does not support atomic writes (statx)"

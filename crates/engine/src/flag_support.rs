@@ -7,6 +7,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::backend::trim;
 use iolab_storage::{Target, TargetKind};
+use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
 use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
@@ -134,8 +135,8 @@ fn check_atomic(spec: &TrialSpec, target: &Target) -> Result<()> {
         return Err(Error::usage(format!(
             "bs={} with atomic: {path} supports atomic writes of {} to {}",
             format_size(spec.bs),
-            format_size(least),
-            format_size(most)
+            exact_size(least),
+            exact_size(most)
         ))
         .hint("choose a bs in this range"));
     }

@@ -13,9 +13,9 @@ use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome};
+use iolab_workload::quantity::exact_size;
 use iolab_workload::region_state::Region;
 use iolab_workload::trial::TrialSpec;
-use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
 use worker::Worker;
 
@@ -154,7 +154,7 @@ fn check_in_flight<'a>(trials: impl IntoIterator<Item = &'a TrialSpec>) -> Resul
         true => Err(Error::usage(format!(
             "{} bytes in flight on a model, more than {}",
             all,
-            format_size(IN_FLIGHT_MAX)
+            exact_size(IN_FLIGHT_MAX)
         ))
         .hint("choose a smaller bs, depth or number of threads")),
         false => Ok(()),

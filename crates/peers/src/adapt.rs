@@ -6,11 +6,11 @@ use std::time::Duration;
 use iolab_plan::cells::{Plan, PlannedCell, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
-use iolab_workload::quantity::significant;
+use iolab_workload::quantity::{exact_duration, significant};
 use iolab_workload::settings::Setting;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{BufferInit, Descriptors, FileLayout, TrialSpec};
-use iolab_workload::units::{format_duration, rough_duration};
+use iolab_workload::units::rough_duration;
 
 use super::{find, overhead};
 
@@ -113,7 +113,7 @@ pub fn beyond_budget(plan: &Plan) -> Option<String> {
         format!(
             "On storage slower than {} MB/s the run exceeds its budget of {}: {told}",
             significant(bytes / left / 1e6),
-            format_duration(budget)
+            exact_duration(budget)
         )
     })
 }

@@ -13,8 +13,8 @@ use iolab_workload::{Error, Result};
 use crate::experiment::{Change, Experiment, Refined, Scoped};
 use crate::forecast::least_block_time;
 pub use fitted::FittedPlan;
+use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::units::format_size;
 
 /// One combination of levels.
 #[derive(Debug, Clone, PartialEq)]
@@ -271,7 +271,7 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
     }
     match all.first().and_then(|cell| meaningless(experiment, cell)) {
         Some(Meaningless::Pages) => {
-            let least = format_size(HUGE_PAGE_MIN_BYTES);
+            let least = exact_size(HUGE_PAGE_MIN_BYTES);
             Err(Error::usage(format!(
                 "buffer_init is nohuge, and no bs is as large as a huge page, {least}"
             ))
@@ -350,7 +350,7 @@ fn left_out(experiment: &Experiment) -> Option<String> {
             Meaningless::Pages,
             format!(
                 "buffer_init nohuge has no effect when bs is below {}",
-                format_size(HUGE_PAGE_MIN_BYTES)
+                exact_size(HUGE_PAGE_MIN_BYTES)
             ),
         ),
         (

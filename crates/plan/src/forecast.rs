@@ -93,6 +93,11 @@ impl Forecast {
         self
     }
 
+    /// Whether its trials write.
+    pub fn writes(&self) -> bool {
+        !self.writing.is_empty()
+    }
+
     /// Bytes that its trials write on storage that takes `rate` bytes per second.
     pub fn writes_at(&self, rate: f64) -> Writes {
         let per_second: f64 = self
@@ -104,7 +109,7 @@ impl Forecast {
         match self.written {
             Written::AtMost(most) if most as f64 <= in_time => Writes::AtMost(most),
             _ if self.writing.is_empty() => Writes::AtMost(0),
-            _ => Writes::About(in_time as u64),
+            _ => Writes::Within(in_time as u64),
         }
     }
 }
@@ -114,8 +119,8 @@ impl Forecast {
 pub enum Writes {
     /// Limited by the trials themselves: at most this many.
     AtMost(u64),
-    /// Limited by time: an estimate for storage of the given rate.
-    About(u64),
+    /// Limited by time: as many as storage of the given rate takes in all of it.
+    Within(u64),
 }
 
 impl Writes {
@@ -124,8 +129,8 @@ impl Writes {
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
-            (Self::AtMost(a) | Self::About(a), Self::AtMost(b) | Self::About(b)) => {
-                Self::About(a.saturating_add(b))
+            (Self::AtMost(a) | Self::Within(a), Self::AtMost(b) | Self::Within(b)) => {
+                Self::Within(a.saturating_add(b))
             }
         }
     }
@@ -250,18 +255,18 @@ mod tests {
     fn what_is_written_is_bounded_by_time_and_rate() {
         let sets = ["bs=4k,8k", "bytes=none", "time=1s", "budget=100s"];
         let writes = forecast("write-size", &sets);
-        assert_eq!(writes.writes_at(1e9), Writes::About(100_000_000_000));
+        assert_eq!(writes.writes_at(1e9), Writes::Within(100_000_000_000));
         let half = forecast("write-size", &[&sets[..], &["read_percent=50"]].concat());
-        assert_eq!(half.writes_at(1e9), Writes::About(50_000_000_000));
+        assert_eq!(half.writes_at(1e9), Writes::Within(50_000_000_000));
         let slow = forecast("write-size", &["bs=4k,8k", "rate=1000", "budget=100s"]);
         let bytes = 1000 * (4096 + 8192) / 2 * 100;
-        assert_eq!(slow.writes_at(1e9), Writes::About(bytes));
+        assert_eq!(slow.writes_at(1e9), Writes::Within(bytes));
         let few = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
         assert_eq!(few.writes_at(1e9), Writes::AtMost(20 << 20));
         let reads = forecast("read-size", &["bs=4k", "bytes=none"]);
         assert_eq!(reads.writes_at(1e9), Writes::AtMost(0));
-        let both = Writes::AtMost(1).and(Writes::About(2));
-        assert_eq!(both, Writes::About(3));
+        let both = Writes::AtMost(1).and(Writes::Within(2));
+        assert_eq!(both, Writes::Within(3));
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use iolab_workload::names::unknown;
-use iolab_workload::quantity::counted;
+use iolab_workload::quantity::{counted, exact_duration, exact_size};
 use iolab_workload::response::Response;
 use iolab_workload::service_level::Need;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Backend, CacheState, FileLayout};
-use iolab_workload::units::{format_duration, format_size};
+use iolab_workload::units::format_size;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -186,11 +186,11 @@ impl Requirement {
                 return Err(Error::usage(format!(
                     "{}: {} of load are more than {TRIALS_MAX} trials",
                     self.name,
-                    format_duration(hold)
+                    exact_duration(hold)
                 ))
                 .hint(format!(
                     "load the storage for at most {}",
-                    format_duration(trial.saturating_mul(TRIALS_MAX))
+                    exact_duration(trial.saturating_mul(TRIALS_MAX))
                 )));
             }
             experiment.design = Design {
@@ -217,7 +217,7 @@ impl Requirement {
             let trial = workload.experiment.base()?.trial;
             let bs = trial.bs.next_multiple_of(block);
             if bs != trial.bs {
-                let (from, to) = (format_size(trial.bs), format_size(bs));
+                let (from, to) = (exact_size(trial.bs), exact_size(bs));
                 grown.push(format!("{}: {to} instead of {from}", workload.name));
             }
             let backend = match trial.backend {

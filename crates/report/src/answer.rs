@@ -117,12 +117,12 @@ impl<'a> Answers<'a> {
 
     /// The answers as paragraphs of Markdown; empty without a question.
     pub fn markdown(&self) -> String {
-        self.paragraphs(markdown::line)
+        self.paragraphs(markdown::sentence)
     }
 
     /// The answers as paragraphs of LaTeX; empty without a question.
     pub fn latex(&self) -> String {
-        self.paragraphs(latex::escaped)
+        self.paragraphs(latex::sentence)
     }
 
     fn paragraphs(&self, escaped: impl Fn(&str) -> String) -> String {

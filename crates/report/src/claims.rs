@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::compare::Against;
 use crate::findings::words::{self, WrittenClaims};
 use crate::findings::{self, Finding, FindingKind};
+use crate::notation::in_text;
 
 mod evidence;
 
@@ -344,7 +345,7 @@ impl RemarkData {
             rule: finding.rule.name.to_owned(),
             purpose: purpose(finding.rule.kind),
             runs,
-            sentence: clean(&finding.text),
+            sentence: clean(&in_text(&finding.text)),
             basis: finding.rule.basis.to_owned(),
         }
     }
@@ -385,7 +386,7 @@ impl Runs<'_> {
             role: claim.role(),
             headline,
             runs: ids.into_iter().map(|run| self.run(run)).collect(),
-            sentence: clean(&written.finding.text),
+            sentence: clean(&in_text(&written.finding.text)),
             basis: written.finding.rule.basis.to_owned(),
             evidence: self.evidence(claim),
         }

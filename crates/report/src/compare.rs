@@ -16,7 +16,7 @@ use iolab_workload::quantity::{digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
 use crate::layout::{self, Column, none, wrapped};
-use crate::markdown::line;
+use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
@@ -53,10 +53,10 @@ pub fn conclusion(comparison: &Comparison) -> String {
 /// The comparison in Markdown, with its closing remarks.
 pub fn markdown(comparison: &Comparison) -> String {
     let heading = heading(comparison);
-    let first = [format!("**{}**\n\n", line(&conclusion(comparison)))];
-    let lines = heading.lines().map(|text| line(text) + "\n");
+    let first = [format!("**{}**\n\n", sentence(&conclusion(comparison)))];
+    let lines = heading.lines().map(|text| sentence(text) + "\n");
     let remarks = remarks(comparison);
-    let remarks = remarks.iter().map(|text| format!("- {}\n", line(text)));
+    let remarks = remarks.iter().map(|text| format!("- {}\n", sentence(text)));
     let table = layout::markdown(columns(comparison));
     first
         .into_iter()

@@ -39,30 +39,43 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
 }
 
 /// Bytes that all plans together write to storage with this rate, bytes per second.
-pub fn written_by_all(forecasts: &[Forecast], rate: f64) -> String {
-    let all = |rate: f64| {
-        let own = forecasts.iter().map(|forecast| forecast.writes_at(rate));
-        own.fold(Writes::AtMost(0), Writes::and)
+fn all(forecasts: &[Forecast], rate: f64) -> Writes {
+    let own = forecasts.iter().map(|forecast| forecast.writes_at(rate));
+    own.fold(Writes::AtMost(0), Writes::and)
+}
+
+/// Bytes that all plans together write, for unknown storage.
+pub fn written_by_all(forecasts: &[Forecast]) -> String {
+    in_words(all(forecasts, ASSUMED_RATE))
+}
+
+/// Bytes that all plans together write at a rate that was seen, bytes per second, and at the assumed one; `None` where time does not
+/// limit them.
+pub fn written_at(forecasts: &[Forecast], rate: f64) -> Option<String> {
+    let (Writes::Within(seen), Writes::Within(assumed)) =
+        (all(forecasts, rate), all(forecasts, ASSUMED_RATE))
+    else {
+        return None;
     };
-    // Trials can be faster than one thread that fills a file.
-    match (all(rate), all(ASSUMED_RATE)) {
-        (Writes::About(least), most) if rate < ASSUMED_RATE => {
-            let (Writes::AtMost(most) | Writes::About(most)) = most;
-            format!(
-                "{} to {}, at {} to {} GB/s",
-                format_bytes(least as f64),
-                format_bytes(most as f64),
-                significant(rate / 1e9),
-                significant(ASSUMED_RATE / 1e9)
-            )
-        }
-        (writes, _) => in_words(writes, rate),
-    }
+    let rate_in_words = |rate: f64| format!("{} GB/s", significant(rate / 1e9));
+    let faster = match rate < ASSUMED_RATE {
+        true => format!(
+            "at {} up to {}",
+            rate_in_words(ASSUMED_RATE),
+            format_bytes(assumed as f64)
+        ),
+        false => "faster ones more".to_owned(),
+    };
+    Some(format!(
+        "{}: trials at that rate write up to {}, {faster}",
+        rate_in_words(rate),
+        format_bytes(seen as f64)
+    ))
 }
 
 /// Bytes that a plan writes, for unknown storage: `at most 20 MiB`.
 pub fn written(forecast: &Forecast) -> String {
-    in_words(forecast.writes_at(ASSUMED_RATE), ASSUMED_RATE)
+    in_words(forecast.writes_at(ASSUMED_RATE))
 }
 
 /// A sentence about preconditioning; `None` without it.
@@ -74,14 +87,14 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     Some(format!("{least}{} ({plan})", format_bytes(bytes)))
 }
 
-fn in_words(writes: Writes, rate: f64) -> String {
+fn in_words(writes: Writes) -> String {
     match writes {
         Writes::AtMost(0) => "nothing".to_owned(),
         Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
-        Writes::About(bytes) => format!(
-            "about {} at {} GB/s, more where storage is faster",
+        Writes::Within(bytes) => format!(
+            "up to {} at {} GB/s, more where storage is faster",
             format_bytes(bytes as f64),
-            significant(rate / 1e9)
+            significant(ASSUMED_RATE / 1e9)
         ),
     }
 }

@@ -5,9 +5,8 @@ use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
-use iolab_workload::units::format_size;
 
 use crate::layout::{Column, none};
 use crate::notation::on_page;
@@ -214,7 +213,7 @@ fn of_access<'a>(row: &HeadlineCell<'a>, varies_in_target: bool) -> Option<First
     let served = served.map_or_else(String::new, |served| format!("   {served}"));
     Some(FirstNumber {
         shown: PreviewNumber {
-            row: on_page(&format!("{order} {}", format_size(trial.bs))),
+            row: on_page(&format!("{order} {}", exact_size(trial.bs))),
             row_note: format!("Q{} T{}{target}", trial.depth, trial.threads),
             column: row.operation.name().to_owned(),
             value: on_page(&significant(rate.value)),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::notation::on_page;
+
 /// The text with special characters of LaTeX escaped, and characters missing in its fonts replaced.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -26,6 +28,9 @@ pub(crate) fn escaped(text: &str) -> String {
                 safe.push(c);
                 safe.push('}');
             }
+            // No line ends at these; the second is narrow.
+            '\u{a0}' => safe.push('~'),
+            '\u{202f}' => safe.push_str("\\,"),
             c if c.is_ascii() && !c.is_control() => safe.push(c),
             // pdflatex supports Latin-1.
             '\u{a1}'..='\u{ff}' if c != '\u{ad}' => safe.push(c),
@@ -35,6 +40,11 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     safe
+}
+
+/// A sentence in the notation of pages.
+pub(crate) fn sentence(text: &str) -> String {
+    escaped(&on_page(text))
 }
 
 #[cfg(test)]
@@ -47,6 +57,7 @@ mod tests {
             escaped(r"50 % of \input{x} $a_b$ --"),
             r"50 \% of \textbackslash{}input\{x\} \$a\_b\$ {-}{-}"
         );
+        assert_eq!(sentence("12345 us at 4KiB"), r"12\,345~µs at 4~KiB");
         assert_eq!(escaped("µ → 文"), "µ {[}U+2192{]} {[}U+6587{]}");
     }
 }

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
 use crate::markdown::escaped;
+use crate::notation;
 
 /// Narrowest supported terminal, columns.
 pub const WIDTH_MIN: u16 = 40;
@@ -221,9 +222,11 @@ fn filled(columns: &[Column]) -> Table {
     table
 }
 
-/// Breaks a text between words into lines of at most `width` characters; a longer word has its own line.
+/// Breaks a text, in the notation of a terminal, between words into lines of at most `width` characters; a longer word has its own
+/// line, and a number stays with its unit.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
+    let text = notation::bound(text);
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= width => {
@@ -233,7 +236,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
             _ => lines.push(word.to_owned()),
         }
     }
-    lines
+    lines.iter().map(|line| notation::broken(line)).collect()
 }
 
 /// A text in lines that fit, indented by the width of the mark after the first.
@@ -310,5 +313,6 @@ mod tests {
     fn text_is_wrapped_between_words() {
         assert_eq!(wrap("a bb ccc dddd", 6), ["a bb", "ccc", "dddd"]);
         assert_eq!(wrap("averylongword x", 4), ["averylongword", "x"]);
+        assert_eq!(wrap("a 4KiB at 12 us", 8), ["a 4 KiB", "at 12 µs"]);
     }
 }

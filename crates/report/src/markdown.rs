@@ -4,6 +4,8 @@
 
 use iolab_workload::escape_control::escape_control;
 
+use crate::notation::in_text;
+
 /// Text within a line or a table cell.
 pub(crate) fn escaped(text: &str) -> String {
     let text = escape_control(text);
@@ -55,6 +57,11 @@ pub(crate) fn line(text: &str) -> String {
     };
     let (before, after) = safe.split_at(at);
     format!("{before}\\{after}")
+}
+
+/// A sentence at the beginning of a line, in the notation of words.
+pub(crate) fn sentence(text: &str) -> String {
+    line(&in_text(text))
 }
 
 #[cfg(test)]

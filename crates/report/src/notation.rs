@@ -1,76 +1,122 @@
-//! Numbers as a page writes them: `4 KiB`, `12 µs`, `27 298`, and no line that ends between a number and its unit.
+//! One notation of numbers with units: `4 KiB`, `12 µs`, on pages `27 298` too, and no line that ends between a number and its unit.
+//! What a command takes stays as it is typed: `bs=4KiB`, `--time 30s`.
 
-/// Between a number and its unit.
+/// Between a number and its unit, where no line may end.
 const SPACE: char = '\u{a0}';
 /// Between groups of three digits: narrow.
 const THIN: char = '\u{202f}';
-/// Units that stand close to their number where a command takes them.
-const SIZES: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-/// Units that keep a space, and how a page writes them.
-const SPACED: [(&str, &str); 7] = [
-    ("%", "%"),
-    ("us", "µs"),
+/// Units that stand close to their number where a command takes them, and their notation.
+const TYPED: [(&str, &str); 11] = [
+    ("KiB", "KiB"),
+    ("MiB", "MiB"),
+    ("GiB", "GiB"),
+    ("TiB", "TiB"),
+    ("PiB", "PiB"),
     ("ns", "ns"),
+    ("us", "µs"),
     ("ms", "ms"),
-    ("MB/s", "MB/s"),
-    ("GB/s", "GB/s"),
-    ("IOPS", "IOPS"),
+    ("s", "s"),
+    ("min", "min"),
+    ("h", "h"),
 ];
-/// Digits from which a number is written in groups.
+/// Units that stand behind a space.
+const SPACED: [&str; 15] = [
+    "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "IOPS",
+];
+/// Digits from which a page writes a number in groups.
 const GROUPED_MIN: usize = 5;
 
-/// The text in the notation of pages. What a command takes stays as it is: a setting (`bs=4KiB`), a path, a word with digits.
+/// The text in the notation of pages.
 pub(crate) fn on_page(text: &str) -> String {
+    written(text, Some(THIN))
+}
+
+/// The text in the notation of a terminal, with no-break spaces; see [`broken`].
+pub(crate) fn bound(text: &str) -> String {
+    written(text, None)
+}
+
+/// The text with spaces for no-break spaces: for terminals, which copy the ones as the others.
+pub(crate) fn broken(text: &str) -> String {
+    text.replace(SPACE, " ")
+}
+
+/// The text in the notation of a terminal.
+pub(crate) fn in_text(text: &str) -> String {
+    broken(&bound(text))
+}
+
+fn written(text: &str, groups: Option<char>) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let mut page = String::with_capacity(text.len() + 8);
     for (place, word) in words.iter().enumerate() {
-        let after_number = place > 0 && words[place - 1].ends_with(|c: char| c.is_ascii_digit());
-        let unit = SPACED.iter().filter(|_| after_number);
-        let unit = unit.clone().find_map(|(unit, shown)| {
-            let rest = word.strip_prefix(unit)?;
-            let ends = !rest.starts_with(|c: char| c.is_alphanumeric());
-            ends.then(|| format!("{shown}{rest}"))
-        });
+        let before = place.checked_sub(1).map_or("", |before| words[before]);
+        let is_unit = before.ends_with(|c: char| c.is_ascii_digit()) && begins_with_unit(word);
         if place > 0 {
-            page.push(if unit.is_some() { SPACE } else { ' ' });
+            page.push(if is_unit { SPACE } else { ' ' });
         }
-        page.push_str(&unit.unwrap_or_else(|| number(word)));
+        let is_of_option = before
+            .trim_start_matches(['(', '\'', '`'])
+            .starts_with("--");
+        match (is_unit, is_of_option) {
+            (true, _) if word.starts_with("us") => page.push_str(&word.replacen('u', "µ", 1)),
+            (true, _) | (false, true) => page.push_str(word),
+            (false, false) => page.push_str(&number(word, groups)),
+        }
     }
     page
 }
 
-/// A word that is a number, with or without a size's unit, and marks around it; any other word as it is.
-fn number(word: &str) -> String {
+/// Whether a word after a number is its unit, with or without marks after it.
+fn begins_with_unit(word: &str) -> bool {
+    SPACED.iter().any(|unit| {
+        let rest = word.strip_prefix(unit);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '='))
+    })
+}
+
+/// A word that is a number, with or without a unit, and marks around it; any other word as it is.
+fn number(word: &str, groups: Option<char>) -> String {
     let start = word.find(|c: char| !"([+-±".contains(c)).unwrap_or(0);
     let (before, rest) = word.split_at(start);
-    let end = rest
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(rest.len());
-    let (digits, after) = rest.split_at(end);
+    let end_of_digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
+    let (digits, after) = rest.split_at(end_of_digits(rest));
     if digits.is_empty() {
         return word.to_owned();
     }
     let is_end = |text: &str| text.chars().all(|c| ",;:.)]*".contains(c));
-    let size = SIZES.iter().find(|unit| {
-        let rest = after.strip_prefix(**unit);
-        rest.is_some_and(is_end)
+    let whole = match groups {
+        Some(thin) => grouped(digits, thin),
+        None => digits.to_owned(),
+    };
+    let (decimals, unit) = match after.strip_prefix('.') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            after.split_at(1 + end_of_digits(rest))
+        }
+        _ => ("", after),
+    };
+    let typed = TYPED.iter().find_map(|(typed, shown)| {
+        Some((shown, unit.strip_prefix(typed).filter(|rest| is_end(rest))?))
     });
-    match size {
-        Some(_) => format!("{before}{}{SPACE}{after}", grouped(digits)),
-        None if is_end(after) => format!("{before}{}{after}", grouped(digits)),
+    match typed {
+        Some((shown, marks)) => format!("{before}{whole}{decimals}{SPACE}{shown}{marks}"),
+        None if is_end(after) => format!("{before}{whole}{after}"),
         None => word.to_owned(),
     }
 }
 
 /// Long numbers in groups of three digits.
-fn grouped(digits: &str) -> String {
+fn grouped(digits: &str, thin: char) -> String {
     if digits.len() < GROUPED_MIN {
         return digits.to_owned();
     }
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(THIN);
+            text.push(thin);
         }
         text.push(digit);
     }
@@ -98,11 +144,26 @@ mod tests {
                 "/mnt/12345678 of 2026-11-24 e12345",
             ),
             ("816 us*", "816\u{a0}µs*"),
+            ("816 µs", "816\u{a0}µs"),
+            ("after 1.5s, 30s", "after 1.5\u{a0}s, 30\u{a0}s"),
+            (
+                "take --time 30s (--size 1GiB) or 'iolab run x --bs 4KiB'",
+                "take --time 30s (--size 1GiB) or 'iolab run x --bs 4KiB'",
+            ),
+            ("4KiB,64KiB and 128-byte", "4KiB,64KiB and 128-byte"),
             ("10 used", "10 used"),
             ("12345.5", "12345.5"),
             ("", ""),
         ] {
             assert_eq!(on_page(text), page);
         }
+    }
+
+    #[test]
+    fn a_terminal_has_no_groups_and_no_space_that_cannot_be_copied() {
+        assert_eq!(
+            in_text("27298 IOPS at 4KiB (bs=4KiB), 12 us"),
+            "27298 IOPS at 4 KiB (bs=4KiB), 12 µs"
+        );
     }
 }

@@ -14,7 +14,7 @@ use iolab_workload::settings::cell_label;
 
 use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor};
 use crate::layout::{self, Column, none, wrapped};
-use crate::markdown::line;
+use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::runs::data::{GateDocument, RunsDocument, RunsRow};
 use crate::table::bare;
@@ -66,7 +66,7 @@ pub fn conclusion(compared: &RunsComparison) -> String {
 
 /// The comparison in Markdown, with its closing remarks.
 pub fn markdown(compared: &RunsComparison) -> String {
-    format!("**{}**\n\n", line(&conclusion(compared)))
+    format!("**{}**\n\n", sentence(&conclusion(compared)))
         + &table_markdown(compared)
         + &list_markdown(&remarks(compared))
 }
@@ -74,12 +74,12 @@ pub fn markdown(compared: &RunsComparison) -> String {
 /// Heading and table.
 fn table_markdown(compared: &RunsComparison) -> String {
     let heading = heading(compared);
-    let lines: String = heading.lines().map(|text| line(text) + "\n").collect();
+    let lines: String = heading.lines().map(|text| sentence(text) + "\n").collect();
     format!("{lines}\n{}\n", layout::markdown(columns(compared)))
 }
 
 fn list_markdown(remarks: &[String]) -> String {
-    let item = |text: &String| format!("- {}\n", line(text));
+    let item = |text: &String| format!("- {}\n", sentence(text));
     remarks.iter().map(item).collect()
 }
 
@@ -403,7 +403,9 @@ pub fn gate_markdown(gate: &Gate) -> String {
         .compared
         .as_ref()
         .map_or_else(String::new, table_markdown);
-    format!("**{}**\n\n", line(&gate_summary(gate))) + &table + &list_markdown(&gate_remarks(gate))
+    format!("**{}**\n\n", sentence(&gate_summary(gate)))
+        + &table
+        + &list_markdown(&gate_remarks(gate))
 }
 
 /// The verdict in one line, with the detectable change: `read-random on /mnt/disk: no change shown; ...`.

@@ -72,7 +72,7 @@ pub fn markdown(analysis: &Analysis) -> String {
     let caption = caption(analysis);
     let lines: String = caption
         .lines()
-        .map(|text| markdown::line(text) + "\n")
+        .map(|text| markdown::sentence(text) + "\n")
         .collect();
     format!("{lines}\n{}", layout::markdown(columns(analysis)))
 }

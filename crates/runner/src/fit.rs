@@ -6,7 +6,7 @@ use iolab_engine::trial;
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size, Target};
 use iolab_workload::Error;
 use iolab_workload::Result;
-use iolab_workload::quantity::counted;
+use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::trial::{Backend, Batch, FileLayout, TrialSpec};
 
 use super::SystemUnderTest;
@@ -16,7 +16,6 @@ use iolab_plan::cells::{FittedPlan, Plan, PlannedCell, Processes};
 use iolab_record::Cell;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
-use iolab_workload::units::format_size;
 
 /// A region is cut to whole multiples of this.
 const REGION_UNIT: u64 = 4096;
@@ -197,8 +196,20 @@ fn widest_region(plan: &Plan) -> Option<u64> {
     cells.map(|cell| cell.spec.trial.region).max()
 }
 
-/// Says which of several targets has room for no more than this region, bytes; `None` of a single one, which says so itself.
+/// Says which of several targets has room for no more than this region, bytes, or that a model is measured so; `None` of a single
+/// target, which says so itself.
 fn common_region(place: SystemUnderTest<'_>, region: u64) -> Option<String> {
+    if let SystemUnderTest::Model(disk) = place {
+        return Some(format!(
+            "{} is measured in regions of up to {}, because {} has no more",
+            disk.name(),
+            exact_size(region),
+            match disk.room() < disk.bytes() {
+                true => "another disk beside it",
+                false => "it",
+            }
+        ));
+    }
     let targets = place.targets();
     let (smallest, _) = targets
         .iter()
@@ -206,7 +217,7 @@ fn common_region(place: SystemUnderTest<'_>, region: u64) -> Option<String> {
         .min_by_key(|(_, target)| target.size())?;
     Some(format!(
         "all targets are measured in regions of up to {}, because {} has no more",
-        format_size(region),
+        exact_size(region),
         smallest.display()
     ))
 }
@@ -325,7 +336,7 @@ fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> 
     if table > half {
         return Err(Error::usage(format!(
             "to verify blocks of {} takes {} MiB, more than half of the {memory}",
-            format_size(spec.bs),
+            exact_size(spec.bs),
             table >> 20,
         ))
         .hint("choose a larger bs or a smaller region, or leave verify out"));
@@ -335,7 +346,7 @@ fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> 
             "the buffers of {} at depth {} with {} each take {} MiB, more than half of the {memory}",
             counted(spec.threads, "thread"),
             spec.depth,
-            format_size(spec.bs),
+            exact_size(spec.bs),
             buffers >> 20,
         ))
         .hint("choose fewer threads, a smaller depth or a smaller bs"));

@@ -17,8 +17,8 @@ use iolab_record::{
     ClientPart, LatencyOf, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
 };
 use iolab_workload::medium::Medium;
+use iolab_workload::quantity::exact_duration;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::units::format_duration;
 
 /// Where in the plan a sample belongs.
 #[derive(Debug, Clone, Copy)]
@@ -249,7 +249,7 @@ fn describe_program(program: &FailedProgram) -> String {
         ProgramEnd::Signal(signal) => format!("was ended by signal {signal}"),
         ProgramEnd::Output(max) => format!("wrote more than {} MiB", max >> 20),
         ProgramEnd::Report => "was of no use".to_owned(),
-        ProgramEnd::Time(limit) => format!("had not ended after {}", format_duration(limit)),
+        ProgramEnd::Time(limit) => format!("had not ended after {}", exact_duration(limit)),
     };
     if program.end == ProgramEnd::Report {
         return format!("'{}' {}", program.command, program.last_words);

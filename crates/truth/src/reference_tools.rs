@@ -38,7 +38,7 @@ pub fn latency(p50_ns: f64, p99_ns: f64) -> String {
 fn time(ns: f64) -> String {
     match ns {
         _ if ns < 1e3 => format!("{ns:.0} ns"),
-        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
+        _ if ns < 1e6 => format!("{:.0} µs", ns / 1e3),
         _ if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
         _ => format!("{:.2} s", ns / 1e9),
     }
@@ -52,7 +52,7 @@ mod tests {
     fn numbers_are_short() {
         let short = [1.234, 12.34, 1234.5].map(throughput);
         assert_eq!(short, ["1.23 MB/s", "12.3 MB/s", "1234 MB/s"]);
-        assert_eq!(latency(900.0, 1500.0), "p50 900 ns, p99 2 us");
+        assert_eq!(latency(900.0, 1500.0), "p50 900 ns, p99 2 µs");
         assert_eq!(latency(4.04e6, 2.0e9), "p50 4.0 ms, p99 2.00 s");
     }
 }

@@ -1,6 +1,9 @@
-//! Formats measured values for people: three significant digits and the unit.
+//! Formats values for people: measured ones with three significant digits, and the unit after a space.
 
 use std::fmt::Display;
+use std::time::Duration;
+
+use crate::units::{format_duration, format_size};
 
 /// A count with its noun: `1 cell`, `2 cells`.
 pub fn counted<N: Display + PartialEq + From<u8>>(n: N, what: &str) -> String {
@@ -37,7 +40,7 @@ pub fn digits(value: f64, count: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Formats a time in nanoseconds: `890 ns`, `12.3 us`, `1.25 ms`, `36.0 s`.
+/// Formats a time in nanoseconds: `890 ns`, `12.3 µs`, `1.25 ms`, `36.0 s`.
 pub fn format_ns(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
         // Thresholds are where three digits would round up to the next unit.
@@ -49,11 +52,36 @@ pub fn format_ns(ns: f64) -> String {
             };
             return format!("{whole} ns");
         }
-        x if x < 999.5e3 => (ns / 1e3, "us"),
+        x if x < 999.5e3 => (ns / 1e3, "µs"),
         x if x < 999.5e6 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
     };
     format!("{} {unit}", significant(value))
+}
+
+/// A size in words, exact: `4 KiB`, `1536 B`. For what a command takes, see [`format_size`].
+pub fn exact_size(bytes: u64) -> String {
+    let typed = format_size(bytes);
+    match typed.ends_with('B') {
+        true => apart(&typed),
+        false => format!("{typed} B"),
+    }
+}
+
+/// A duration in words, as exact as [`format_duration`]: `1.5 s`, `100 µs`.
+pub fn exact_duration(duration: Duration) -> String {
+    let typed = apart(&format_duration(duration));
+    match typed.strip_suffix(" us") {
+        Some(number) => format!("{number} µs"),
+        None => typed,
+    }
+}
+
+/// A number and its unit with a space between them.
+fn apart(typed: &str) -> String {
+    let end = typed.find(|c: char| c.is_ascii_alphabetic());
+    let (number, unit) = typed.split_at(end.unwrap_or(typed.len()));
+    format!("{number} {unit}")
 }
 
 /// Formats an estimated size: `512 B`, `34.2 KiB`, `1.50 MiB`. For levels, see `units::format_size`.
@@ -120,8 +148,8 @@ mod tests {
             (0.0, "0 ns"),
             (890.0, "890 ns"),
             (999.0, "999 ns"),
-            (999.7, "1.00 us"),
-            (12_345.0, "12.3 us"),
+            (999.7, "1.00 µs"),
+            (12_345.0, "12.3 µs"),
             (999_600.0, "1.00 ms"),
             (1_250_000.0, "1.25 ms"),
             (36e9, "36.0 s"),
@@ -143,6 +171,15 @@ mod tests {
         ] {
             assert_eq!(format_bytes(bytes), text);
         }
+    }
+
+    #[test]
+    fn words_have_a_space_before_the_unit() {
+        let sizes = [4096, 1536, 3 << 30].map(exact_size);
+        assert_eq!(sizes, ["4 KiB", "1536 B", "3 GiB"]);
+        let times = [1_500_000_000, 100_000, 120_000_000_000];
+        let times = times.map(|ns| exact_duration(Duration::from_nanos(ns)));
+        assert_eq!(times, ["1.5 s", "100 µs", "2 min"]);
     }
 
     #[test]

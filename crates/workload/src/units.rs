@@ -91,7 +91,9 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
         Error::usage(format!("'{text}' is not a duration"))
             .hint("write seconds (30) or a number with a unit: 100us, 250ms, 1.5s, 2min, 1h")
     };
-    let trimmed = text.trim();
+    // Both letters, micro and mu, as output has them.
+    let plain = text.trim().replace(['µ', 'μ'], "u");
+    let trimmed = plain.as_str();
     let duration = if trimmed.chars().all(|c| c.is_ascii_digit() || c == '.') {
         parse_seconds(trimmed).ok_or_else(wrong)?
     } else {
@@ -252,6 +254,10 @@ mod tests {
         assert_eq!(parse_duration("30").unwrap(), Duration::from_secs(30));
         assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse_duration("100us").unwrap(), Duration::from_micros(100));
+        assert_eq!(
+            parse_duration("100 µs").unwrap(),
+            Duration::from_micros(100)
+        );
         assert_eq!(parse_duration(".5").unwrap(), Duration::from_millis(500));
         assert_eq!(parse_duration("5.").unwrap(), Duration::from_secs(5));
         assert_eq!(

@@ -87,7 +87,7 @@ impl Claim {
     /// How near it is to what was asked; of claims of its role those with the least stand first.
     fn distance(&self) -> u8 {
         match self {
-            _ if self.compares_targets() => 0,
+            Self::Comparison(_) if self.compares_targets() => 0,
             Self::Comparison(comparison) if !comparison.leads => 2,
             _ => 1,
         }
@@ -137,7 +137,10 @@ impl Comparison {
     }
 
     fn role(&self) -> Role {
-        if self.shown().next().is_some() {
+        // Whoever gives several targets asks for it: where it cannot be told, that is the answer.
+        if matches!(&self.contrast, Contrast::Levels { factor, .. } if factor == TARGET) {
+            Role::Answer
+        } else if self.shown().next().is_some() {
             Role::Effect
         } else if self.of(Difference::Equivalent).next().is_some() {
             Role::Equivalence

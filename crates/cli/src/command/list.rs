@@ -6,8 +6,8 @@ use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
+use iolab_workload::quantity::exact_duration;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
-use iolab_workload::units::format_duration;
 
 use crate::arguments::List;
 use crate::exit::Outcome;
@@ -34,7 +34,7 @@ fn experiments(to: &mut dyn Write) -> Outcome {
     for (name, _) in BUILTIN {
         let experiment = Experiment::find(name)?;
         let cells = experiment.cell_count();
-        let budget = format_duration(experiment.design.budget);
+        let budget = exact_duration(experiment.design.budget);
         let about = format!("{} ({cells} cells, {budget})", experiment.question);
         entry(name, NAMES, &about, to)?;
     }

@@ -23,7 +23,7 @@ use crate::command::{EndedRun, answers, ended, read_run};
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::stop::Signals;
-use crate::workspace::{Region, Site, TargetNames};
+use crate::workspace::{Made, Region, Site, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -183,16 +183,22 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
         return Ok(());
     }
     let (site, plan) = begun(&record, file, options, None)?;
-    let made = record.samples.len() as u64;
-    let spent = record.samples.iter().map(|sample| sample.wall_ns);
-    let spent = Duration::from_nanos(spent.fold(0, u64::saturating_add));
+    let made = made(&record);
+    let (trials, spent) = made;
     let does = format!(
         "{}: {} made before, in {}; this is what is left",
         file.display(),
-        counted(made, "trial"),
+        counted(trials, "trial"),
         rough_duration(spent)
     );
-    site.dry_run_after((made, spent), &[plan], false, &[does])
+    site.dry_run_after(made, &[plan], false, &[does])
+}
+
+/// The trials of a run so far.
+fn made(record: &RunRecord) -> Made {
+    let spent = record.samples.iter().map(|sample| sample.wall_ns);
+    let spent = Duration::from_nanos(spent.fold(0, u64::saturating_add));
+    (record.samples.len() as u64, spent)
 }
 
 /// Prepares the target as the run had it and finishes the plan; where the run file is then.
@@ -208,7 +214,8 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     }
     let (site, plan) = begun(&record, file, options, ranks)?;
     let (opened, plan) = site.open_one(plan)?;
-    let workspace = opened.prepare(record.run.seed, std::slice::from_ref(&plan), None)?;
+    let plans = std::slice::from_ref(&plan);
+    let workspace = opened.prepare_after(made(&record), record.run.seed, plans, None)?;
     let title = format!("iolab resume {}", file.display());
     let mut display = workspace.display(&record.experiment.name).titled(&title);
     let finished = iolab_runner::resume(file, plan, workspace.setup(), &mut display);

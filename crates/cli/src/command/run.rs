@@ -24,7 +24,7 @@ use crate::exit::{Outcome, answered};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::{check_run_file, is_folder};
 use crate::stop::Signals;
-use crate::workspace::{Opened, Region, Site, TargetNames, make_folder, sites};
+use crate::workspace::{Opened, Region, Site, TargetNames, make_folder, open_all, sites};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
@@ -79,12 +79,16 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             site.dry_run(std::slice::from_ref(plan), number > 0, &[])
         });
     }
-    let opened = planned.into_iter().map(|(site, plan)| site.open_one(plan));
-    let opened: Vec<(Opened, FittedPlan)> = opened.collect::<Result<_>>()?;
+    let planned = planned.into_iter().map(|(site, plan)| (site, vec![plan]));
+    let opened = open_all(planned)?;
     let seed = options.changes.seed();
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut interrupt = None;
-    for (opened, plan) in opened {
+    let each = opened.into_iter().flat_map(|(opened, plans)| {
+        let mut plans = plans.into_iter();
+        plans.next().map(|plan| (opened, plan))
+    });
+    for (opened, plan) in each {
         match carry_out(options, opened, plan, seed, &given) {
             Ok((path, by_user)) => {
                 kept.push(path);

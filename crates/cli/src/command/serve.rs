@@ -6,8 +6,7 @@ use std::os::unix::net::UnixStream;
 use iolab_report::layout::{self, Column};
 use iolab_runner::model_definition;
 use iolab_serve::{MountFolder, OpTally, Options, Punctuality, ServeReport, Serving, Speed, Wake};
-use iolab_workload::quantity::{format_bytes, format_ns, significant};
-use iolab_workload::units::format_size;
+use iolab_workload::quantity::{exact_size, format_bytes, format_ns, significant};
 use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -88,7 +87,7 @@ fn wait(wakes: &mut UnixStream, memory: u64) -> Result<()> {
         }
         note(format_args!(
             "note: {} of written data are kept; further data is not, and reads as zeros (--memory)",
-            format_size(memory)
+            exact_size(memory)
         ));
     }
 }

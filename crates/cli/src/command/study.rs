@@ -13,7 +13,7 @@ use iolab_report::layout::paragraph;
 use iolab_report::live;
 use iolab_report::overview::Overview;
 use iolab_runfile::NewFile;
-use iolab_runner::GivenTargets;
+use iolab_runner::{GivenTargets, PreparedRun};
 use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
@@ -22,12 +22,14 @@ use crate::arguments::Study;
 use crate::builtin::Builtin;
 use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::{ended, read_run, report};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::stop::Signals;
-use crate::workspace::{Opened, Region, Site, TargetNames, Workspace, make_folder, sites};
+use crate::workspace::{
+    Opened, Region, Site, TargetNames, Workspace, make_folder, open_all, sites,
+};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -73,11 +75,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             site.dry_run(&planned.plans, number > 0, &[])
         });
     }
-    let parts: Vec<StudyPart> = sites
-        .into_iter()
-        .zip(planned)
-        .map(|(site, planned)| StudyPart::open(site, planned))
-        .collect::<Result<_>>()?;
+    let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     make_folder(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
         iolab_runfile::check_place(NewFile::In {
@@ -93,7 +91,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
     });
     let title = format!("iolab study {title}   {}", options.suite);
     let mut studied = Studied::default();
-    for part in parts {
+    let mut parts = parts.into_iter();
+    for part in parts.by_ref() {
         let each = options.full.then_some(&mut to);
         match part.carry_out(seed, (&title, &options.output), each, &mut studied) {
             Ok(()) => {}
@@ -104,6 +103,12 @@ pub(crate) fn study(options: &Study) -> Outcome {
         if studied.interrupt.is_some() {
             break;
         }
+    }
+    let models: Vec<String> = parts.filter_map(|part| part.place).collect();
+    if !models.is_empty() {
+        let left_out =
+            |failure: Failure| failure.also(format_args!("not measured: {}", models.join(", ")));
+        studied.interrupt = studied.interrupt.map(left_out);
     }
     let Studied {
         inputs, interrupt, ..
@@ -163,19 +168,25 @@ struct Studied {
 }
 
 impl StudyPart {
-    /// Opens what the plans need. Nothing is written.
+    /// Opens what the plans of each site need. Nothing is written.
     ///
     /// # Errors
-    /// As [`Site::open`].
-    fn open(site: Site, Planned { plans, budget }: Planned) -> Result<Self> {
-        let place = site.model.as_ref().map(|disk| disk.name().to_owned());
-        let (opened, plans) = site.open(plans)?;
-        Ok(Self {
+    /// As [`open_all`].
+    fn open(planned: impl Iterator<Item = (Site, Planned)>) -> Result<Vec<Self>> {
+        let (mut about, mut all) = (Vec::new(), Vec::new());
+        for (site, Planned { plans, budget }) in planned {
+            let place = site.model.as_ref().map(|disk| disk.name().to_owned());
+            about.push((place, budget));
+            all.push((site, plans));
+        }
+        let opened = open_all(all)?.into_iter().zip(about);
+        let part = |((opened, plans), (place, budget))| Self {
             opened,
             plans,
             budget,
             place,
-        })
+        };
+        Ok(opened.map(part).collect())
     }
 
     /// Fills scratch files and measures. What a user who ends it gets is in `studied`.
@@ -334,7 +345,8 @@ fn measure(
     let names: Vec<String> = names.collect();
     let count = plans.len();
     let mut spent = Duration::ZERO;
-    for (i, plan) in plans.into_iter().enumerate() {
+    let mut plans = plans.into_iter().enumerate();
+    while let Some((i, plan)) = plans.next() {
         // What earlier experiments left over goes to the later ones, by their shares.
         let passed = match workspace.is_virtual() {
             true => spent,
@@ -379,8 +391,12 @@ fn measure(
         ) {
             Ok(ended) => ended,
             // Of this experiment there is nothing to tell.
-            Err(failure) if workspace.tells(&failure) && !studied.inputs.is_empty() => {
-                studied.interrupt = Some(with_unmeasured(failure, &names[i..]));
+            Err(failure) if failure.is_interrupt() => {
+                let failure = with_rest(failure, kept, plans, (seed, folder), workspace);
+                if !workspace.tells(&failure) || studied.inputs.is_empty() {
+                    return Err(failure);
+                }
+                studied.interrupt = Some(failure);
                 return Ok(());
             }
             Err(failure) => return Err(failure),
@@ -394,20 +410,52 @@ fn measure(
         }
         studied.inputs.push(input);
         if let Some(interrupt) = interrupt {
-            studied.interrupt = Some(with_unmeasured(interrupt, &names[i + 1..]));
+            let interrupt = with_rest(interrupt, Some(path), plans, (seed, folder), workspace);
+            studied.interrupt = Some(interrupt);
             return Ok(());
         }
     }
     Ok(())
 }
 
-/// The user's interrupt, with the experiments that it has left out: these have no run file that could be resumed.
-fn with_unmeasured(interrupt: Failure, names: &[String]) -> Failure {
-    match names {
-        [] => interrupt,
-        names => interrupt.also(format_args!(
-            "not measured: {}; the same 'iolab study' again measures all experiments",
-            names.join(", ")
-        )),
+/// The user's interrupt, with what finishes the study: run files of the experiments that it has left out are made, without a trial, so
+/// that they can be resumed as the one that it has cut off. No run on a model can.
+fn with_rest(
+    interrupt: Failure,
+    cut_off: Option<PathBuf>,
+    rest: impl Iterator<Item = (usize, FittedPlan)>,
+    (seed, folder): (u64, &Path),
+    workspace: &Workspace,
+) -> Failure {
+    if workspace.is_virtual() {
+        let names: Vec<String> = rest
+            .map(|(_, plan)| plan.experiment().name.clone())
+            .collect();
+        return match names.as_slice() {
+            [] => interrupt,
+            names => interrupt.also(format_args!(
+                "not measured: {}; the same 'iolab study' again measures all experiments",
+                names.join(", ")
+            )),
+        };
     }
+    let mut files: Vec<PathBuf> = cut_off.into_iter().collect();
+    for (number, plan) in rest {
+        let name = plan.experiment().name.clone();
+        let place = NewFile::In {
+            folder,
+            name: &name,
+        };
+        let own_seed = seed.wrapping_add(number as u64);
+        let left =
+            PreparedRun::new(plan, None, own_seed, place, workspace.setup()).and_then(|run| {
+                let path = run.path().to_owned();
+                run.leave().map(|()| path)
+            });
+        match left {
+            Ok(path) => files.push(path),
+            Err(error) => return interrupt.also(format_args!("{name}: {}", error.message())),
+        }
+    }
+    interrupted(interrupt, &files)
 }

@@ -18,8 +18,12 @@ use crate::harmless::Harmless;
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file exists.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    let is_shown_as_ascii = path.is_none() && super::style().ascii;
     // The filter buffers, so that it sees whole characters.
-    Ok(Box::new(BufWriter::new(Harmless::new(open_raw(path)?))))
+    Ok(Box::new(BufWriter::new(Harmless::new(
+        open_raw(path)?,
+        is_shown_as_ascii,
+    ))))
 }
 
 /// The same without the filter, for binary data and for text with iolab's own colours.

@@ -8,9 +8,9 @@ use std::time::SystemTime;
 use iolab_report::layout::paragraph;
 use serde_json::{Map, Value};
 
-use super::terminal::{clamped, is_dumb, terminal_width};
+use super::terminal::{clamped, is_dumb, style, terminal_width};
 use crate::arguments::{LogFormat, LogOptions};
-use crate::harmless::harmless;
+use crate::harmless::{harmless, spelled};
 use crate::screen;
 
 /// What is printed on stderr during measurements.
@@ -97,6 +97,7 @@ fn error_line(text: &str) {
 /// Writes a text on stderr, wrapped between words on a terminal; logs keep one line per message.
 pub(crate) fn told(text: &str) {
     let text = harmless(text);
+    let text = spelled(&text, style().ascii);
     match terminal_width(io::stderr()) {
         Some(width) => error_line(within(&text, clamped(width)).trim_end_matches('\n')),
         None => error_line(&text),

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
-use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
+use iolab_plan::forecast::Forecast;
 use iolab_report::forecast;
 use iolab_runner::ranks::{Foreseen, Ranks};
 use iolab_runner::{Disk, Fitted, GivenTargets, settle_targets};
 use iolab_storage::{Consent, Need, Size};
+use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
 
 use super::{TargetNames, Workspace, give};
@@ -80,7 +81,18 @@ pub(crate) fn sites(
     if !given.real.is_empty() {
         all.push(make(None, given.real.clone()));
     }
-    let of_model = |disk: &Disk| make(Some(disk.clone()), vec![PathBuf::from(disk.name())]);
+    // No model is measured beyond what the others have.
+    let files = given
+        .real
+        .iter()
+        .filter_map(|target| target.metadata().ok());
+    let files = files.filter(|m| m.is_file()).map(|m| m.len());
+    let room = files.chain(given.models.iter().map(Disk::bytes)).min();
+    let of_model = |disk: &Disk| {
+        let disk = disk.clone().beside(room.unwrap_or(u64::MAX));
+        let name = PathBuf::from(disk.name());
+        make(Some(disk), vec![name])
+    };
     all.extend(given.models.iter().map(of_model));
     let targets: Vec<Vec<PathBuf>> = all.iter().map(|site| site.targets.clone()).collect();
     let names = give(named, &targets)?;
@@ -90,6 +102,24 @@ pub(crate) fn sites(
         site.signals = signals.clone();
     }
     Ok(all)
+}
+
+/// Opens what the plans of sites need, one site after the other, and fits them: those of a model to no more than the targets before it
+/// have room for.
+///
+/// # Errors
+/// As [`Site::open`].
+pub(crate) fn open_all(
+    planned: impl IntoIterator<Item = (Site, Vec<Plan>)>,
+) -> Result<Vec<(Opened, Vec<FittedPlan>)>> {
+    let mut room = u64::MAX;
+    let opened = planned.into_iter().map(|(mut site, plans)| {
+        site.model = site.model.map(|disk| disk.beside(room));
+        let (opened, plans) = site.open(plans)?;
+        room = room.min(opened.0.room());
+        Ok((opened, plans))
+    });
+    opened.collect()
 }
 
 impl Site {
@@ -168,7 +198,7 @@ impl Site {
     /// As [`Site::dry_run`].
     pub(crate) fn dry_run_after(
         &self,
-        made: (u64, Duration),
+        made: Made,
         plans: &[Plan],
         follows: bool,
         does: &[String],
@@ -240,30 +270,42 @@ fn runs_programs(plans: &[Plan]) -> bool {
 /// Least bytes that tell what rate storage writes at.
 const TELLING_FILL: u64 = 64 << 20;
 
-/// Says what the run will write, before its first trial: at the rate at which the scratch files were filled, else at the assumed one.
-fn tell_writes(plans: &[FittedPlan], filled: u64, took: Duration) {
-    let forecasts = plans.iter().map(|plan| Forecast::of(plan, &overhead));
-    let forecasts: Vec<Forecast> = forecasts.collect();
-    if !plans.iter().any(|plan| plan.writes()) {
-        return;
+/// Trials that an earlier session made of a plan, and what these took of its budget.
+pub(crate) type Made = (u64, Duration);
+
+/// What is left of plans after the trials that were made of each.
+fn forecasts(plans: &[FittedPlan], (made, spent): Made) -> Vec<Forecast> {
+    let all = plans.iter().map(|plan| Forecast::of(plan, &overhead));
+    all.map(|forecast| forecast.after(made, spent)).collect()
+}
+
+/// Says what the run will write, before anything is written: to fill scratch files (`filled`), to precondition, in its trials. What
+/// programs write is theirs.
+fn tell_writes(forecasts: &[Forecast], filled: u64, runs_programs: bool) {
+    let mut parts = Vec::new();
+    if filled > 0 {
+        let bytes = format_bytes(filled as f64);
+        parts.push(format!("filling scratch files: {bytes}"));
     }
-    let seen = (filled >= TELLING_FILL).then(|| filled as f64 / took.as_secs_f64().max(1e-3));
-    let rate = seen.unwrap_or(ASSUMED_RATE);
-    let basis = match seen {
-        Some(rate) if rate < ASSUMED_RATE => " (the scratch file was filled at the lower rate)",
-        Some(_) => " (as the scratch file was filled)",
-        None => "",
-    };
     let conditioning = forecasts.iter().filter_map(forecast::preconditioning);
-    let conditioning: Vec<String> = conditioning.collect();
-    let conditioning = match conditioning.as_slice() {
-        [] => String::new(),
-        all => format!(", preconditioning {}", all.join(", ")),
-    };
-    note(format_args!(
-        "note: the trials write {}{basis}{conditioning}",
-        forecast::written_by_all(&forecasts, rate)
-    ));
+    parts.extend(conditioning.map(|text| format!("preconditioning: {text}")));
+    let writes = forecasts.iter().any(Forecast::writes);
+    if writes || (!parts.is_empty() && !runs_programs) {
+        let trials = forecast::written_by_all(forecasts);
+        parts.push(format!("trials: {trials}"));
+    }
+    if !parts.is_empty() {
+        note(format_args!("note: this run writes: {}", parts.join("; ")));
+    }
+}
+
+/// Says what the trials write at the rate at which the scratch files were filled, where time limits it.
+fn tell_rate(forecasts: &[Forecast], filled: u64, took: Duration) {
+    let seen = (filled >= TELLING_FILL).then(|| filled as f64 / took.as_secs_f64().max(1e-3));
+    let text = seen.and_then(|rate| forecast::written_at(forecasts, rate));
+    if let Some(text) = text {
+        note(format_args!("note: scratch files were filled at {text}"));
+    }
 }
 
 /// What was opened, and still is as it was found.
@@ -280,11 +322,29 @@ impl Opened {
         plans: &[FittedPlan],
         peak: Option<&str>,
     ) -> Result<Workspace> {
+        self.prepare_after((0, Duration::ZERO), seed, plans, peak)
+    }
+
+    /// The same for what is left after the trials that an earlier session made.
+    ///
+    /// # Errors
+    /// As [`Opened::prepare`].
+    pub(crate) fn prepare_after(
+        self,
+        made: Made,
+        seed: u64,
+        plans: &[FittedPlan],
+        peak: Option<&str>,
+    ) -> Result<Workspace> {
         let Self(mut workspace) = self;
-        let began = Instant::now();
-        let filled = workspace.fill(seed)?;
+        let foreseen = forecasts(plans, made);
         if !workspace.is_virtual() {
-            tell_writes(plans, filled, began.elapsed());
+            tell_writes(&foreseen, workspace.fill_bytes(), workspace.runs_programs());
+        }
+        let began = Instant::now();
+        workspace.fill(seed)?;
+        if !workspace.is_virtual() {
+            tell_rate(&foreseen, workspace.fill_bytes(), began.elapsed());
         }
         if let Some(peak) = peak {
             let writes = plans.iter().any(|plan| plan.writes());

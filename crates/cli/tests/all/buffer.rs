@@ -113,7 +113,7 @@ fn finer_sizes_need_sizes() {
         ),
         (
             &words!("run buffer-size --set bs=4k --set buffer_init=nohuge"),
-            "2MiB",
+            "2 MiB",
         ),
     ] {
         let done = run(folder.path(), arguments).expect(2);

@@ -150,7 +150,7 @@ fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let told = lines
         .map_while(Result::ok)
-        .find(|line| line.contains("900 cells in 3s give n = 1"));
+        .find(|line| line.contains("900 cells in 3 s give n = 1"));
     signal(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(told.is_some());

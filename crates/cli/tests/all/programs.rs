@@ -239,7 +239,7 @@ fn a_program_that_fails_ends_the_run_with_its_last_words() {
     ];
     let done = linkage(folder.path(), &more).expect(1);
     assert!(
-        done.stderr.contains("had not ended after 50ms"),
+        done.stderr.contains("had not ended after 50 ms"),
         "{}",
         done.stderr
     );

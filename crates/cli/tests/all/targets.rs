@@ -171,7 +171,7 @@ fn a_study_of_two_folders_and_a_model_has_a_row_of_each_on_one_page() {
     let done = run(folder, &arguments).expect(0);
     assert!(
         done.stderr
-            .contains("the budget of 3s holds for each of 2 targets: 6s in all"),
+            .contains("the budget of 3 s holds for each of 2 targets: 6 s in all"),
         "{}",
         done.stderr
     );

@@ -138,7 +138,7 @@ fn bytes_that_end_trials_before_the_time_that_was_given_are_told_before_the_run(
         run(folder.path(), &line).expect(0).stderr
     };
     insta::assert_snapshot!(told(&["--time", "300s"]), @r"
-    note: read-random: bytes=1GiB ends a trial before its time of 5min on storage faster than 3.579 MB/s; --set bytes=none removes that bound
+    note: read-random: bytes=1GiB ends a trial before its time of 5 min on storage faster than 3.579 MB/s; --set bytes=none removes that bound
     ");
     assert_eq!(told(&["--time", "300s", "--set", "bytes=none"]), "");
     assert_eq!(told(&[]), "");
@@ -261,7 +261,7 @@ fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
     let done = run(folder.path(), &[&line[..], &["--dry-run"]].concat()).expect(0);
     let text = done.stdout.replace('\n', " ");
     assert!(
-        text.contains("96 cells in 2min give n = 3, and an interval needs 6"),
+        text.contains("96 cells in 2 min give n = 3, and an interval needs 6"),
         "{text}"
     );
     assert!(text.contains("--budget "), "{text}");

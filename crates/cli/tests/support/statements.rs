@@ -81,10 +81,7 @@ fn unescaped_html(text: &str) -> String {
         text = text.replace(escaped, c);
     }
     // The notation of pages.
-    for unit in ["KiB", "MiB", "GiB", "TiB"] {
-        text = text.replace(&["\u{a0}", unit].concat(), unit);
-    }
-    for (shown, plain) in [("\u{202f}", ""), ("µs", "us"), ("\u{a0}", " ")] {
+    for (shown, plain) in [("\u{202f}", ""), ("\u{a0}", " ")] {
         text = text.replace(shown, plain);
     }
     plain(&text)
@@ -100,6 +97,8 @@ pub(crate) fn of_latex(latex: &str) -> Vec<String> {
             .and_then(|item| item.split_once(": "));
         let mut text = item.map_or(line, |(_, text)| text).to_owned();
         for (escaped, plain) in [
+            ("~", " "),
+            ("\\,", ""),
             ("\\textless{}", "<"),
             ("\\textgreater{}", ">"),
             ("\\textquotesingle{}", "'"),

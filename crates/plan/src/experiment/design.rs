@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use iolab_workload::quantity::counted;
+use iolab_workload::quantity::{counted, exact_duration};
 use iolab_workload::{Error, Result};
 
 use crate::precondition::Precondition;
-use iolab_workload::units::{format_duration, parse_duration, rough_duration};
+use iolab_workload::units::{parse_duration, rough_duration};
 
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
@@ -58,14 +58,14 @@ impl Design {
     /// A warning for a budget that is too short: `least` is the time of one trial of each of `cells` cells on fast storage,
     /// `block` the longest time. `None` where the budget suffices.
     pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
-        let budget = format_duration(self.budget);
+        let budget = rough_duration(self.budget);
         let fewest = least.saturating_mul(self.trials_min + 1);
         if fewest > self.budget {
             let blocks = self.budget.as_secs_f64() / least.as_secs_f64();
             // Every cell gets a warm-up and one measured trial whatever the budget.
             let each = ((blocks as u32).saturating_sub(1)).max(1);
             return Some(format!(
-                "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...) or --budget {} for this experiment",
+                "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs {}",
                 counted(cells as u64, "cell"),
                 if cells == 1 { "gives" } else { "give" },
                 self.needed(),
@@ -123,13 +123,13 @@ impl Design {
         }
         if self.settle > SETTLE_MAX {
             return Err(
-                Error::usage(format!("settle is {}", format_duration(self.settle)))
+                Error::usage(format!("settle is {}", exact_duration(self.settle)))
                     .hint("choose a pause of at most an hour"),
             );
         }
         if self.budget.is_zero() || self.budget > BUDGET_MAX {
             return Err(
-                Error::usage(format!("the budget is {}", format_duration(self.budget)))
+                Error::usage(format!("the budget is {}", exact_duration(self.budget)))
                     .hint("choose a time above zero and at most 30 days"),
             );
         }

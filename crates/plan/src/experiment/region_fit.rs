@@ -1,6 +1,7 @@
 //! Fits an experiment to the region: removes larger I/O sizes, and keeps the distance between groups.
 
 use iolab_workload::Result;
+use iolab_workload::quantity::exact_size;
 use iolab_workload::units::{format_size, parse_size};
 
 use super::{Experiment, Scoped};
@@ -71,7 +72,7 @@ impl Experiment {
             "{}: left out bs {}, larger than the {} there are",
             self.name,
             large.join(", "),
-            format_size(room)
+            exact_size(room)
         )))
     }
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use iolab_workload::quantity::exact_duration;
 use iolab_workload::service_level::{Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
-use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
@@ -108,8 +108,8 @@ impl Experiment {
                 let time = rounded_up(level.time_to_notice(OVERLOAD_MAX));
                 Err(Error::usage(format!(
                     "the level {level} takes trials of {} at least, and the budget of {} does not pay for {few}",
-                    format_duration(time),
-                    format_duration(self.design.budget)
+                    exact_duration(time),
+                    exact_duration(self.design.budget)
                 ))
                 .hint(format!("--budget {}s", time.saturating_mul(few).as_secs() + 1)))
             }

@@ -5,8 +5,7 @@ use iolab_analysis::analysis::MeasuredTarget;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{format_bytes, format_ns, format_percent, significant};
-use iolab_workload::units::format_size;
+use iolab_workload::quantity::{exact_size, format_bytes, format_ns, format_percent, significant};
 
 use super::{Overview, in_words, kind};
 use crate::layout::{self, Column, none};
@@ -134,7 +133,7 @@ impl Overview<'_> {
             let heading = format!(
                 "{} {} {}{flight}, {}",
                 order.name().to_lowercase(),
-                format_size(size),
+                exact_size(size),
                 operation.name(),
                 unit.unwrap_or_default()
             );
@@ -236,7 +235,7 @@ fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
         Some(format!(
             "{} {} {} {}",
             order.name().to_lowercase(),
-            format_size(first.cell.cell.trial().bs),
+            exact_size(first.cell.cell.trial().bs),
             values.join(", "),
             rate.unit
         ))
@@ -270,7 +269,7 @@ fn reach(rows: &[&HeadlineCell<'_>]) -> String {
 }
 
 fn access(row: &HeadlineCell<'_>) -> String {
-    let size = format_size(row.cell.cell.trial().bs);
+    let size = exact_size(row.cell.cell.trial().bs);
     format!("{} {size}", row.order.name())
 }
 

@@ -11,7 +11,7 @@ use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
 use super::{AnswerPart, StudyReport, clean};
-use crate::latex::escaped;
+use crate::latex::{escaped, sentence};
 use crate::layout::Grid;
 use crate::overview;
 
@@ -74,13 +74,13 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String
 
 /// The answer of the runs to a question that they were made for.
 fn answer(answer: &AnswerPart) -> String {
-    let sentences: Vec<String> = answer.sentences.iter().map(|s| escaped(s)).collect();
+    let sentences: Vec<String> = answer.sentences.iter().map(|s| sentence(s)).collect();
     let remarks = answer.remarks.iter();
     format!(
         "{}\n\n{}{}\n",
         sentences.join("\n"),
         table(&answer.table),
-        items(remarks.map(|remark| format!("\\item {}\n", escaped(remark))))
+        items(remarks.map(|remark| format!("\\item {}\n", sentence(remark))))
     )
 }
 
@@ -106,13 +106,13 @@ fn summary(report: &StudyReport<'_>) -> String {
     let found: Vec<String> = answers
         .cloned()
         .chain(headlines)
-        .map(|text| escaped(&text))
+        .map(|text| sentence(&text))
         .collect();
     format!(
         "\\begin{{abstract}}\n{}\n{}\n{}\n\\end{{abstract}}\n\n",
-        escaped(&report.overview.subject()),
+        sentence(&report.overview.subject()),
         found.join("\n"),
-        escaped(&overview::trust(&report.overview.digest.trust))
+        sentence(&overview::trust(&report.overview.digest.trust))
     )
 }
 
@@ -126,11 +126,11 @@ fn method(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
             format!(
                 "\\item \\textbf{{{}}}: {}\n",
                 escaped(&section.name),
-                escaped(&section.question)
+                sentence(&section.question)
             )
         })
         .collect();
-    let summary: Vec<String> = report.summary.iter().map(|s| escaped(s)).collect();
+    let summary: Vec<String> = report.summary.iter().map(|s| sentence(s)).collect();
     format!(
         "\\section{{Questions}}\n{}\n\\section{{Method}}\n{}\n\n{}\n\n",
         items(questions.into_iter()),
@@ -142,16 +142,16 @@ fn method(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
 fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
     let section = chapter.section;
     let mut text = format!("\\subsection{{{}}}\n", escaped(&section.name));
-    let _ = writeln!(text, "{}.\n", escaped(&section.trials));
+    let _ = writeln!(text, "{}.\n", sentence(&section.trials));
     for statement in results {
-        let _ = writeln!(text, "{}\n", escaped(&statement.text));
+        let _ = writeln!(text, "{}\n", sentence(&statement.text));
     }
     for shown in chapter.series.iter().chain(&chapter.own) {
         let _ = writeln!(
             text,
             "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{}}}\n\\caption{{{}}}\n\\end{{figure}}\n",
             shown.file,
-            escaped(&shown.words)
+            sentence(&shown.words)
         );
     }
     text.extend(chapter.over_time.iter().chain(&section.tables).map(table));
@@ -162,7 +162,11 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
 fn threats(report: &StudyReport<'_>) -> String {
     let groups = report.doubts.iter().chain(&report.limits);
     let item = |(about, statement): (String, &Statement)| {
-        format!("\\item {}: {}\n", escaped(&about), escaped(&statement.text))
+        format!(
+            "\\item {}: {}\n",
+            escaped(&about),
+            sentence(&statement.text)
+        )
     };
     let all = groups.flat_map(|group| group.statements.iter().map(|s| (group.about.words(), s)));
     format!("\\section{{Threats to validity}}\n{}", items(all.map(item)))

@@ -2,7 +2,7 @@
 //! is split.
 
 use super::section::Captioned;
-use crate::latex::escaped;
+use crate::latex::{escaped, sentence};
 use crate::layout::{Grid, wrap};
 
 /// Longest text of a column that is not broken into lines, characters.
@@ -65,7 +65,7 @@ pub(super) fn table(table: &Captioned) -> String {
             .map(|row| line(row.iter().map(|v| escaped(v)).collect()))
             .collect();
         let caption = match part {
-            0 => escaped(&caption),
+            0 => sentence(&caption),
             _ => "Continued.".to_owned(),
         };
         text.push_str(&format!(

@@ -9,7 +9,7 @@ use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::method::RULES;
 use super::section::{Captioned, Section};
 use super::statement::{Statement, StatementGroup};
-use crate::markdown::{escaped, line};
+use crate::markdown::{escaped, sentence};
 
 /// The text, with its figures as SVG.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
@@ -21,8 +21,8 @@ pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
 
 fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
-    for sentence in &report.summary {
-        let _ = writeln!(text, "{}\n", line(sentence));
+    for words in &report.summary {
+        let _ = writeln!(text, "{}\n", sentence(words));
     }
     text.push_str(&answers(report));
     text.push_str(&questions(chapters));
@@ -56,12 +56,12 @@ fn answers(report: &StudyReport<'_>) -> String {
         text.push_str("## Answer\n\n");
     }
     for answer in &report.answers {
-        for sentence in &answer.sentences {
-            let _ = writeln!(text, "{}\n", line(sentence));
+        for words in &answer.sentences {
+            let _ = writeln!(text, "{}\n", sentence(words));
         }
         text.push_str(&table(&answer.table));
         for remark in &answer.remarks {
-            let _ = writeln!(text, "- {}", line(remark));
+            let _ = writeln!(text, "- {}", sentence(remark));
         }
         text.push('\n');
     }
@@ -70,7 +70,7 @@ fn answers(report: &StudyReport<'_>) -> String {
 
 /// The questions, where there are several.
 fn questions(chapters: &[Chapter<'_>]) -> String {
-    let item = |s: &Section| format!("- {}: {}\n", line(&s.name), escaped(&s.question));
+    let item = |s: &Section| format!("- {}: {}\n", sentence(&s.name), escaped(&s.question));
     match chapters {
         [] | [_] => String::new(),
         chapters => chapters.iter().map(|c| item(c.section)).collect::<String>() + "\n",
@@ -88,8 +88,8 @@ fn group(group: &StatementGroup) -> String {
 
 fn list(statements: &[Statement]) -> String {
     let item = |s: &Statement| match s.basis.as_str() {
-        "" => format!("- {}\n", line(&s.text)),
-        basis => format!("- {} Based on: {}.\n", line(&s.text), escaped(basis)),
+        "" => format!("- {}\n", sentence(&s.text)),
+        basis => format!("- {} Based on: {}.\n", sentence(&s.text), escaped(basis)),
     };
     statements.iter().map(item).collect()
 }
@@ -99,7 +99,7 @@ fn experiment(chapter: &Chapter<'_>) -> String {
     let mut text = format!(
         "## {}\n\n{}\n\n",
         escaped(&section.name),
-        line(&section.question)
+        sentence(&section.question)
     );
     let figure = |shown: &Shown| format!("![{}]({})\n\n", escaped(&shown.words), shown.file);
     if let Some(over_time) = &chapter.over_time {
@@ -111,15 +111,15 @@ fn experiment(chapter: &Chapter<'_>) -> String {
     text.extend(chapter.own.iter().map(figure));
     text.extend(section.tables.iter().map(table));
     let _ = writeln!(text, "### Evidence\n\n{}", table(&section.evidence));
-    let _ = writeln!(text, "### Settings\n\n{}\n", line(&section.ended));
+    let _ = writeln!(text, "### Settings\n\n{}\n", sentence(&section.ended));
     for (name, value) in &section.settings {
-        let _ = writeln!(text, "- {}: {}", line(name), escaped(value));
+        let _ = writeln!(text, "- {}: {}", sentence(name), escaped(value));
     }
     let _ = writeln!(text, "\nDefinition:\n\n{}", block(&section.toml));
     if !section.events.is_empty() {
         text.push_str("### Events\n\n");
         for event in &section.events {
-            let _ = writeln!(text, "- {}", line(&event.line()));
+            let _ = writeln!(text, "- {}", sentence(&event.line()));
         }
         text.push('\n');
     }
@@ -164,7 +164,7 @@ fn table(table: &Captioned) -> String {
     for values in &grid.rows {
         text.push_str(&row(values.iter().map(|v| escaped(v)).collect()));
     }
-    format!("{text}\n{}\n\n", line(&table.caption))
+    format!("{text}\n{}\n\n", sentence(&table.caption))
 }
 
 /// A code block, whose fences are longer than any in its lines.

@@ -7,9 +7,8 @@ use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_analysis::preparation::preparation;
 use iolab_record::{Cell, EndedBy, RunRecord};
-use iolab_workload::quantity::format_percent;
+use iolab_workload::quantity::{exact_duration, format_percent};
 use iolab_workload::settings::cell_label;
-use iolab_workload::units::format_duration;
 
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
@@ -272,7 +271,7 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
             Some(EndedBy::Budget),
             format!(
                 "the budget ({})",
-                format_duration(Duration::from_nanos(design.budget_ns))
+                exact_duration(Duration::from_nanos(design.budget_ns))
             ),
         ),
         (

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
-use iolab_workload::quantity::format_bytes;
+use iolab_workload::quantity::{exact_size, format_bytes};
 use iolab_workload::settings::SETTINGS;
-use iolab_workload::units::format_size;
 
 use super::{Input, clean};
 use crate::input::experiments;
@@ -273,7 +272,7 @@ fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Opt
 /// A value whose name ends in a unit, with sizes formatted for people.
 pub(super) fn readable(name: &str, value: &str) -> String {
     match value.parse::<u64>() {
-        Ok(bytes) if name.ends_with("_bytes") => format_size(bytes),
+        Ok(bytes) if name.ends_with("_bytes") => exact_size(bytes),
         _ => clean(value),
     }
 }

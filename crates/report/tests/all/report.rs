@@ -104,7 +104,7 @@ fn a_page_says_what_was_found_and_what_was_not() {
         "32 trials in 4 cells, all served by the device",
         "from the page cache, not the device",
         "8 trials in 1 cell, none served by the device alone",
-        "1 cell by the budget (1min)",
+        "1 cell by the budget (1 min)",
         "bs=64KiB: the clock stood still",
         "iolab run read-size.toml /data --seed 7 -o read-size-again.iolab",
         "iolab compare results/read-size.iolab read-size-again.iolab",

@@ -111,7 +111,7 @@ fn what_holds_is_said_first_then_what_fails_and_the_limit_between() {
         "load-latency on /data: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s; limit about 29",
         "(95 % interval ",
         "kept the level",
-        "half of the trials of 250ms to 500ms keep the level",
+        "half of the trials of 250 ms to 500 ms keep the level",
         "are not covered",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -190,7 +190,7 @@ fn a_tail_is_told_where_it_is_long() {
         latency.p99_ns = latency.p50_ns * 20;
     }
     insta::assert_snapshot!(tail(&two), @r"
-    The 99th percentile of latency is 20.0 times (20.0 to 20.0) the median at bs=8KiB: 2.05 ms against 102 us.
+    The 99th percentile of latency is 20.0 times (20.0 to 20.0) the median at bs=8KiB: 2.05 ms against 102 µs.
     ");
 }
 

@@ -173,7 +173,7 @@ fn the_sentences_name_both_crossings() {
         of_rule.map(|f| f.text.as_str()).collect()
     };
     insta::assert_snapshot!(text("programs-differ").join("\n"), @r"
-    dynamic takes 1.50 times (1.50 to 1.50) as long as static at 1 byte (900 us against 600 us); at 31000000 1.01 times (1.01 to 1.01).
+    dynamic takes 1.50 times (1.50 to 1.50) as long as static at 1 byte (900 µs against 600 µs); at 31000000 1.01 times (1.01 to 1.01).
     ");
     let equivalent = text("programs-equivalent");
     assert_eq!(equivalent.len(), MARGINS.len());

@@ -56,7 +56,7 @@ fn the_layer_that_takes_the_time_is_named_for_all_and_for_the_slowest_requests()
     let analysis = analyse(&run(|_, _| ()));
     insta::assert_snapshot!(
         text(&named("time-by-layer", &analysis)),
-        @"61 % (60 % to 61 %) of the mean service time (100 us) at trace=true is spent in the device. Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the device was done."
+        @"61 % (60 % to 61 %) of the mean service time (100 µs) at trace=true is spent in the device. Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the device was done."
     );
     assert!(named("not-joined", &analysis).is_empty());
 }

@@ -15,7 +15,7 @@ use iolab_plan::named_file;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::names::unknown;
-use iolab_workload::units::format_size;
+use iolab_workload::quantity::exact_size;
 
 /// What a name begins with that means a model.
 const PREFIX: &str = "model:";
@@ -27,6 +27,8 @@ pub struct Disk {
     text: String,
     definition: Definition,
     bytes: u64,
+    /// Bytes of it that are measured.
+    room: u64,
 }
 
 impl Disk {
@@ -49,10 +51,23 @@ impl Disk {
         let model = iolab_diskmodel::build(&definition, 0).map_err(|why| wrong(why, name))?;
         Ok(Self {
             bytes: model.capacity(),
+            room: model.capacity(),
             name: format!("{PREFIX}{name}"),
             text,
             definition,
         })
+    }
+
+    /// The same, measured in no more than so many bytes: as many as the disks have with which it is compared.
+    #[must_use]
+    pub fn beside(mut self, bytes: u64) -> Self {
+        self.room = self.room.min(bytes);
+        self
+    }
+
+    /// Bytes of it that are measured.
+    pub fn room(&self) -> u64 {
+        self.room
     }
 
     /// The model as a target: `model:NAME`.
@@ -103,7 +118,7 @@ impl Disk {
         }
     }
 
-    /// Cuts a cell's region to the capacity, and checks the cell.
+    /// Cuts a cell's region to the bytes that are measured, and checks the cell.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
@@ -114,11 +129,11 @@ impl Disk {
                     return Err(Error::usage(format!("a group on {target}, beside a model"))
                         .hint("a model is measured alone: leave the target of the group out"));
                 }
-                cut_region(spec, self.bytes);
+                cut_region(spec, self.room);
                 self.check(spec)
             });
         }
-        cut_region(&mut cell.spec.trial, self.bytes);
+        cut_region(&mut cell.spec.trial, self.room);
         if cell.spec.batch_auto {
             // What a strategy changes is CPU time, which a model takes none of.
             cell.spec.trial.batch = Batch::One;
@@ -143,10 +158,10 @@ impl Disk {
         if let Some(bytes) = spec.unaligned_request(block) {
             return Err(Error::usage(format!(
                 "bs_mix has requests of {bytes} bytes, not a multiple of {}, the block of {}",
-                format_size(block),
+                exact_size(block),
                 self.name
             ))
-            .hint(format!("choose multiples of {}", format_size(block))));
+            .hint(format!("choose multiples of {}", exact_size(block))));
         }
         for (name, value) in [
             ("bs", spec.bs),
@@ -156,10 +171,10 @@ impl Disk {
             if !value.is_multiple_of(block) {
                 return Err(Error::usage(format!(
                     "{name} of {value} bytes is not a multiple of {}, the block of {}",
-                    format_size(block),
+                    exact_size(block),
                     self.name
                 ))
-                .hint(format!("choose a multiple of {}", format_size(block))));
+                .hint(format!("choose a multiple of {}", exact_size(block))));
             }
         }
         Ok(())

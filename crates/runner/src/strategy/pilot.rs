@@ -6,11 +6,10 @@ use std::time::Duration;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::{EventKind, Pilot};
 use iolab_workload::Result;
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::quantity::{counted, exact_duration, format_percent};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::TrialSpec;
-use iolab_workload::units::format_duration;
 
 use super::super::pilot::length::{self, FINE_NS, Profile, can_be_shorter};
 use super::super::pilot::{BLOCKS, Share, Unit, allocate, spreads};
@@ -220,11 +219,11 @@ fn lengths_in_words(groups: &[Group]) -> Option<String> {
     let shorter: Vec<Duration> = groups.iter().filter_map(|group| group.time).collect();
     let (least, greatest) = (shorter.iter().min()?, shorter.iter().max()?);
     let lengths = match least == greatest {
-        true => format_duration(*least),
+        true => exact_duration(*least),
         false => format!(
             "{} to {}",
-            format_duration(*least),
-            format_duration(*greatest)
+            exact_duration(*least),
+            exact_duration(*greatest)
         ),
     };
     Some(format!(

@@ -80,7 +80,7 @@ mod tests {
         let line = summary(text, &Workload::READ);
         assert_eq!(
             line.as_deref(),
-            Some("12.3 MB/s, p50 1 us, p99 25 us, error 5")
+            Some("12.3 MB/s, p50 1 µs, p99 25 µs, error 5")
         );
         assert_eq!(summary(text, &Workload::WRITE), None);
         assert_eq!(complaint("", text), "fio: a message");

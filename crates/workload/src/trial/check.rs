@@ -7,7 +7,8 @@ use super::{
     FileLayout, FirstOffset, Others, Pattern, RATE_MAX, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 use crate::error::{Error, Result};
-use crate::units::{format_duration, format_size};
+use crate::quantity::exact_duration;
+use crate::units::format_size;
 
 /// Each sector of a verified block has a checksum, bytes.
 const SECTOR: u64 = 512;
@@ -307,7 +308,7 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
     if let Some(time) = spec.limit.time
         && per_second * time.as_secs_f64() < 1.0
     {
-        let time = format_duration(time);
+        let time = exact_duration(time);
         return Err(
             Error::usage(format!("rate is {rate}: no request is due within {time}"))
                 .hint("choose a higher rate, or a longer --time"),

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::{BS_MAX, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
+use crate::quantity::exact_size;
 use crate::units::{format_size, parse_size};
 
 const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
@@ -74,7 +75,7 @@ impl Sizes {
             if read.iter().any(|(other, _)| *other == bytes) {
                 return Err(Error::usage(format!(
                     "{} appears twice in '{text}'",
-                    format_size(bytes)
+                    exact_size(bytes)
                 ))
                 .hint(HINT));
             }
@@ -198,7 +199,7 @@ impl TrialSpec {
             return fail(
                 format!(
                     "bs_mix has requests of {}, which is neither below bs={} nor a multiple of it",
-                    format_size(odd.bytes),
+                    exact_size(odd.bytes),
                     format_size(self.bs)
                 ),
                 "with bs_mix, requests start at multiples of bs: set bs to a size that divides all larger sizes of the mix",
@@ -215,7 +216,7 @@ impl TrialSpec {
             return fail(
                 format!(
                     "bs_mix has requests of {}, more than the share of a thread",
-                    format_size(largest)
+                    exact_size(largest)
                 ),
                 "enlarge the region with --size, or use fewer threads",
             );

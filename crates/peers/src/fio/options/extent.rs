@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use iolab_workload::Error;
+use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
-use iolab_workload::units::format_size;
 
 use super::{
     Fault, Faults, Options, Read, count, duration, is_set, refused, short, size, unknown, value,
@@ -74,7 +74,7 @@ pub(super) fn bounds(
     };
     if sized.is_some_and(|bytes| bytes < trial.bs) {
         let option = value(options, &["size", "filesize"]).map_or("size", |(name, _)| name);
-        let (bytes, bs) = (format_size(own), format_size(trial.bs));
+        let (bytes, bs) = (exact_size(own), exact_size(trial.bs));
         let error = Error::usage(format!(
             "{bytes} of the file are smaller than a block of {bs}"
         ));

@@ -404,6 +404,14 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
     }
     if found == 0 {
         let doubted = doubted(comparison);
+        if compares_targets(&comparison.contrast) {
+            let why = match doubted.is_empty() {
+                true => ": too few trials.",
+                false => ".",
+            };
+            let (one, two) = &first.levels;
+            return format!("Cannot tell {one} and {two} apart in {response}{all}{why}{doubted}");
+        }
         let why = match doubted.is_empty() {
             true => format!(
                 "Too few trials to compare the {response} of {other} with that of {base}{all}."
