@@ -160,6 +160,21 @@ impl CellAnalysis {
         self.n >= TRIALS_MIN && self.values.len() < TRIALS_MIN
     }
 
+    /// Whether a rate decides its throughput and IOPS: all of its workers have one, and no trial missed it.
+    pub fn is_paced(&self) -> bool {
+        let paced = |cell: &Self| {
+            cell.rate_report
+                .as_ref()
+                .is_some_and(|rate| rate.not_held == 0)
+        };
+        match self.groups.as_slice() {
+            [own @ .., _all] if self.rate_report.is_none() => {
+                own.iter().all(|group| paced(&group.cell))
+            }
+            _ => paced(self),
+        }
+    }
+
     /// Whether every measured trial was served by the device.
     pub fn is_device(&self) -> bool {
         self.served.as_ref().is_some_and(CellServed::is_device)
@@ -323,7 +338,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         cell.ranks = parts.of_cell(&context, &cell.cell, trials);
         cell.overwritten = overwritten(&written, &cell.cell, trials);
         let id = cell.cell.id;
-        groups::flag(&context, cell, trials, |number| own(id, number));
+        groups::flag(&context, cell, group, trials, |number| own(id, number));
     }
     Analysis {
         experiment: record.experiment.name.clone(),

@@ -11,7 +11,7 @@ mod pressure;
 
 use std::fmt;
 
-use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm, median_interval_reach};
+use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 
 use crate::claim::{self, Estimate};
 use crate::doubt::{Reason, SideDoubt, SideDoubts};
@@ -19,11 +19,12 @@ use crate::doubt::{Reason, SideDoubt, SideDoubts};
 pub use matching::{Difference, RunSide};
 pub use peers::{PEER_MARGIN, with_peers};
 
+use iolab_plan::experiment::trials_to_compare;
 use iolab_record::TargetKind;
 use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::{Response, TRIALS_MIN};
+use crate::analysis::Response;
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -488,10 +489,7 @@ impl Comparison {
 
     /// Number of trials on each side that a cell needs for a simultaneous interval.
     pub fn trials_min(&self) -> usize {
-        let confidence = claim::effect::confidence(self.intervals);
-        let mut numbers = TRIALS_MIN..;
-        let enough = |n: &usize| median_interval_reach(*n, confidence).is_some();
-        numbers.find(enough).unwrap_or(TRIALS_MIN)
+        trials_to_compare(self.intervals) as usize
     }
 
     /// The response of both, for people.

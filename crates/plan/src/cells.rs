@@ -289,7 +289,7 @@ fn check_response_group(experiment: &Experiment, all: &[PlannedCell]) -> Result<
     let Some(group) = &experiment.response_group else {
         return Ok(());
     };
-    let runs = |cell: &PlannedCell| cell.spec.active().any(|own| own.name == *group);
+    let runs = |cell: &PlannedCell| cell.spec.runs_group(Some(group));
     if all.is_empty() || all.iter().any(runs) {
         return Ok(());
     }

@@ -18,7 +18,7 @@ pub struct Forecast {
     pub experiment: String,
     /// Its cells.
     pub cells: usize,
-    /// Fewest and most trials that the design allows, including warm-ups.
+    /// Fewest and most trials with which the repetition ends within the budget, including warm-ups.
     pub trials: (u64, u64),
     /// Shortest and longest time of measuring; the shortest is `None` where a trial has no time limit.
     pub time: (Option<Duration>, Duration),
@@ -45,13 +45,14 @@ impl Forecast {
     pub fn of(plan: &Plan, overhead: &dyn Fn(&CellSpec) -> Duration) -> Self {
         let (design, cells) = (plan.experiment().design, plan.cells());
         let trials = |measured: u32| cells.len() as u64 * (u64::from(measured) + 1);
-        let trials = (trials(design.trials_min), trials(design.trials_max));
+        let fewest = design.trials_wanted(cells.len());
+        let trials = (trials(fewest), trials(design.trials_max));
         let own = cells.iter().map(|cell| overhead(&cell.spec));
         let own = own.fold(Duration::ZERO, Duration::saturating_add);
         let block = block_time(cells).map(|block| block.saturating_add(own));
         // Trials of other tools have no time limit, but take a minimum time on any storage.
         let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
-        let least = block.map(|block| block.saturating_mul(design.trials_min + 1));
+        let least = block.map(|block| block.saturating_mul(fewest + 1));
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
         // A warm-up and one measured block are made whatever the budget.

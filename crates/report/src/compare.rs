@@ -332,35 +332,40 @@ fn too_few(comparison: &Comparison) -> Option<String> {
         n => format!(" that holds together with those of {n} cells"),
     };
     (without > 0).then(|| {
+        let least = comparison.trials_min();
         format!(
-            "{} too few trials for an interval{together}: {} on each side are needed (--set trials_min=N).",
+            "{} too few trials for an interval{together}: {least} on each side are needed (a longer --budget, or --set trials_min={least}).",
             match without {
                 1 => "1 cell has".to_owned(),
                 n => format!("{n} cells have"),
             },
-            comparison.trials_min()
         )
     })
 }
 
 /// A sentence about the number of trials for open verdicts.
 fn advice(comparison: &Comparison) -> Option<String> {
-    let further = || comparison.cells.iter().filter_map(|c| c.further);
-    let trials = || {
-        further().filter_map(|f| match f {
-            Further::Trials(n) => Some(n),
-            Further::TooMany => None,
-        })
-    };
-    let most = trials().max();
-    let hopeless = further().filter(|f| *f == Further::TooMany).count();
+    let mut trials: Vec<(usize, usize)> = Vec::new();
+    let mut hopeless = 0;
+    for cell in &comparison.cells {
+        let there = |side: &Side| side.summary.as_ref().map_or(0, |summary| summary.n);
+        match cell.further {
+            Some(Further::Trials(more)) => {
+                trials.push((more, there(&cell.base).min(there(&cell.new)) + more));
+            }
+            Some(Further::TooMany) => hopeless += 1,
+            None => {}
+        }
+    }
     let power = format_percent(POWER);
     let mut parts = Vec::new();
-    if let Some(most) = most {
+    let most = trials.iter().map(|(more, _)| *more).max();
+    let in_all = trials.iter().map(|(_, all)| *all).max();
+    if let Some((most, all)) = most.zip(in_all) {
         parts.push(format!(
-            "With this spread, {most} more {} on each side would settle {} with a chance of {power} (--set trials_min=N).",
+            "With this spread, {most} more {} on each side would settle {} with a chance of {power} (--set trials_min={all}).",
             if most == 1 { "trial" } else { "trials" },
-            cells(trials().count())
+            cells(trials.len())
         ));
     }
     if hopeless > 0 {

@@ -72,6 +72,11 @@ impl Repetition {
         let cells = record.plan.cells().len();
         self.values.resize(cells, Some(Vec::new()));
         record.closed().for_each(|cell| self.close(cell));
+        // The group that the response is of may not run in some cells.
+        let group = record.plan.experiment().response_group.as_deref();
+        let all = record.plan.cells().iter().enumerate();
+        let silent = all.filter(|(_, cell)| !cell.spec.runs_group(group));
+        silent.for_each(|(cell, _)| self.close(cell));
         let (new, first) = (&record.trials()[self.taken..], self.first_block);
         for trial in new.iter().filter(|trial| trial.place.block >= first) {
             self.spend(trial.wall);
@@ -161,11 +166,15 @@ impl Repetition {
         let is_full = |values: &Vec<f64>| values.len() >= most;
         let is_over =
             |cell: usize| self.is_precise(cell) || self.values[cell].as_ref().is_some_and(is_full);
-        if enough && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
+        let is_paid = !self.is_spent() && self.spent + self.block <= self.design.budget;
+        // A run that is precise goes on until another one can be compared with it, where the budget has room for that.
+        let wanted = self.design.trials_wanted(self.values.len()) as usize;
+        let is_complete = enough && (fewest >= wanted || !is_paid);
+        if is_complete && (0..self.values.len()).all(|cell| self.is_precise(cell)) {
             Some(Ended::Precision)
-        } else if fewest >= most || enough && (0..self.values.len()).all(is_over) {
+        } else if fewest >= most || is_complete && (0..self.values.len()).all(is_over) {
             Some(Ended::Trials)
-        } else if self.is_spent() || enough && self.spent + self.block > self.design.budget {
+        } else if self.is_spent() || enough && !is_paid {
             Some(Ended::Budget)
         } else {
             None
@@ -192,8 +201,9 @@ impl Repetition {
     /// What ended the repetition of one cell.
     pub(super) fn ended_by(&self, cell: usize, ended: Ended) -> EndedBy {
         match ended {
-            _ if self.is_precise(cell) => EndedBy::Precision,
-            Ended::Precision | Ended::Trials => EndedBy::TrialsMax,
+            _ if self.values[cell].is_some() && self.is_precise(cell) => EndedBy::Precision,
+            Ended::Precision => EndedBy::Precision,
+            Ended::Trials => EndedBy::TrialsMax,
             Ended::Budget => EndedBy::Budget,
         }
     }
@@ -248,7 +258,8 @@ impl Repetition {
             .max();
         /// Six have an exact interval, and two in a row have to be narrow.
         const FEWEST: u32 = 7;
-        Some(most.unwrap_or(0).max(self.design.trials_min).max(FEWEST))
+        let wanted = self.design.trials_wanted(self.values.len());
+        Some(most.unwrap_or(0).max(wanted).max(FEWEST))
     }
 
     /// Half of the interval of the median, over the median. Where the trials are too few for the exact one, that of
@@ -399,6 +410,33 @@ mod tests {
         }
         assert!(!r.is_bound_only());
         assert_eq!(r.blocks_after(&between(1)), 4, "seven are the fewest");
+    }
+
+    #[test]
+    fn precise_cells_get_the_trials_that_a_comparison_needs() {
+        let ends_with = |cells: usize, most: u32, budget: u64| {
+            let mut r = repetition(cells);
+            r.design.trials_max = most;
+            r.design.budget = Duration::from_secs(budget);
+            while r.ends().is_none() {
+                block(&mut r, &vec![100.0; cells], 1);
+            }
+            (r.ends(), r.fewest())
+        };
+        let precision = Some(Ended::Precision);
+        assert_eq!(ends_with(1, 30, 100), (precision, Some(7)));
+        assert_eq!(ends_with(16, 30, 100), (precision, Some(10)));
+        assert_eq!(ends_with(112, 30, 100), (precision, Some(13)));
+        assert_eq!(
+            ends_with(112, 30, 9),
+            (precision, Some(9)),
+            "no room for more"
+        );
+        assert_eq!(
+            ends_with(112, 8, 100),
+            (precision, Some(8)),
+            "no more allowed"
+        );
     }
 
     #[test]

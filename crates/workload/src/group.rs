@@ -135,6 +135,11 @@ impl CellSpec {
         self.groups.iter().filter(|group| !group.is_idle())
     }
 
+    /// Whether a group has requests; always true of all together, for which no name stands.
+    pub fn runs_group(&self, name: Option<&str>) -> bool {
+        name.is_none_or(|name| self.active().any(|group| group.name == name))
+    }
+
     /// The trial of each group; the cell's own without groups.
     pub fn trials(&self) -> Vec<&TrialSpec> {
         match self.has_groups() {

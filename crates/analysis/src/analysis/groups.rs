@@ -23,6 +23,11 @@ impl Analysis {
         }
     }
 
+    /// Whether the group that the response is of has requests in a cell; always true of a response of all groups.
+    pub fn has_response(&self, cell: &CellAnalysis) -> bool {
+        cell.cell.spec.runs_group(self.response_group.as_deref())
+    }
+
     /// Whether any cell has groups.
     pub fn has_groups(&self) -> bool {
         self.cells.iter().any(|cell| !cell.groups.is_empty())
@@ -95,17 +100,22 @@ impl Context {
 pub(super) fn flag<'a>(
     context: &Context,
     cell: &mut CellAnalysis,
+    asked: Option<&str>,
     whole: &'a [&'a Sample],
     samples: impl Fn(u32) -> &'a [&'a Sample],
 ) {
     let spec = &cell.cell.spec;
+    let has_too_few = |flag: &Flag| matches!(flag, Flag::FewTrials | Flag::FewRequests);
+    if !spec.runs_group(asked) {
+        cell.flags.retain(|flag| !has_too_few(flag));
+    }
     for group in &mut cell.groups {
         let number = spec.number_of(Some(&group.name));
         let own = number.map_or(whole, &samples);
         group.cell.flags = flag::of(context, &group.cell, own);
         if number.is_none() {
             // All groups together have no latency.
-            group.cell.flags.retain(|flag| *flag != Flag::FewTrials);
+            group.cell.flags.retain(|flag| !has_too_few(flag));
         }
         if group.cell.flags.contains(&Flag::RateNotHeld) {
             cell.flags.push(Flag::RateNotHeld);

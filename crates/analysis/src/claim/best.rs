@@ -2,6 +2,7 @@
 
 use iolab_workload::response::Response;
 
+use super::comparison::is_rate;
 use super::effect::{
     CellId, Difference, Estimate, MARGIN, MARGIN_UP, confidence, judge, within_run,
 };
@@ -102,7 +103,13 @@ fn is_near(estimate: &Estimate, response: Response) -> bool {
 
 /// The best sizes of each curve over I/O sizes of a run, in the order of the definition.
 pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
-    let curves = by_size(analysis, "bs");
+    let mut curves = by_size(analysis, "bs");
+    // A rate that is kept decides the throughput, not the size.
+    if is_rate(analysis.response) {
+        let all = curves.iter_mut();
+        all.for_each(|curve| curve.points.retain(|point| !point.cell.is_paced()));
+        curves.retain(|curve| curve.points.len() > 1);
+    }
     curves
         .iter()
         .filter_map(|curve| best(analysis, curve, run))

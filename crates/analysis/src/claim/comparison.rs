@@ -90,12 +90,41 @@ pub fn comparisons(analysis: &Analysis, run: usize) -> Vec<Comparison> {
     }
     let factors = analysis.factors.iter().enumerate();
     let of_factor = |(place, factor): (usize, &String)| match factor.as_str() {
-        name if OTHERWISE.contains(&name) => Vec::new(),
+        name if OTHERWISE.contains(&name) || is_own_rate(analysis, name) => Vec::new(),
         "workload" => of_workload(analysis, run, place),
         name if ORDERED.contains(&name) => ordered(analysis, run, place).into_iter().collect(),
         _ => nominal(analysis, run, place),
     };
     factors.flat_map(of_factor).collect()
+}
+
+/// Whether a factor is the rate of a group whose requests are among those that the response counts: it sets what the response measures.
+fn is_own_rate(analysis: &Analysis, factor: &str) -> bool {
+    let group = factor.strip_suffix(".rate");
+    let asked = analysis.response_group.as_deref();
+    is_rate(analysis.response) && group.is_some_and(|group| asked.is_none_or(|own| own == group))
+}
+
+/// Whether a response is a number per second.
+pub(super) fn is_rate(response: Response) -> bool {
+    matches!(response, Response::Throughput | Response::Iops)
+}
+
+/// Whether the storage decides how the responses of two cells differ. It does not where both keep the rates that they were asked for, nor
+/// where one adds up other groups than the other: what groups reach together is compared with what they reach alone, by claims of their own.
+fn is_comparable(analysis: &Analysis, base: Cell<'_>, other: Cell<'_>) -> bool {
+    let active = |cell: Cell<'_>| -> Vec<String> {
+        let groups = cell.cell.spec.active();
+        groups.map(|group| group.name.clone()).collect()
+    };
+    let (groups, of_other) = (active(base), active(other));
+    let is_sum = analysis.response_group.is_none() && groups != of_other;
+    let are_single = groups.len() == 1 && of_other.len() == 1;
+    match is_rate(analysis.response) {
+        true if is_sum => are_single && !base.is_paced() && !other.is_paced(),
+        true => !(base.is_paced() && other.is_paced()),
+        false => true,
+    }
 }
 
 /// Compares random with sequential for each direction, and writes with reads for each pattern.
@@ -227,7 +256,9 @@ fn family(
     factor: usize,
     all: Vec<(Contrast, Pairs<'_>)>,
 ) -> Vec<Comparison> {
-    let confidence = confidence(all.iter().map(|(_, pairs)| pairs.len()).sum());
+    let pairs = all.iter().flat_map(|(_, pairs)| pairs);
+    let compared = pairs.filter(|(base, other)| is_comparable(analysis, base, other));
+    let confidence = confidence(compared.count());
     let compare =
         |(contrast, pairs)| comparison(analysis, (run, factor), contrast, pairs, confidence);
     all.into_iter().filter_map(compare).collect()
@@ -253,7 +284,10 @@ fn comparison(
         levels.any(|level| Some(level) != first)
     };
     let held: Vec<(usize, &String)> = others.filter(varies).collect();
-    let effects = pairs.iter().filter_map(|(base, other)| {
+    let comparable = pairs
+        .iter()
+        .filter(|(base, other)| is_comparable(analysis, base, other));
+    let effects = comparable.filter_map(|(base, other)| {
         let estimate = within_run(base, other, confidence)?;
         let id = |cell: Cell<'_>| CellId {
             run,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answers::Aspect;
+use super::answers::{Aspect, SharedLimit};
 use super::best::Best;
 use super::causes::Verdict;
 use super::change::ChangePlace;
@@ -67,9 +67,11 @@ impl Claim {
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
             },
             Self::LongTail(_) => Role::Limit,
-            Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) | Self::Together(_) => {
-                Role::Detail
-            }
+            Self::Together(together) => match together.limit {
+                SharedLimit::ReachedBy(_) | SharedLimit::ReachedByAll => Role::Answer,
+                SharedLimit::NotShown => Role::Detail,
+            },
+            Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) => Role::Detail,
             Self::Course(_) => Role::Weakness,
             Self::Reproduced(_) => Role::Answer,
             Self::Suspects(suspects) => match suspects.verdict {

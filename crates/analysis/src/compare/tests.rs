@@ -326,3 +326,13 @@ proptest! {
         prop_assert!(cell.p_adjusted.is_none_or(|p| (0.0..=1.0).contains(&p)));
     }
 }
+
+#[test]
+fn exact_intervals_that_hold_together_exist_from_the_trials_to_compare_on() {
+    for cells in 0..=2000 {
+        let n = trials_to_compare(cells) as usize;
+        let confidence = claim::effect::confidence(cells);
+        let reach = |n: usize| iolab_stats::median_interval_reach(n, confidence);
+        assert!(reach(n).is_some() && reach(n - 1).is_none(), "{cells}: {n}");
+    }
+}

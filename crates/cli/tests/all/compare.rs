@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::support::words::words;
 use crate::support::{self, folder, iolab, run, with_runs};
 
 fn numbers(folder: &Path, name: &str, values: impl IntoIterator<Item = f64>) {
@@ -151,4 +152,23 @@ fn numbers_come_from_a_pipe_too() {
     let all: serde_json::Value = serde_json::from_str(&done.expect(0).stdout).unwrap();
     assert_eq!(all[0]["median"], 3.5);
     assert_eq!(all[0]["median_low"], 1.0);
+}
+
+#[test]
+fn default_runs_of_a_grid_have_the_trials_that_comparing_them_needs() {
+    let folder = folder();
+    for (seed, file) in [("1", "base.iolab"), ("2", "new.iolab")] {
+        let grid = words!("run disk-grid model:sata-ssd --set bs=4k,64k --threads 1,2");
+        let arguments = [&grid[..], &["--seed", seed, "-o", file]].concat();
+        run(folder.path(), &arguments).expect(0);
+    }
+    let line = words!("compare base.iolab new.iolab --format json");
+    let compared: serde_json::Value =
+        serde_json::from_str(&run(folder.path(), &line).stdout).expect("JSON");
+    let cells = compared["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 16);
+    assert!(
+        cells.iter().all(|cell| cell["ratio_low"].is_number()),
+        "{compared}"
+    );
 }

@@ -12,6 +12,8 @@ use iolab_workload::units::{parse_duration, rough_duration};
 pub const TRIALS_MAX: u32 = 10_000;
 /// With fewer trials, the median has no exact 95 % interval.
 const INTERVAL_TRIALS: u32 = 6;
+/// All intervals of a comparison hold together with a chance of one less this.
+const COMPARED_ALPHA: f64 = 0.05;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest pause between blocks.
@@ -54,7 +56,22 @@ impl Default for Design {
     }
 }
 
+/// The fewest trials of a cell with which another run of so many cells can be compared: the exact interval of the median, which covers
+/// `1 - 2^(1-n)` at most, exists at the level that Bonferroni's correction leaves for each cell.
+pub fn trials_to_compare(cells: usize) -> u32 {
+    let each = COMPARED_ALPHA / cells.max(1) as f64;
+    (1.0 - each.log2()).ceil() as u32
+}
+
 impl Design {
+    /// The trials of a cell after which precision ends the repetition of so many cells, where the budget has room for them: the least number,
+    /// and those that a comparison with another run needs.
+    pub fn trials_wanted(&self, cells: usize) -> u32 {
+        self.trials_min
+            .max(trials_to_compare(cells))
+            .min(self.trials_max)
+    }
+
     /// A warning for a budget that is too short: `least` is the time of one trial of each of `cells` cells on fast storage,
     /// `block` the longest time. `None` where the budget suffices.
     pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {

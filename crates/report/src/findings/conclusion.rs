@@ -83,7 +83,7 @@ fn doubts(analysis: &Analysis) -> String {
             "not measured",
         ),
         (
-            count(&|cell| cell.response.is_none() && cell.n > 0),
+            count(&|cell| cell.response.is_none() && cell.n > 0 && analysis.has_response(cell)),
             "with too few requests for a value",
         ),
         (

@@ -21,7 +21,10 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     if analysis.inquiry.is_some() {
         return Vec::new();
     }
-    let measured = || analysis.cells.iter().filter(|c| c.n > 0);
+    let measured = || {
+        let all = analysis.cells.iter();
+        all.filter(|c| c.n > 0 && analysis.has_response(c))
+    };
     let wide: Vec<&CellAnalysis> = measured()
         .filter(|c| c.precision.is_some_and(|p| p > analysis.precision_goal))
         .collect();

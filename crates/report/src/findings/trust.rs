@@ -92,7 +92,10 @@ impl Trust {
         }
         let precise = runs.iter().flat_map(|run| {
             let goal = run.analysis().precision_goal;
-            let reached = move |cell: &&CellAnalysis| cell.precision.is_some_and(|p| p <= goal);
+            let is_silent = |cell: &CellAnalysis| cell.n > 0 && !run.analysis().has_response(cell);
+            let reached = move |cell: &&CellAnalysis| {
+                cell.precision.is_some_and(|p| p <= goal) || is_silent(cell)
+            };
             run.analysis().cells.iter().filter(reached)
         });
         let mut virtuals = runs

@@ -1,10 +1,12 @@
 //! Groups at once against each alone, from records made up for it.
 
 use iolab_analysis::analysis::analyse;
-use iolab_record::RunRecord;
+use iolab_analysis::claim::{Claim, claims};
+use iolab_record::{RateReport, RunRecord};
 use iolab_report::findings::one_place;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Rate;
 
 use crate::{named, text};
 use iolab_synthetic::{add_cell, record};
@@ -88,4 +90,91 @@ fn nothing_is_said_where_one_was_not_measured_alone() {
         named("shared-limit", &analyse(&targets(&["a", "b"], &cells))),
         []
     );
+}
+
+/// Two groups alone and at once, in each of two sizes; `paced`: the group `a` keeps a rate of 100 MB/s.
+fn two_groups(paced: bool) -> RunRecord {
+    let mut record = record("groups", &["bs", "active"]);
+    for (bs, active, mb_s) in [
+        ("4KiB", "a", 100.0),
+        ("4KiB", "b", 200.0),
+        ("4KiB", "all", 150.0),
+        ("1MiB", "a", 100.0),
+        ("1MiB", "b", 400.0),
+        ("1MiB", "all", 390.0),
+    ] {
+        let levels = [format!("bs={bs}"), format!("active={active}")];
+        let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+        let cell = add_cell(&mut record, &levels, &[mb_s; 12]);
+        let group = |name: &str| {
+            let mut spec = CellSpec::default();
+            let is_idle = active != "all" && active != name;
+            spec.trial.rate = match (is_idle, paced && name == "a") {
+                (true, _) => Some(Rate::Requests(0)),
+                (false, true) => Some(Rate::Bytes(100_000_000)),
+                (false, false) => None,
+            };
+            GroupSpec {
+                name: name.to_owned(),
+                spec,
+            }
+        };
+        record.cells[cell].spec.groups = ["a", "b"].map(group).into();
+        let own = record.cells[cell].clone();
+        let trials: Vec<_> = record
+            .samples
+            .iter()
+            .filter(|s| s.cell == own.id)
+            .cloned()
+            .collect();
+        for (number, group) in (1..)
+            .zip(&own.spec.groups)
+            .filter(|(_, group)| !group.is_idle())
+        {
+            record.group_samples.extend(trials.iter().map(|trial| {
+                let mut sample = trial.clone();
+                sample.group = number;
+                if group.spec.trial.rate.is_some() {
+                    sample.rate_report = Some(RateReport {
+                        rate_wanted: 1000.0,
+                        rate_achieved: 1000.0,
+                        backlog_max: 1,
+                        backlog_end: 0,
+                    });
+                }
+                sample
+            }));
+        }
+    }
+    record
+}
+
+/// Levels of `active` that are compared, and the factors that a best size is claimed at.
+fn compared(record: &RunRecord) -> (Vec<(String, String)>, Vec<String>) {
+    let run = analyse(record);
+    let mut levels = Vec::new();
+    let mut curves = Vec::new();
+    for claim in claims(&[&run]) {
+        match claim {
+            Claim::Comparison(one) => levels.extend(one.effects.into_iter().map(|one| one.levels)),
+            Claim::Best(all) => {
+                let held = all.into_iter().flat_map(|best| best.held);
+                curves.extend(held.map(|(_, level)| level));
+            }
+            _ => {}
+        }
+    }
+    (levels, curves)
+}
+
+#[test]
+fn groups_are_compared_with_each_other_and_not_with_their_sum() {
+    let levels = ("a".to_owned(), "b".to_owned());
+    let (found, curves) = compared(&two_groups(false));
+    assert_eq!(found, [levels.clone(), levels]);
+    assert_eq!(curves, ["a", "b", "all"]);
+    // The rate of a decides what it reaches alone.
+    let (found, curves) = compared(&two_groups(true));
+    assert_eq!(found, []);
+    assert_eq!(curves, ["b", "all"]);
 }
