@@ -172,6 +172,28 @@ pub struct SyncCounts {
     pub shared_flushes: u64,
 }
 
+impl SyncCounts {
+    /// Those of two trials together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let Self {
+            syncs,
+            commits,
+            shared_commits,
+            flushes,
+            shared_flushes,
+        } = other;
+        // A foreign file may have any numbers.
+        Self {
+            syncs: self.syncs.saturating_add(syncs),
+            commits: self.commits.saturating_add(commits),
+            shared_commits: self.shared_commits.saturating_add(shared_commits),
+            flushes: self.flushes.saturating_add(flushes),
+            shared_flushes: self.shared_flushes.saturating_add(shared_flushes),
+        }
+    }
+}
+
 impl TraceCounts {
     /// Greatest share of unjoined requests at which the others stand for all.
     pub const UNJOINED_MAX: f64 = 0.001;
