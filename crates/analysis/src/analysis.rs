@@ -26,7 +26,7 @@ pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
 pub use served::CellServed;
-pub use stages::{CellStages, StageNumbers};
+pub use stages::{CellStages, StageNumbers, Timed};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;

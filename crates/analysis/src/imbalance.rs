@@ -10,6 +10,8 @@ pub enum Disturber {
     Steal,
     /// Tasks that waited for a CPU.
     CpuPressure,
+    /// Workers that were ready to run and waited for a CPU.
+    WorkerWait,
     /// Tasks that waited for memory.
     MemoryPressure,
     /// Bytes that the device transferred for others.
@@ -35,9 +37,10 @@ pub struct Imbalance {
 
 impl Disturber {
     /// Every disturber.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Steal,
         Self::CpuPressure,
+        Self::WorkerWait,
         Self::MemoryPressure,
         Self::OtherTraffic,
         Self::Quota,
@@ -50,6 +53,7 @@ impl Disturber {
         match self {
             Self::Steal => "steal",
             Self::CpuPressure => "cpu_stall",
+            Self::WorkerWait => "worker_wait",
             Self::MemoryPressure => "memory_stall",
             Self::OtherTraffic => "other_traffic",
             Self::Quota => "cpu_quota_wait",
@@ -63,6 +67,7 @@ impl Disturber {
         match self {
             Self::Steal => "CPU time taken by the hypervisor",
             Self::CpuPressure => "waiting for a CPU",
+            Self::WorkerWait => "iolab's threads waiting for a CPU",
             Self::MemoryPressure => "waiting for memory",
             Self::OtherTraffic => "other traffic on the device",
             Self::Quota => "waiting for the CPU quota",
@@ -75,7 +80,7 @@ impl Disturber {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Steal => "repeat the run while the host is less busy, or on a dedicated host",
-            Self::CpuPressure => {
+            Self::CpuPressure | Self::WorkerWait => {
                 "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run"
             }
             Self::MemoryPressure => "free memory, then repeat the run",
@@ -97,9 +102,14 @@ impl Disturber {
     /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
     pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());
+        // Both are the same pressure, seen on the whole machine and in iolab's threads.
+        let waited = around
+            .workers_waited()
+            .filter(|_| around.cpu_wait().is_none());
         let found = [
             (Self::OtherTraffic, traffic),
             (Self::CpuPressure, around.cpu_wait()),
+            (Self::WorkerWait, waited),
             (Self::Steal, around.stolen()),
             (Self::Quota, around.held_by_quota()),
         ];
@@ -113,6 +123,7 @@ impl Disturber {
         match self {
             Self::Steal => around.steal,
             Self::CpuPressure => around.cpu_stall,
+            Self::WorkerWait => around.worker_wait,
             Self::MemoryPressure => around.memory_stall,
             Self::OtherTraffic => around.others,
             Self::Quota => around.quota_wait,
@@ -142,7 +153,7 @@ impl Disturber {
         match self {
             Self::Splitting => a.max(b) >= PIECES * a.min(b),
             Self::Fragmentation => a.max(b) >= FRAGMENTS * a.min(b),
-            Self::CpuPressure => (a - b).abs() >= CPU_SHARE,
+            Self::CpuPressure | Self::WorkerWait => (a - b).abs() >= CPU_SHARE,
             _ => (a - b).abs() >= SHARE,
         }
     }

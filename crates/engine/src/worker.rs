@@ -255,7 +255,12 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 .tally::<R>(request.action)
                 .latency
                 .saturating_record(latency_ns);
-            self.timing.completed(slot.index(), request, started, now);
+            let synced = match T::NOTES {
+                true => self.common.synced_from(slot.index(), request),
+                false => None,
+            };
+            self.timing
+                .completed(slot.index(), request, started, now, synced);
         }
         self.common.buffers.put(slot);
     }

@@ -16,7 +16,9 @@ pub use memory::residency;
 pub use pieces::FileRange;
 
 pub(crate) use device::read_device;
-pub(crate) use process::{account_of, account_of_collected, process_io_of, resource_use};
+pub(crate) use process::{
+    account_of, account_of_collected, parse_run_delay_ns, process_io_of, resource_use,
+};
 
 use device::Counted;
 use iolab_workload::counters::{Counters, DeviceStat, Hardware};
@@ -47,6 +49,11 @@ pub fn of_this_thread() -> Counters {
         usage: process::read_thread_usage(),
         ..Counters::default()
     }
+}
+
+/// Time in which this thread was ready to run and waited for a CPU since it began, ns; `None` where the kernel does not count it.
+pub fn run_delay_of_this_thread_ns() -> Option<u64> {
+    process::read_thread_run_delay_ns()
 }
 
 /// What happened since a snapshot was taken. The order of reading is turned round, so that what reading itself

@@ -4,7 +4,7 @@
 //! [`Tracer`] has an instance of tracefs of its own (`tracing/instance.rs`), so that other tracers are left alone. Buffers are
 //! read as pages (`tracing/pages.rs`), events by the formats that the running kernel states (`tracing/format.rs`,
 //! `tracing/event.rs`). `tracing/device_requests.rs` makes requests of the device of them, `tracing/join.rs` joins these with
-//! the requests of a trial: both are pure functions.
+//! the requests of a trial, `tracing/syncs.rs` with its syncs: all are pure functions.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 
 use crate::clock::Clock;
-use event::{Decoder, SOURCES};
+use event::{Decoder, SOURCES, SYNC_SOURCES};
 use instance::Instance;
 use iolab_workload::{Error, Result};
 
@@ -26,8 +26,9 @@ mod format;
 mod instance;
 pub mod join;
 mod pages;
+pub mod syncs;
 
-pub use event::{DiskNumber, Event, Kind, Step, Transfer, kernel_number};
+pub use event::{DiskNumber, Edge, Event, Kind, Step, TracedPlaces, Transfer, kernel_number};
 
 /// Memory of the buffers of all CPUs together, bytes, and of one CPU.
 const BUFFERS_BYTES: u64 = 256 << 20;
@@ -88,11 +89,11 @@ pub struct Recording {
 }
 
 impl Tracer {
-    /// Makes ready to trace these disks, each with whether it has requests. Nothing is recorded yet.
+    /// Makes ready to trace these places. Nothing is recorded yet.
     ///
     /// # Errors
     /// Of kind usage: what the kernel refuses.
-    pub fn new(disks: &[(DiskNumber, bool)], clock: &Clock) -> Result<Self> {
+    pub fn new(places: &TracedPlaces, clock: &Clock) -> Result<Self> {
         let instance = Instance::new()?;
         let cpus = instance.cpus()?;
         let share = BUFFERS_BYTES / cpus.len().max(1) as u64;
@@ -109,8 +110,12 @@ impl Tracer {
         instance.write("buffer_size_kb", &(buffer >> 10).to_string())?;
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
         let mut decoder = Decoder::default();
-        for source in SOURCES {
-            let Some(filter) = source.filter(disks) else {
+        let of_syncs = SYNC_SOURCES.into_iter();
+        for source in SOURCES
+            .into_iter()
+            .chain(of_syncs.filter(|source| instance.knows(source.path)))
+        {
+            let Some(filter) = source.filter(places) else {
                 continue;
             };
             let events = format!("events/{}", source.path);

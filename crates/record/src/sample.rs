@@ -49,6 +49,8 @@ pub struct Sample {
     pub request_sizes: RequestSizes,
     /// Number of requests that could not complete without waiting and were repeated; `None` where none was tried without waiting.
     pub waited: Option<u64>,
+    /// Time in which workers were ready to run and waited for a CPU, added up, ns; `None` where it was not counted.
+    pub run_delay_ns: Option<u64>,
     /// CPUs on which threads were seen; empty where that was not recorded.
     pub cpus_used: Cpus,
     /// Number of failed requests.
@@ -109,6 +111,7 @@ impl Default for Sample {
             operations: PerOperation::default(),
             request_sizes: RequestSizes::default(),
             waited: None,
+            run_delay_ns: None,
             cpus_used: Cpus::default(),
             errors: 0,
             failure: None,

@@ -173,7 +173,7 @@ type Stall = (
 );
 
 /// For which shares of the time others had the CPU, or work waited.
-pub(crate) const STALLS: [Stall; 4] = [
+pub(crate) const STALLS: [Stall; 5] = [
     (
         "steal",
         "CPU time that the hypervisor took, a share of the time of all CPUs",
@@ -183,6 +183,11 @@ pub(crate) const STALLS: [Stall; 4] = [
         "cpu_stall",
         "time in which some task waited for a CPU, a share",
         |d| d.cpu_stall,
+    ),
+    (
+        "worker_wait",
+        "time in which workers were ready to run and waited for a CPU, a share of the time of all workers",
+        |d| d.worker_wait,
     ),
     (
         "io_stall",

@@ -39,6 +39,9 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
                 Disturber::CpuPressure => {
                     format!("{trials} programs waited for a CPU, up to {worst} of the time")
                 }
+                Disturber::WorkerWait => {
+                    format!("{trials} iolab's threads waited for a CPU, up to {worst} of the time")
+                }
                 Disturber::Quota => format!(
                     "{trials} the CPU quota of the control group stopped iolab, for up to {worst} of the time of all CPUs"
                 ),

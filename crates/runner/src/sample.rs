@@ -147,6 +147,7 @@ fn did(outcome: &Outcome) -> Sample {
         operations: PerOperation::of(&outcome.operations),
         request_sizes: outcome.request_sizes.clone(),
         waited: outcome.waited,
+        run_delay_ns: outcome.run_delay_ns,
         cpus_used: outcome.cpus_used.clone(),
         errors: outcome.errors,
         failure: outcome.failure.as_ref().map(describe),

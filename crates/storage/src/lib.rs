@@ -43,6 +43,7 @@ mod signature;
 mod size;
 mod space;
 mod space_sources;
+pub mod sync_place;
 pub mod sysfs;
 mod system_tools;
 mod target_need;

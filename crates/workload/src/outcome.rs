@@ -243,6 +243,9 @@ pub struct Outcome {
     pub cpus_used: Cpus,
     /// Number of requests that could not complete without waiting and were repeated; `None` where none was tried without waiting.
     pub waited: Option<u64>,
+    /// Sum of the times in which workers were ready to run and waited for a CPU, ns; `None` where the kernel does not count it, and for
+    /// several ranks.
+    pub run_delay_ns: Option<u64>,
     /// The result of each group, where the trial had several.
     pub groups: Vec<GroupOutcome>,
     /// What tracing showed; `None` where the trial was not traced.
@@ -283,6 +286,7 @@ impl Default for Outcome {
             request_sizes: RequestSizes::default(),
             cpus_used: Cpus::default(),
             waited: None,
+            run_delay_ns: None,
             groups: Vec::new(),
             traced: None,
         }

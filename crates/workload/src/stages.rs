@@ -70,11 +70,68 @@ stages! {
     CpuWait = "cpu-wait" in cpu_wait,
     /// Of delivery: from there to the engine's stamp.
     Reaping = "reaping" in reaping,
+    /// Of a sync: from the engine's stamp until the file system has it.
+    SyncAdmission = "sync-admission" in sync_admission,
+    /// Of a sync: neither journal, flush nor writes are in progress.
+    SyncHost = "sync-host" in sync_host,
+    /// Of a sync: the device carries out writes that belong to no journal and to no request of the trial.
+    SyncWrite = "sync-write" in sync_write,
+    /// Of a sync: the journal is written.
+    SyncJournal = "sync-journal" in sync_journal,
+    /// Of a sync: the device flushes its cache.
+    SyncFlush = "sync-flush" in sync_flush,
+    /// Of a sync: from the end of all that to the engine's stamp.
+    SyncDelivery = "sync-delivery" in sync_delivery,
 }
 
 impl Stage {
-    /// The stages whose times add up to that of the request.
+    /// The stages whose times add up to that of a request.
     pub const WHOLE: [Self; 4] = [Self::Admission, Self::Queue, Self::Device, Self::Delivery];
+    /// The stages that a request passes one after the other: delivery in its parts.
+    pub const PASSED: [Self; 6] = [
+        Self::Admission,
+        Self::Queue,
+        Self::Device,
+        Self::Completion,
+        Self::CpuWait,
+        Self::Reaping,
+    ];
+    /// The stages whose times add up to that of a sync.
+    pub const SYNC: [Self; 6] = [
+        Self::SyncAdmission,
+        Self::SyncHost,
+        Self::SyncWrite,
+        Self::SyncJournal,
+        Self::SyncFlush,
+        Self::SyncDelivery,
+    ];
+
+    /// Whether it is a part of a sync, and not of a request.
+    pub fn is_of_sync(self) -> bool {
+        Self::SYNC.contains(&self)
+    }
+
+    /// The stages that add up to the time of which this one is a part.
+    pub fn whole(self) -> &'static [Self] {
+        match self.is_of_sync() {
+            true => &Self::SYNC,
+            false => &Self::WHOLE,
+        }
+    }
+}
+
+named! {
+    /// How the journal of a file system shows in what is traced.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum Journal: "journal" {
+        /// There is none.
+        #[default]
+        Absent = "none",
+        /// By its commits.
+        Commits = "commits",
+        /// By the device's writes of metadata.
+        MetadataWrites = "metadata-writes",
+    }
 }
 
 /// What tracing counted in a trial.
@@ -86,12 +143,55 @@ pub struct TraceCounts {
     pub unjoined: u64,
     /// Joined requests that were several to the device.
     pub split: u64,
-    /// Requests of others, to the same devices.
+    /// Requests of the devices that carried those of the trial.
+    pub carried: u64,
+    /// Requests of others, to the same devices; those of the file system too.
     pub others: u64,
     /// Flushes of the devices' caches, whoever caused them.
     pub flushes: u64,
+    /// Requests of the devices that transfer nothing and wait for a flush.
+    pub flush_waits: u64,
     /// Events that the kernel had no room for.
     pub lost: u64,
+    /// What was counted of syncs.
+    pub syncs: SyncCounts,
+}
+
+/// What tracing counted of the syncs of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SyncCounts {
+    /// Syncs.
+    pub syncs: u64,
+    /// Journal commits that ended within a sync, and after which no other one did: what it waited for.
+    pub commits: u64,
+    /// Those of them that several syncs waited for.
+    pub shared_commits: u64,
+    /// Flushes that were completed within a sync.
+    pub flushes: u64,
+    /// Those of them that were within several.
+    pub shared_flushes: u64,
+}
+
+impl SyncCounts {
+    /// Those of two trials together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let Self {
+            syncs,
+            commits,
+            shared_commits,
+            flushes,
+            shared_flushes,
+        } = other;
+        // A foreign file may have any numbers.
+        Self {
+            syncs: self.syncs.saturating_add(syncs),
+            commits: self.commits.saturating_add(commits),
+            shared_commits: self.shared_commits.saturating_add(shared_commits),
+            flushes: self.flushes.saturating_add(flushes),
+            shared_flushes: self.shared_flushes.saturating_add(shared_flushes),
+        }
+    }
 }
 
 impl TraceCounts {
@@ -111,7 +211,9 @@ pub struct Traced {
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
-    /// The stages of the joined requests; `None` where they do not stand for all.
+    /// How the journal shows, where syncs were traced.
+    pub journal: Option<Journal>,
+    /// The stages of the joined requests, and of syncs; `None` where they do not stand for all.
     pub stages: Option<StageTimes>,
 }
 
@@ -128,39 +230,52 @@ pub struct StageTimes {
 const TAIL_FROM: f64 = 0.99;
 
 impl StageTimes {
-    /// Of requests, each with the time of each stage in ns, 0 of stages that cannot be seen; `None` without requests. The time of a
-    /// request is the sum over [`Stage::WHOLE`].
-    pub fn of(requests: &[PerStage<u64>], is_seen: impl Fn(Stage) -> bool) -> Option<Self> {
-        let whole = |request: &PerStage<u64>| -> u64 {
-            Stage::WHOLE.iter().map(|stage| request[*stage]).sum()
-        };
-        let mut slowest: Vec<&PerStage<u64>> = requests.iter().collect();
-        let last = slowest.len().checked_sub(1)?;
-        let from = ((slowest.len() as f64 * TAIL_FROM).ceil() as usize)
-            .saturating_sub(1)
-            .min(last);
-        slowest.select_nth_unstable_by_key(from, |request| whole(request));
-        let tail = &slowest[from..];
-        let mean = |stage| {
-            tail.iter()
-                .map(|request| request[stage] as f64)
-                .sum::<f64>()
-                / tail.len() as f64
-        };
-        let histogram = |stage| {
-            is_seen(stage).then(|| {
+    /// Of requests and of syncs, each with the time of each of its stages in ns, 0 of stages that cannot be seen; `None` without
+    /// requests. The time of a request is the sum over [`Stage::WHOLE`], that of a sync the sum over [`Stage::SYNC`].
+    pub fn of(
+        requests: &[PerStage<u64>],
+        syncs: &[PerStage<u64>],
+        is_seen: impl Fn(Stage) -> bool,
+    ) -> Option<Self> {
+        let tails = (
+            slowest(requests, &Stage::WHOLE)?,
+            slowest(syncs, &Stage::SYNC),
+        );
+        let histogram = |stage: Stage| {
+            let all = if stage.is_of_sync() { syncs } else { requests };
+            (is_seen(stage) && !all.is_empty()).then(|| {
                 let mut histogram = new_latency_histogram();
-                requests
-                    .iter()
-                    .for_each(|request| histogram.saturating_record(request[stage]));
+                all.iter()
+                    .for_each(|one| histogram.saturating_record(one[stage]));
                 histogram
             })
         };
+        let tail_mean = |stage: Stage| {
+            let tail = match stage.is_of_sync() {
+                true => tails.1.as_deref().unwrap_or_default(),
+                false => &tails.0,
+            };
+            let sum: f64 = tail.iter().map(|one| one[stage] as f64).sum();
+            sum / tail.len().max(1) as f64
+        };
         Some(Self {
             histograms: PerStage::from_fn(histogram),
-            tail_means_ns: PerStage::from_fn(mean),
+            tail_means_ns: PerStage::from_fn(tail_mean),
         })
     }
+}
+
+/// Those that took at least the 99th percentile of the sum over these stages; `None` without any.
+fn slowest<'a>(all: &'a [PerStage<u64>], whole: &[Stage]) -> Option<Vec<&'a PerStage<u64>>> {
+    let mut ordered: Vec<&PerStage<u64>> = all.iter().collect();
+    let last = ordered.len().checked_sub(1)?;
+    let from = ((ordered.len() as f64 * TAIL_FROM).ceil() as usize)
+        .saturating_sub(1)
+        .min(last);
+    ordered.select_nth_unstable_by_key(from, |one| -> u64 {
+        whole.iter().map(|stage| one[*stage]).sum()
+    });
+    Some(ordered.split_off(from))
 }
 
 /// A stage in a few numbers, ns.
@@ -183,7 +298,9 @@ pub struct TraceSummary {
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
-    /// The stages of the joined requests; `None` for those that are not known.
+    /// How the journal shows, where syncs were traced.
+    pub journal: Option<Journal>,
+    /// The stages of the joined requests, and of syncs; `None` for those that are not known.
     pub stages: PerStage<Option<StageSummary>>,
 }
 
@@ -194,6 +311,7 @@ impl Traced {
         TraceSummary {
             counts: self.counts,
             note: self.note.clone(),
+            journal: self.journal,
             stages: stages.unwrap_or_default(),
         }
     }
@@ -233,7 +351,8 @@ mod tests {
         };
         let mut requests = vec![fast; 199];
         requests.push(slow);
-        let times = StageTimes::of(&requests, |stage| stage != Stage::Queue).expect("requests");
+        let times =
+            StageTimes::of(&requests, &[], |stage| stage != Stage::Queue).expect("requests");
         // The slowest 1 % are three of 200: from the 198th on.
         let tail = times.tail_means_ns;
         assert_eq!(
@@ -243,6 +362,38 @@ mod tests {
         let summary = times.summary();
         assert_eq!(summary.queue, None);
         assert_eq!(summary.delivery.map(|delivery| delivery.p50_ns), Some(0));
-        assert_eq!(StageTimes::of(&[], |_| true), None);
+        assert_eq!(summary.sync_flush, None);
+        assert_eq!(StageTimes::of(&[], &[], |_| true), None);
+    }
+
+    #[test]
+    fn syncs_have_stages_and_a_tail_of_their_own() {
+        let request = PerStage {
+            device: 10_000,
+            ..PerStage::default()
+        };
+        let sync = |flush, journal| PerStage {
+            sync_flush: flush,
+            sync_journal: journal,
+            ..PerStage::default()
+        };
+        let mut syncs = vec![sync(1_000, 0); 99];
+        syncs.push(sync(1_000, 50_000));
+        let times = StageTimes::of(&[request], &syncs, |_| true).expect("requests");
+        assert_eq!(times.tail_means_ns.sync_journal, 25_000.0);
+        assert_eq!(times.tail_means_ns.device, 10_000.0);
+        let summary = times.summary();
+        assert_eq!(summary.sync_flush.map(|flush| flush.p50_ns), Some(1_000));
+        assert_eq!(summary.sync_journal.map(|journal| journal.p50_ns), Some(0));
+    }
+
+    #[test]
+    fn every_stage_is_a_part_of_one_whole() {
+        for stage in Stage::ALL {
+            let lists = [&Stage::PASSED, &Stage::SYNC];
+            let found = lists.iter().filter(|list| list.contains(stage)).count();
+            assert_eq!(found, usize::from(*stage != Stage::Delivery), "{stage}");
+            assert_eq!(stage.whole() == Stage::SYNC, stage.is_of_sync());
+        }
     }
 }

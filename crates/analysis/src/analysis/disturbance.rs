@@ -27,6 +27,9 @@ const GROUP_MIN: usize = 2;
 const STEAL_MAX: f64 = 0.05;
 /// Limit of the share of the time in which tasks wait for a CPU.
 const CPU_STALL_MAX: f64 = 0.25;
+/// Limit of the share of the time in which workers wait for a CPU. Waking an idle CPU counts as such a wait, and takes a share of the
+/// time of small requests on any machine.
+const WORKER_WAIT_MAX: f64 = 0.25;
 /// Limit of the share of the CPU time spent waiting for the next period of a quota.
 const QUOTA_WAIT_MAX: f64 = 0.01;
 /// Limit of preemptions per second and worker, where the kernel does not report pressure.
@@ -62,6 +65,8 @@ pub struct CellDisturbance {
     pub memory_stall: Option<f64>,
     /// Time in which the CPU quota of the control group was used up, over the time of all CPUs.
     pub quota_wait: Option<f64>,
+    /// Time in which workers were ready to run and waited for a CPU, over the time of all workers.
+    pub worker_wait: Option<f64>,
     /// Preemptions per second and worker; `None` for very few.
     pub preemptions: Option<f64>,
     /// Time that the machine was suspended during trials, ns.
@@ -122,11 +127,16 @@ impl CellDisturbance {
         self.cpu_stall.filter(|share| *share > CPU_STALL_MAX)
     }
 
-    /// The rate of preemptions, if it gets a flag. Used only where the kernel does not report pressure, since its own threads,
-    /// which complete requests, also preempt.
+    /// The share of the time in which workers waited for a CPU, if it gets a flag.
+    pub fn workers_waited(&self) -> Option<f64> {
+        self.worker_wait.filter(|share| *share > WORKER_WAIT_MAX)
+    }
+
+    /// The rate of preemptions, if it gets a flag. Used only where the kernel reports neither pressure nor how long workers waited,
+    /// since its own threads, which complete requests, also preempt.
     pub fn preempted(&self) -> Option<f64> {
         self.preemptions
-            .filter(|rate| self.cpu_stall.is_none() && *rate > PREEMPTIONS_MAX)
+            .filter(|rate| self.cpu_stall.or(self.worker_wait).is_none() && *rate > PREEMPTIONS_MAX)
     }
 
     /// The share of the CPU time used by other guests, if it gets a flag.
@@ -142,6 +152,7 @@ impl CellDisturbance {
     /// Whether other processes or guests used CPU time.
     pub fn is_cpu_contended(&self) -> bool {
         self.cpu_wait()
+            .or(self.workers_waited())
             .or(self.preempted())
             .or(self.stolen())
             .is_some()
@@ -181,6 +192,7 @@ impl CellDisturbance {
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
             quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / cpus),
+            worker_wait: worker_wait(cell, trials),
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
@@ -220,6 +232,13 @@ fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.trial().threads);
     (counted >= PREEMPTIONS_MIN)
         .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
+}
+
+/// The time in which workers waited for a CPU, over that of all workers.
+fn worker_wait(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
+    let workers = f64::from(cell.spec.merge_trials().threads);
+    let waited = |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * workers));
+    pooled(trials, waited).map(of_all_time)
 }
 
 fn slept_ns(sample: &Sample) -> u64 {

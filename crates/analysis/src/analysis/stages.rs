@@ -2,7 +2,7 @@
 
 use iolab_record::Sample;
 use iolab_stats::median;
-use iolab_workload::stages::{PerStage, Stage, StageSummary, TraceSummary};
+use iolab_workload::stages::{Journal, PerStage, Stage, StageSummary, SyncCounts, TraceSummary};
 
 /// Where the time of a cell's requests went.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,12 +13,40 @@ pub struct CellStages {
     pub known: usize,
     /// Fewest joined requests of such a trial.
     pub requests_min: u64,
+    /// The same of syncs that followed writes.
+    pub syncs_min: u64,
+    /// What was counted of syncs, over all such trials.
+    pub syncs: SyncCounts,
+    /// How the journal shows, where syncs were traced.
+    pub journal: Option<Journal>,
     /// Greatest share of requests of a trial that miss events.
     pub unjoined_share: f64,
     /// What was said last of stages that are missing.
     pub note: Option<String>,
     /// Each stage; `None` for one that no trial knows.
     pub stages: PerStage<Option<StageNumbers>>,
+}
+
+/// What is split by layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timed {
+    /// Requests, without the syncs that follow them.
+    Requests,
+    /// Syncs that follow writes.
+    Syncs,
+}
+
+impl Timed {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Requests, Self::Syncs];
+
+    /// The parts of its time, in the order in which it passes them where there is one.
+    pub fn parts(self) -> &'static [Stage] {
+        match self {
+            Self::Requests => &Stage::PASSED,
+            Self::Syncs => &Stage::SYNC,
+        }
+    }
 }
 
 /// A stage over the trials of a cell.
@@ -30,9 +58,9 @@ pub struct StageNumbers {
     pub p50_ns: f64,
     /// The 99th percentile.
     pub p99_ns: f64,
-    /// Its share of the mean time of a request, by trial.
+    /// Its share of the mean time of a request, or of a sync, by trial.
     pub shares: Vec<f64>,
-    /// Its share of the mean time of the slowest 1 % of the requests, by trial.
+    /// Its share of the mean time of the slowest 1 % of them, by trial.
     pub tail_shares: Vec<f64>,
 }
 
@@ -42,7 +70,7 @@ impl StageNumbers {
         median(&self.shares)
     }
 
-    /// The median over the trials of its share of the slowest requests.
+    /// The median over the trials of its share of the slowest ones.
     pub fn tail_share(&self) -> Option<f64> {
         median(&self.tail_shares)
     }
@@ -72,10 +100,27 @@ impl CellStages {
                 .map(|trial| trial.counts.joined)
                 .min()
                 .unwrap_or(0),
+            syncs_min: known
+                .iter()
+                .map(|trial| trial.counts.syncs.syncs)
+                .min()
+                .unwrap_or(0),
+            syncs: known.iter().fold(SyncCounts::default(), |sum, trial| {
+                sum.plus(trial.counts.syncs)
+            }),
+            journal: known.iter().filter_map(|trial| trial.journal).max(),
             unjoined_share: shares.fold(0.0, f64::max),
             note: missing.map(|trial| trial.note.clone()),
             stages: PerStage::from_fn(|stage| numbers(&known, stage)),
         })
+    }
+
+    /// Fewest of them in a trial whose stages are known.
+    pub fn least(&self, timed: Timed) -> u64 {
+        match timed {
+            Timed::Requests => self.requests_min,
+            Timed::Syncs => self.syncs_min,
+        }
     }
 
     /// The share of a request's mean time that the host takes: all but the device; the median over the trials.
@@ -97,7 +142,8 @@ fn numbers(trials: &[&TraceSummary], stage: Stage) -> Option<StageNumbers> {
     let shares = |value: fn(&StageSummary) -> f64| {
         own.iter()
             .filter_map(|(trial, one)| {
-                let whole = Stage::WHOLE.iter().filter_map(|stage| trial.stages[*stage]);
+                let whole = stage.whole().iter();
+                let whole = whole.filter_map(|stage| trial.stages[*stage]);
                 let whole: f64 = whole.map(|stage| value(&stage)).sum();
                 (whole > 0.0).then(|| value(one) / whole)
             })

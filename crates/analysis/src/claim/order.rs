@@ -11,6 +11,7 @@ use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
 use super::{Claim, Standing};
+use crate::analysis::Timed;
 
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -224,7 +225,10 @@ impl Claim {
             Self::Best(_) => ("best-size", ""),
             Self::Ways(_) => ("fastest-way", ""),
             Self::LongTail(_) => ("long-tail", ""),
-            Self::TimeByLayer(_) => ("time-by-layer", ""),
+            Self::TimeByLayer(time) => match time.timed {
+                Timed::Requests => ("time-by-layer", ""),
+                Timed::Syncs => ("syncs-by-layer", ""),
+            },
             Self::Verified(verified) => match verified.all.failed {
                 0 => ("verified", ""),
                 _ => ("verify-failed", ""),

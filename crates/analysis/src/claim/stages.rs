@@ -1,21 +1,12 @@
-//! Where the time of requests goes, and where the slowest ones come from.
+//! Where the time of requests and of syncs goes, and where the slowest ones come from.
 
 use iolab_stats::{Interval, median_interval};
-use iolab_workload::stages::Stage;
+use iolab_workload::stages::{Journal, Stage, SyncCounts};
 
 use super::effect::{CellId, confidence};
 use super::series::id;
-use crate::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers};
+use crate::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, Timed};
 
-/// The stages that a request passes one after the other, delivery in its parts.
-const PASSED: [Stage; 6] = [
-    Stage::Admission,
-    Stage::Queue,
-    Stage::Device,
-    Stage::Completion,
-    Stage::CpuWait,
-    Stage::Reaping,
-];
 /// Fewest requests of a trial whose slowest 1 % are looked at.
 const REQUESTS_MIN: u64 = crate::analysis::TAIL_REQUESTS_MIN;
 
@@ -30,58 +21,90 @@ pub struct Largest {
     pub interval: (f64, f64),
 }
 
-/// Where the time of a cell's requests goes.
+/// Where the time of a cell's requests goes, or that of its syncs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeByLayer {
-    /// The cell; of those that were traced the one with the slowest requests.
+    /// Whose time it is.
+    pub timed: Timed,
+    /// The cell; of those that were traced the one with the slowest requests, or syncs.
     pub cell: CellId,
     /// Trials that it rests on.
     pub trials: usize,
-    /// The mean time of a request: the median over the trials of the sum of the stages, ns.
+    /// The mean time of one: the median over the trials of the sum of the stages, ns.
     pub mean_ns: f64,
     /// What takes most of it.
     pub mean: Largest,
-    /// What takes most of the time of the slowest 1 % of the requests; `None` where trials have too few.
+    /// What takes most of the time of the slowest 1 % of them; `None` where trials have too few.
     pub tail: Option<Largest>,
     /// The share of each stage of the mean, largest first.
     pub shares: Vec<(Stage, f64)>,
+    /// What was counted of the syncs of the cell, over its trials, and how the journal shows; `None` for a cell without traced
+    /// syncs.
+    pub syncs: Option<(SyncCounts, Journal)>,
 }
 
-/// Where the time goes of the traced cell whose 99th percentile is greatest, where its trials suffice for an interval.
-pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> Option<TimeByLayer> {
-    let traced = || {
-        let cells = analysis.cells.iter();
-        cells.filter_map(|cell| Some((cell, cell.stages.as_ref()?)))
+/// Where the time goes of the traced cell with the greatest 99th percentile, and of the syncs of the one with the longest; of each where
+/// its trials suffice for an interval.
+pub(super) fn time_by_layer(analysis: &Analysis, run: usize) -> impl Iterator<Item = TimeByLayer> {
+    let cells = analysis.cells.iter();
+    let traced: Vec<(&CellAnalysis, &CellStages)> = cells
+        .filter_map(|cell| Some((cell, cell.stages.as_ref()?)))
+        .collect();
+    let with_syncs = traced.iter().filter(|(_, stages)| stages.syncs_min > 0);
+    // Each has two statements.
+    let confidence = confidence(2 * (traced.len() + with_syncs.count()));
+    Timed::ALL
+        .into_iter()
+        .filter_map(move |timed| longest(&traced, timed, run, confidence))
+}
+
+/// Of the traced cell with the longest ones.
+fn longest(
+    traced: &[(&CellAnalysis, &CellStages)],
+    timed: Timed,
+    run: usize,
+    confidence: f64,
+) -> Option<TimeByLayer> {
+    let length = |(cell, stages): (&CellAnalysis, &CellStages)| match timed {
+        Timed::Requests => cell.latency.map_or(0.0, |latency| latency.p99_ns),
+        Timed::Syncs => mean_ns(stages, timed),
     };
-    let confidence = confidence(2 * traced().count());
-    let p99 = |cell: &CellAnalysis| cell.latency.map_or(0.0, |latency| latency.p99_ns);
-    let all = traced().filter_map(|(cell, stages)| {
-        let mean = largest(stages, confidence, |numbers| &numbers.shares)?;
-        Some((cell, stages, mean))
+    let all = traced.iter().filter_map(|(cell, stages)| {
+        let mean = largest(stages, timed, confidence, |numbers| &numbers.shares)?;
+        Some((*cell, *stages, mean))
     });
-    let (cell, stages, mean) = all.max_by(|a, b| p99(a.0).total_cmp(&p99(b.0)))?;
+    let (cell, stages, mean) =
+        all.max_by(|a, b| length((a.0, a.1)).total_cmp(&length((b.0, b.1))))?;
     let known = |stage: &Stage| Some((*stage, stages.stages[*stage].as_ref()?.share()?));
-    let mut shares: Vec<(Stage, f64)> = PASSED.iter().filter_map(known).collect();
+    let mut shares: Vec<(Stage, f64)> = timed.parts().iter().filter_map(known).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let sums = Stage::WHOLE.iter();
-    let has_tail = stages.requests_min >= REQUESTS_MIN;
+    let has_tail = stages.least(timed) >= REQUESTS_MIN;
     Some(TimeByLayer {
+        timed,
         cell: id(run, cell),
         trials: stages.known,
-        mean_ns: sums
-            .filter_map(|stage| Some(stages.stages[*stage].as_ref()?.mean_ns))
-            .sum(),
+        mean_ns: mean_ns(stages, timed),
         mean,
         tail: has_tail
-            .then(|| largest(stages, confidence, |numbers| &numbers.tail_shares))
+            .then(|| largest(stages, timed, confidence, |numbers| &numbers.tail_shares))
             .flatten(),
         shares,
+        syncs: stages.journal.map(|journal| (stages.syncs, journal)),
     })
+}
+
+/// The sum of the means of the parts, ns.
+fn mean_ns(stages: &CellStages, timed: Timed) -> f64 {
+    let parts = timed.parts().iter();
+    parts
+        .filter_map(|stage| Some(stages.stages[*stage].as_ref()?.mean_ns))
+        .sum()
 }
 
 /// The stage with the largest share, with the interval of that.
 fn largest(
     stages: &CellStages,
+    timed: Timed,
     confidence: f64,
     shares: fn(&StageNumbers) -> &Vec<f64>,
 ) -> Option<Largest> {
@@ -94,6 +117,6 @@ fn largest(
             interval: (low, high),
         })
     };
-    let all = PASSED.iter().filter_map(of);
+    let all = timed.parts().iter().filter_map(of);
     all.max_by(|a, b| a.share.total_cmp(&b.share))
 }

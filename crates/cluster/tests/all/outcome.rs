@@ -121,6 +121,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
         }]),
         cpus_used: Cpus::new([rank as u32]),
         waited: Some(rank),
+        run_delay_ns: Some(10 * rank),
         groups: Vec::new(),
         traced: None,
     };
@@ -252,6 +253,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
         .collect();
     assert_eq!(requests, [6, 5, 3]);
     assert_eq!(outcome.waited, Some(3));
+    assert_eq!(outcome.run_delay_ns, None);
     assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
     let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();
     assert_eq!(ranks, [0, 1, 2]);

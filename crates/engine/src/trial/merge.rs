@@ -53,6 +53,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
             (Some(sum), Some(part)) => Some(sum + part),
             (sum, part) => sum.or(part),
         };
+        merged.run_delay_ns = both(merged.run_delay_ns, worker.run_delay_ns, |a, b| a + b);
         if let Some(seen) = &worker.cpus {
             merged.cpus_used = merged.cpus_used.plus(&seen.cpus());
         }

@@ -3,15 +3,17 @@
 use std::ops::Range;
 
 use super::Job;
-use super::files::Files;
+use super::files::{Files, TargetRange};
 use crate::worker::{NotedRequests, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_host::tracing::join::{Joined, TracedRequest, join};
-use iolab_host::tracing::{DiskNumber, Recording, Tracer, kernel_number};
+use iolab_host::tracing::syncs::TracedSync;
+use iolab_host::tracing::{Recording, TracedPlaces, Tracer, kernel_number};
 use iolab_storage::Target;
 use iolab_storage::sectors::SectorMap;
+use iolab_storage::sync_place::SyncPlace;
 use iolab_workload::quantity::counted;
-use iolab_workload::stages::{PerStage, Stage, StageTimes, TraceCounts, Traced};
+use iolab_workload::stages::{Journal, PerStage, Stage, StageTimes, TraceCounts, Traced};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -33,19 +35,25 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     })
 }
 
-/// What traces the disks of those jobs that are to be traced; `None` where none is.
+/// What traces the disks of those jobs that are to be traced, and what syncs their files; `None` where none is.
 pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> {
-    let files = jobs.iter().filter(|job| job.spec.trace);
-    let parts = files
-        .filter_map(|job| job.files)
-        .flat_map(|files| files.parts());
-    let mut disks: Vec<(DiskNumber, bool)> =
-        parts.filter_map(|part| part.target().disk().ok()).collect();
-    disks.sort_unstable();
-    disks.dedup();
-    match disks.is_empty() {
+    let mut places = TracedPlaces::default();
+    for job in jobs.iter().filter(|job| job.spec.trace) {
+        for part in job.files.iter().flat_map(|files| files.parts()) {
+            places.disks.extend(part.target().disk());
+            if job.spec.sync.follows_writes() {
+                let place = part.target().sync_place();
+                places.file_systems.extend(place.file_system);
+            }
+        }
+    }
+    places.disks.sort_unstable();
+    places.disks.dedup();
+    places.file_systems.sort_unstable();
+    places.file_systems.dedup();
+    match places.disks.is_empty() {
         true => Ok(None),
-        false => Tracer::new(&disks, clock).map(Some),
+        false => Tracer::new(&places, clock).map(Some),
     }
 }
 
@@ -89,7 +97,7 @@ pub(super) fn judge(
     // What began later is not known in full.
     let left_out = noted.iter().flatten().filter_map(|one| one.left_out_from);
     recording.until = recording.until.into_iter().chain(left_out).min();
-    let mut requests = Vec::new();
+    let (mut requests, mut syncs) = (Vec::new(), Vec::new());
     let mut of_jobs = Vec::new();
     for (job, noted) in jobs.iter().zip(&noted) {
         let Some(files) = job.files.filter(|_| job.spec.trace) else {
@@ -97,21 +105,24 @@ pub(super) fn judge(
             continue;
         };
         let maps = SectorMaps::of(files);
-        let before = requests.len();
+        let before = (requests.len(), syncs.len());
         for own in noted {
             requests.extend(traced(own, files, &maps));
+            syncs.extend(traced_syncs(own, files, &maps));
         }
         of_jobs.push(Some(JobRequests {
-            numbers: before..requests.len(),
+            requests: before.0..requests.len(),
+            syncs: before.1..syncs.len(),
             has_queue: maps.has_requests(),
         }));
     }
-    Ok(tell_jobs(&requests, &of_jobs, recording, clock))
+    Ok(tell_jobs((&requests, &syncs), &of_jobs, recording, clock))
 }
 
-/// The requests of a job among those of all.
+/// The requests and syncs of a job among those of all.
 struct JobRequests {
-    numbers: Range<usize>,
+    requests: Range<usize>,
+    syncs: Range<usize>,
     /// Whether its disks have queues of requests.
     has_queue: bool,
 }
@@ -119,49 +130,74 @@ struct JobRequests {
 /// What the requests of each job show, and those of all; `None` for a job that is not traced. Those that ended after the recording join
 /// what it has of them, so that it is not taken for the requests of others, and are left out then.
 fn tell_jobs(
-    requests: &[TracedRequest],
+    (requests, syncs): (&[TracedRequest], &[TracedSync]),
     of_jobs: &[Option<JobRequests>],
     mut recording: Recording,
     clock: &Clock,
 ) -> TracedJobs {
     let until = recording.until.unwrap_or(u64::MAX);
     recording.events.retain(|event| event.at <= until);
-    let joined = join(requests, &recording.events);
-    let within = |numbers: Range<usize>| -> Vec<usize> {
-        numbers
-            .filter(|number| requests[*number].end <= until)
-            .collect()
+    let joined = join(requests, syncs, &recording.events);
+    let told = |job: &JobRequests| {
+        let recorded = Recorded {
+            requests: job
+                .requests
+                .clone()
+                .filter(|number| requests[*number].end <= until)
+                .collect(),
+            syncs: job
+                .syncs
+                .clone()
+                .filter(|number| syncs[*number].end <= until)
+                .collect(),
+            journal: job.syncs.clone().map(|number| syncs[number].journal).max(),
+            has_queue: job.has_queue,
+        };
+        tell(&recorded, &joined, &recording, clock)
     };
-    let each = of_jobs.iter().map(|job| {
-        let job = job.as_ref()?;
-        let own = within(job.numbers.clone());
-        Some(tell(&own, &joined, &recording, job.has_queue, clock))
-    });
-    let each = each.collect();
-    let all = within(0..requests.len());
-    let have_queues = of_jobs.iter().flatten().all(|job| job.has_queue);
+    let all = JobRequests {
+        requests: 0..requests.len(),
+        syncs: 0..syncs.len(),
+        has_queue: of_jobs.iter().flatten().all(|job| job.has_queue),
+    };
     TracedJobs {
-        each,
-        all: Some(tell(&all, &joined, &recording, have_queues, clock)),
+        each: of_jobs.iter().map(|job| job.as_ref().map(told)).collect(),
+        all: Some(told(&all)),
     }
 }
 
-/// Where the bytes of each file of a job lie.
-struct SectorMaps(Vec<std::result::Result<SectorMap, &'static str>>);
+/// The numbers of requests and syncs whose events were recorded.
+struct Recorded {
+    requests: Vec<usize>,
+    syncs: Vec<usize>,
+    journal: Option<Journal>,
+    has_queue: bool,
+}
+
+/// Where the bytes of each file of a job lie, and what knows its syncs.
+struct SectorMaps(Vec<(std::result::Result<SectorMap, &'static str>, SyncPlace)>);
 
 impl SectorMaps {
     /// As the files are after the trial: writes may have given them their place.
     fn of(files: &Files<'_>) -> Self {
-        let parts = files.parts().iter();
-        Self(
-            parts
-                .map(|part| part.target().sectors(&part.range()))
-                .collect(),
-        )
+        let of_part = |part: &TargetRange<'_>| {
+            let target = part.target();
+            (target.sectors(&part.range()), target.sync_place())
+        };
+        Self(files.parts().iter().map(of_part).collect())
     }
 
     fn has_requests(&self) -> bool {
-        self.0.iter().flatten().all(|map| map.has_requests)
+        let known = self.0.iter().flat_map(|(map, _)| map);
+        known.into_iter().all(|map| map.has_requests)
+    }
+
+    /// The number of the file that holds an offset of a worker, and the offset in it.
+    fn place(&self, files: &Files<'_>, worker: u32, offset: u64) -> (usize, u64) {
+        match files.stripe {
+            Some(stripe) => stripe.place(offset),
+            None => (worker as usize % self.0.len(), offset),
+        }
     }
 }
 
@@ -172,11 +208,8 @@ fn traced<'a>(
     maps: &'a SectorMaps,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
     noted.requests.iter().map(move |request| {
-        let (number, offset) = match files.stripe {
-            Some(stripe) => stripe.place(request.offset),
-            None => (noted.worker as usize % maps.0.len(), request.offset),
-        };
-        let map = maps.0[number].as_ref().ok();
+        let (number, offset) = maps.place(files, noted.worker, request.offset);
+        let map = maps.0[number].0.as_ref().ok();
         TracedRequest {
             start: request.started,
             end: request.ended,
@@ -190,25 +223,44 @@ fn traced<'a>(
     })
 }
 
-/// What the joined requests of these numbers show.
-fn tell(
-    numbers: &[usize],
-    joined: &Joined,
-    recording: &Recording,
-    has_queue: bool,
-    clock: &Clock,
-) -> Traced {
-    let stages = numbers.iter().filter_map(|number| joined.stages[*number]);
+/// The syncs that a worker noted.
+fn traced_syncs<'a>(
+    noted: &'a NotedRequests,
+    files: &'a Files<'_>,
+    maps: &'a SectorMaps,
+) -> impl Iterator<Item = TracedSync> + 'a {
+    noted.syncs.iter().map(move |sync| {
+        let (number, _) = maps.place(files, noted.worker, sync.offset);
+        let (map, place) = &maps.0[number];
+        TracedSync {
+            start: sync.started,
+            end: sync.ended,
+            thread: noted.thread,
+            disk: map.as_ref().map_or(0, |map| kernel_number(map.disk)),
+            file_system: place.file_system.map(kernel_number),
+            inode: place.inode,
+            journal: place.journal,
+        }
+    })
+}
+
+/// What the joined requests and syncs of these numbers show.
+fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -> Traced {
+    let stages = own.requests.iter();
+    let stages = stages.filter_map(|number| joined.stages[*number]);
     let times: Vec<PerStage<u64>> = stages.map(|ticks| in_ns(&ticks, clock)).collect();
+    let syncs = own.syncs.iter().map(|number| &joined.syncs.stages[*number]);
+    let sync_times: Vec<PerStage<u64>> = syncs.map(|ticks| sync_in_ns(ticks, clock)).collect();
     let counts = TraceCounts {
         lost: recording.lost,
-        ..joined.counts(numbers.iter().copied())
+        ..joined.counts(own.requests.iter().copied(), own.syncs.iter().copied())
     };
     let all = counts.joined + counts.unjoined;
     if all == 0 || counts.unjoined_share() > TraceCounts::UNJOINED_MAX {
         return Traced {
             counts,
             note: not_joined(&counts),
+            journal: own.journal,
             stages: None,
         };
     }
@@ -216,13 +268,30 @@ fn tell(
         "the device has no queue of requests: its time begins when it is given the request";
     let notes = [
         recording.until.map(|_| only_first(all)),
-        (!has_queue).then(|| no_queue.to_owned()),
+        (!own.has_queue).then(|| no_queue.to_owned()),
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
+    let entered = joined.syncs.are_entered(own.syncs.iter().copied());
+    let is_seen = |stage| match stage {
+        Stage::Queue => own.has_queue,
+        Stage::SyncAdmission => entered,
+        Stage::SyncJournal => own.journal != Some(Journal::Absent),
+        Stage::Admission
+        | Stage::Device
+        | Stage::Delivery
+        | Stage::Completion
+        | Stage::CpuWait
+        | Stage::Reaping
+        | Stage::SyncHost
+        | Stage::SyncWrite
+        | Stage::SyncFlush
+        | Stage::SyncDelivery => true,
+    };
     Traced {
         counts,
         note: notes.join("; "),
-        stages: StageTimes::of(&times, |stage| has_queue || stage != Stage::Queue),
+        journal: own.journal,
+        stages: StageTimes::of(&times, &sync_times, is_seen),
     }
 }
 
@@ -251,20 +320,20 @@ fn not_joined(counts: &TraceCounts) -> String {
     )
 }
 
-/// Stages in ns whose sum is the time of the request in ns, as the latency is recorded.
-fn in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
+/// Stages that follow each other, in ticks, in ns: their sum is that of the ticks as the latency is recorded.
+fn one_after_the_other<const N: usize>(ticks: [u64; N], clock: &Clock) -> [u64; N] {
     let (mut at, mut at_ns) = (0, 0);
-    let mut next = |ticks: u64| {
+    ticks.map(|ticks| {
         at += ticks;
         let before = std::mem::replace(&mut at_ns, clock.ns_between(0, at));
         at_ns - before
-    };
-    let (admission, queue, device) = (next(ticks.admission), next(ticks.queue), next(ticks.device));
-    let (completion, cpu_wait, reaping) = (
-        next(ticks.completion),
-        next(ticks.cpu_wait),
-        next(ticks.reaping),
-    );
+    })
+}
+
+/// Stages in ns whose sum is the time of the request in ns, as the latency is recorded.
+fn in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
+    let [admission, queue, device, completion, cpu_wait, reaping] =
+        one_after_the_other(Stage::PASSED.map(|stage| ticks[stage]), clock);
     PerStage {
         admission,
         queue,
@@ -273,135 +342,19 @@ fn in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
         completion,
         cpu_wait,
         reaping,
+        ..PerStage::default()
     }
+}
+
+/// The same of a sync.
+fn sync_in_ns(ticks: &PerStage<u64>, clock: &Clock) -> PerStage<u64> {
+    let ns = one_after_the_other(Stage::SYNC.map(|stage| ticks[stage]), clock);
+    let mut stages = PerStage::default();
+    for (stage, ns) in Stage::SYNC.into_iter().zip(ns) {
+        stages[stage] = ns;
+    }
+    stages
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use iolab_host::tracing::{Event, Kind, Step, Transfer};
-    use iolab_storage::sectors::Sectors;
-
-    use super::*;
-
-    const DISK: u32 = 8 << 20;
-
-    fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
-        TracedRequest {
-            start,
-            end,
-            writes: false,
-            thread: 7,
-            disk: DISK,
-            sectors: vec![Sectors { first, count }],
-        }
-    }
-
-    /// The events of one request of a device, which takes from `start` to `complete`.
-    fn events_of(first: u64, count: u32, start: u64, complete: u64) -> [Event; 3] {
-        let steps = [
-            (start, Step::Start),
-            (start + 1, Step::Issue),
-            (complete, Step::Complete),
-        ];
-        steps.map(|(at, step)| Event {
-            at,
-            kind: Kind::Block {
-                step,
-                disk: DISK,
-                first,
-                count,
-                transfer: Transfer::Read,
-            },
-        })
-    }
-
-    fn told(
-        requests: &[TracedRequest],
-        jobs: &[Range<usize>],
-        events: &[[Event; 3]],
-        until: Option<u64>,
-    ) -> TracedJobs {
-        let mut events = events.concat();
-        events.sort_by_key(|event| event.at);
-        let recording = Recording {
-            events,
-            lost: 0,
-            until,
-        };
-        let of_jobs = jobs.iter().map(|numbers| {
-            Some(JobRequests {
-                numbers: numbers.clone(),
-                has_queue: true,
-            })
-        });
-        let of_jobs: Vec<Option<JobRequests>> = of_jobs.collect();
-        tell_jobs(requests, &of_jobs, recording, &Clock::of_rate(1.0))
-    }
-
-    #[test]
-    fn each_job_has_the_counts_of_its_own_requests() {
-        let requests = [
-            request(100, 200, 0, 16),
-            request(100, 200, 80, 8),
-            request(100, 200, 160, 8),
-        ];
-        let events = [
-            events_of(0, 8, 110, 150),
-            events_of(8, 8, 120, 160),
-            events_of(80, 8, 110, 150),
-            events_of(160, 8, 110, 150),
-            events_of(800, 8, 110, 150),
-        ];
-        let jobs = told(&requests, &[0..1, 1..3], &events, None);
-        let of = |traced: &Option<Traced>| {
-            let counts = traced.as_ref().expect("traced").counts;
-            (counts.joined, counts.split, counts.others)
-        };
-        assert_eq!(of(&jobs.each[0]), (1, 1, 1));
-        assert_eq!(of(&jobs.each[1]), (2, 0, 1));
-        assert_eq!(of(&jobs.all), (3, 1, 1));
-    }
-
-    /// Two requests are noted, of which the second ends late; the third, from 300 on, was left out.
-    #[test]
-    fn requests_without_room_are_told_and_are_not_those_of_others() {
-        let requests = [request(100, 200, 0, 8), request(150, 400, 8, 8)];
-        let events = [
-            events_of(0, 8, 110, 190),
-            events_of(8, 8, 160, 290),
-            events_of(16, 8, 310, 390),
-        ];
-        let job = std::slice::from_ref(&(0..2));
-        let jobs = told(&requests, job, &events, Some(300));
-        let all = jobs.all.expect("traced");
-        assert_eq!((all.counts.joined, all.counts.unjoined), (1, 0));
-        assert_eq!(all.counts.others, 0);
-        insta::assert_snapshot!(all.note, @"the trace holds only the first 1 request: it has no room for more");
-        let whole = told(&requests, job, &events[..2], None);
-        assert_eq!(whole.all.expect("traced").note, "");
-    }
-
-    proptest! {
-        #[test]
-        fn stages_in_ns_add_up_to_the_recorded_latency(
-            parts in proptest::collection::vec(0u64..1 << 40, 6), rate in 0.1f64..3.0,
-        ) {
-            let clock = Clock::of_rate(rate);
-            let ticks = PerStage {
-                admission: parts[0],
-                queue: parts[1],
-                device: parts[2],
-                delivery: parts[3] + parts[4] + parts[5],
-                completion: parts[3],
-                cpu_wait: parts[4],
-                reaping: parts[5],
-            };
-            let ns = in_ns(&ticks, &clock);
-            let whole: u64 = Stage::WHOLE.iter().map(|stage| ns[*stage]).sum();
-            prop_assert_eq!(whole, clock.ns_between(0, parts.iter().sum()));
-            prop_assert_eq!(ns.delivery, ns.completion + ns.cpu_wait + ns.reaping);
-        }
-    }
-}
+mod tests;

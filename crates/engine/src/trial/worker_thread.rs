@@ -99,6 +99,7 @@ struct Stage<'a> {
 struct Started<'a> {
     hardware: Option<std::result::Result<EventGroup, NoHardware>>,
     before: Option<Counters>,
+    run_delay_ns: Option<u64>,
     running: Running<'a>,
 }
 
@@ -234,6 +235,7 @@ impl Stage<'_> {
         } = self.job;
         let hardware = spec.hardware_counters.then(EventGroup::hardware);
         let before = (side != GroupRole::None).then(counters::of_this_thread);
+        let run_delay_ns = counters::run_delay_of_this_thread_ns();
         self.ready.send(Ok(())).ok()?;
         let running = self
             .barrier
@@ -247,6 +249,7 @@ impl Stage<'_> {
         Some(Started {
             hardware,
             before,
+            run_delay_ns,
             running,
         })
     }
@@ -257,6 +260,8 @@ impl Stage<'_> {
         if let Some(Ok(group)) = &started.hardware {
             group.stop();
         }
+        let run_delay = counters::run_delay_of_this_thread_ns().zip(started.run_delay_ns);
+        outcome.run_delay_ns = run_delay.map(|(now, then)| now.saturating_sub(then));
         self.barrier.finish(started.running);
         if let Some(before) = started.before {
             outcome.thread = counters::of_this_thread().since(&before);

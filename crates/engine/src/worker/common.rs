@@ -137,6 +137,17 @@ impl<'a> Common<'a> {
             _ => &mut self.outcome.operations.write,
         }
     }
+
+    /// When the sync began that followed this request of a slot, if one did: a stamp.
+    #[inline(always)]
+    pub(super) fn synced_from(&self, slot: u32, request: Request) -> Option<u64> {
+        let started = &self.following.started;
+        started
+            .get(slot as usize)
+            .copied()
+            .filter(|_| request.action.is_sync())
+    }
+
     /// What is not a whole transfer: short ones go on, a write is followed by its sync where the policy says so, errors
     /// end the trial. Gives the slot of a request that is complete.
     #[inline(never)]

@@ -182,11 +182,19 @@ impl Closing {
 
 impl<L: Log> Timing for Open<'_, L> {
     const TIMED: bool = true;
+    const NOTES: bool = L::NOTES;
 
     #[inline(always)]
-    fn completed(&mut self, slot: u32, request: Request, started: u64, now: u64) {
+    fn completed(
+        &mut self,
+        slot: u32,
+        request: Request,
+        started: u64,
+        now: u64,
+        synced: Option<u64>,
+    ) {
         self.record(slot, request.action, started, now);
-        self.log.note(request, started, now);
+        self.log.note(request, started, now, synced);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {

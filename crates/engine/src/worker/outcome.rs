@@ -43,6 +43,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) sizes: RequestSizes,
     /// Requests that would have had to wait, where they were tried without waiting first.
     pub(crate) waited: Option<u64>,
+    /// Time in which it was ready to run and waited for a CPU, ns; `None` where that is not counted.
+    pub(crate) run_delay_ns: Option<u64>,
     /// The CPUs that it was seen on; `None` in virtual time.
     pub(crate) cpus: Option<Box<Seen>>,
     /// Its requests one by one, where the trial is traced.
@@ -90,6 +92,7 @@ impl WorkerOutcome {
             signed: None,
             sizes: RequestSizes::default(),
             waited: None,
+            run_delay_ns: None,
             cpus: None,
             noted: None,
         }

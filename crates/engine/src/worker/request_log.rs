@@ -18,10 +18,23 @@ pub(crate) struct NotedRequest {
     pub(crate) writes: bool,
 }
 
+/// A sync that followed a write and was completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotedSync {
+    /// Stamps.
+    pub(crate) started: u64,
+    pub(crate) ended: u64,
+    /// Where the write was.
+    pub(crate) offset: u64,
+}
+
 /// What is noted of single requests: a type, so that a loop that notes none has no code for it.
 pub(crate) trait Log {
-    /// Takes note of a completed request.
-    fn note(&mut self, request: Request, started: u64, ended: u64);
+    /// Whether anything is noted.
+    const NOTES: bool;
+
+    /// Takes note of a completed request, and of the sync that followed it from the stamp `synced` on.
+    fn note(&mut self, request: Request, started: u64, ended: u64, synced: Option<u64>);
 
     /// What was noted.
     fn take(&mut self) -> Option<NotedRequests>;
@@ -31,8 +44,10 @@ pub(crate) trait Log {
 pub(crate) struct NoLog;
 
 impl Log for NoLog {
+    const NOTES: bool = false;
+
     #[inline(always)]
-    fn note(&mut self, _request: Request, _started: u64, _ended: u64) {}
+    fn note(&mut self, _request: Request, _started: u64, _ended: u64, _synced: Option<u64>) {}
 
     fn take(&mut self) -> Option<NotedRequests> {
         None
@@ -47,6 +62,8 @@ pub(crate) struct NotedRequests {
     /// Its thread.
     pub(crate) thread: u32,
     pub(crate) requests: Vec<NotedRequest>,
+    /// The syncs that followed them.
+    pub(crate) syncs: Vec<NotedSync>,
     /// When the first request started for which there was no room, a stamp: all that started before are noted.
     pub(crate) left_out_from: Option<u64>,
 }
@@ -63,37 +80,61 @@ impl NotedRequests {
             len: 1,
             writes: true,
         };
+        let sync = NotedSync {
+            started: 1,
+            ended: 1,
+            offset: 1,
+        };
+        let sync_room = match spec.sync.follows_writes() {
+            true => room / u64::from(spec.sync_every.max(1)),
+            false => 0,
+        };
         let mut requests = vec![touched; room as usize];
         requests.clear();
+        let mut syncs = vec![sync; sync_room as usize];
+        syncs.clear();
         Self {
             worker,
             thread: rustix::thread::gettid().as_raw_nonzero().get() as u32,
             requests,
+            syncs,
             left_out_from: None,
         }
     }
 }
 
 impl Log for NotedRequests {
+    const NOTES: bool = true;
+
     #[inline(always)]
-    fn note(&mut self, request: Request, started: u64, ended: u64) {
-        if self.requests.len() == self.requests.capacity() {
+    fn note(&mut self, request: Request, started: u64, ended: u64, synced: Option<u64>) {
+        let is_full = self.requests.len() == self.requests.capacity()
+            || (synced.is_some() && self.syncs.len() == self.syncs.capacity());
+        if is_full {
             let first = self.left_out_from.unwrap_or(u64::MAX);
             self.left_out_from = Some(first.min(started));
             return;
         }
         self.requests.push(NotedRequest {
             started,
-            ended,
+            ended: synced.unwrap_or(ended),
             offset: request.offset,
             len: request.len,
-            writes: request.action == Action::Write,
+            writes: request.action != Action::Read,
         });
+        if let Some(started) = synced {
+            self.syncs.push(NotedSync {
+                started,
+                ended,
+                offset: request.offset,
+            });
+        }
     }
 
     fn take(&mut self) -> Option<NotedRequests> {
         Some(Self {
             requests: std::mem::take(&mut self.requests),
+            syncs: std::mem::take(&mut self.syncs),
             ..*self
         })
     }
@@ -109,6 +150,7 @@ mod tests {
             worker: 0,
             thread: 1,
             requests: Vec::with_capacity(2),
+            syncs: Vec::with_capacity(2),
             left_out_from: None,
         };
         let room = log.requests.capacity() as u64;
@@ -119,15 +161,52 @@ mod tests {
             len: 4096,
         };
         for number in 0..room {
-            log.note(request(), number, 100 + number);
+            log.note(request(), number, 100 + number, None);
         }
         assert_eq!(log.left_out_from, None);
         // Completed in another order than they were started.
-        log.note(request(), 70, 300);
-        log.note(request(), 60, 310);
-        log.note(request(), 80, 320);
+        log.note(request(), 70, 300, None);
+        log.note(request(), 60, 310, None);
+        log.note(request(), 80, 320, None);
         let noted = log.take().expect("a log");
         assert_eq!(noted.requests.len() as u64, room);
         assert_eq!(noted.left_out_from, Some(60));
+    }
+
+    #[test]
+    fn a_write_ends_where_its_sync_begins() {
+        let spec = TrialSpec {
+            read_percent: 0,
+            sync: iolab_workload::trial::SyncPolicy::Each,
+            sync_every: 2,
+            ..TrialSpec::default()
+        };
+        let mut log = NotedRequests::new(&spec, 0, 4);
+        let write = Request {
+            action: Action::Write,
+            offset: 4096,
+            at: 0,
+            len: 4096,
+        };
+        let with_sync = Request {
+            action: Action::Fsync,
+            ..write
+        };
+        log.note(write, 10, 20, None);
+        log.note(with_sync, 20, 60, Some(35));
+        let noted = log.take().expect("a log");
+        let spans = noted
+            .requests
+            .iter()
+            .map(|one| (one.started, one.ended, one.writes));
+        assert_eq!(spans.collect::<Vec<_>>(), [(10, 20, true), (20, 35, true)]);
+        let sync = NotedSync {
+            started: 35,
+            ended: 60,
+            offset: 4096,
+        };
+        assert_eq!(noted.syncs, [sync]);
+        // There is room for as many syncs as writes have.
+        assert_eq!(NotedRequests::new(&spec, 0, 4).syncs.capacity(), 2);
     }
 }

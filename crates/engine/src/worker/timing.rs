@@ -8,9 +8,18 @@ use crate::request::Request;
 pub(crate) trait Timing {
     /// Whether requests are stamped and their service time is recorded.
     const TIMED: bool;
+    /// Whether requests are noted one by one.
+    const NOTES: bool;
 
-    /// Takes note of a completed request.
-    fn completed(&mut self, slot: u32, request: Request, started: u64, now: u64);
+    /// Takes note of a completed request, and, where requests are noted, of the sync that followed it from the stamp `synced` on.
+    fn completed(
+        &mut self,
+        slot: u32,
+        request: Request,
+        started: u64,
+        now: u64,
+        synced: Option<u64>,
+    );
 
     /// The requests that were noted one by one.
     fn take_noted(&mut self) -> Option<NotedRequests>;
@@ -21,10 +30,18 @@ pub(crate) struct Closed<const TIMED: bool, L = NoLog>(pub(crate) L);
 
 impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     const TIMED: bool = TIMED;
+    const NOTES: bool = L::NOTES;
 
     #[inline(always)]
-    fn completed(&mut self, _slot: u32, request: Request, started: u64, now: u64) {
-        self.0.note(request, started, now);
+    fn completed(
+        &mut self,
+        _slot: u32,
+        request: Request,
+        started: u64,
+        now: u64,
+        synced: Option<u64>,
+    ) {
+        self.0.note(request, started, now, synced);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {

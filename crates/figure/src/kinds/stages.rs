@@ -1,11 +1,10 @@
 //! Which layer has the requests of traced cells when: the stages of the mean time one above the other, and their shares of the
 //! slowest requests.
 
-use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers};
+use iolab_analysis::analysis::{CellAnalysis, CellStages, Response, StageNumbers, Timed};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent};
 use iolab_workload::settings::cell_label;
-use iolab_workload::stages::Stage;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
@@ -16,16 +15,6 @@ use super::super::model::{
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::axis::{self, FactorAxis};
-
-/// The stages, the first that a request passes at the bottom.
-const STACKED: [Stage; 6] = [
-    Stage::Admission,
-    Stage::Queue,
-    Stage::Device,
-    Stage::Completion,
-    Stage::CpuWait,
-    Stage::Reaping,
-];
 
 /// A traced cell, by the name that it has in the figure.
 struct TracedCell<'a> {
@@ -56,37 +45,45 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         String::new(),
         true,
     );
-    let sums: Vec<f64> = cells
-        .iter()
-        .map(|cell| {
-            stacked(cell, |stage| Some(stage.mean_ns))
-                .last()
-                .copied()
-                .unwrap_or(0.0)
-        })
-        .collect();
+    let mean = |stage: &StageNumbers| Some(stage.mean_ns);
     let linear = Options {
         log_y: Some(false),
         ..options.clone()
     };
-    let mut time = axis::of_quantity(Response::Latency, &sums, true, &linear);
-    time.label = time
-        .label
-        .replacen("Median latency", "Mean time of a request", 1);
+    let time = |timed: Timed, of: &str| {
+        let sums = cells.iter().map(|cell| stacked(cell, timed, mean));
+        let sums: Vec<f64> = sums.filter_map(|sums| sums.last().copied()).collect();
+        let mut time = axis::of_quantity(Response::Latency, &sums, true, &linear);
+        time.label = time.label.replacen("Median latency", of, 1);
+        time
+    };
     let share = Axis {
         label: "Share (%)".to_owned(),
         scale: Scale::linear([100.0].into_iter(), true),
         ticks: Ticks::Number,
     };
-    let mut means = Panel::new(along.axis.clone(), time);
+    let mut means = Panel::new(
+        along.axis.clone(),
+        time(Timed::Requests, "Mean time of a request"),
+    );
     means.title = "all requests".to_owned();
-    means.series = series(&cells, &along, |stage| Some(stage.mean_ns), format_ns);
+    means.series = series(&cells, &along, Timed::Requests, mean, format_ns);
     let mut tails = Panel::new(along.axis.clone(), share);
     tails.title = "slowest 1 %".to_owned();
     let percent = |stage: &StageNumbers| Some(100.0 * stage.tail_share()?);
-    tails.series = series(&cells, &along, percent, |percent| {
+    tails.series = series(&cells, &along, Timed::Requests, percent, |percent| {
         format_percent(percent / 100.0)
     });
+    let mut panels = vec![means, tails];
+    if cells.iter().any(|cell| cell.stages.syncs_min > 0) {
+        let mut syncs = Panel::new(
+            along.axis.clone(),
+            time(Timed::Syncs, "Mean time of a sync"),
+        );
+        syncs.title = "syncs".to_owned();
+        syncs.series = series(&cells, &along, Timed::Syncs, mean, format_ns);
+        panels.push(syncs);
+    }
     Ok(FigureModel {
         description: format!("{} by layer", super::subject(runs, Response::Latency)),
         arrangement: Arrangement::Stack,
@@ -94,7 +91,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         unit: Response::Latency.unit().to_owned(),
         hollow: super::hollow(cells.iter().map(|cell| cell.cell)),
         note: "Medians over the trials, which need not add up, one above the other in the order in which a request passes the layers.".to_owned(),
-        ..FigureModel::of(vec![means, tails])
+        ..FigureModel::of(panels)
     })
 }
 
@@ -113,9 +110,13 @@ fn traced<'a>(run: &FigureRun<'a>, several: bool) -> Vec<TracedCell<'a>> {
     cells.collect()
 }
 
-/// The sums of a value of the stages, up to each of [`STACKED`].
-fn stacked(cell: &TracedCell<'_>, value: impl Fn(&StageNumbers) -> Option<f64>) -> Vec<f64> {
-    let own = STACKED.iter().map(|stage| {
+/// The sums of a value of the stages, up to each of [`Timed::parts`].
+fn stacked(
+    cell: &TracedCell<'_>,
+    timed: Timed,
+    value: impl Fn(&StageNumbers) -> Option<f64>,
+) -> Vec<f64> {
+    let own = timed.parts().iter().map(|stage| {
         let numbers = cell.stages.stages[*stage].as_ref();
         numbers.and_then(&value).unwrap_or(0.0)
     });
@@ -130,12 +131,16 @@ fn stacked(cell: &TracedCell<'_>, value: impl Fn(&StageNumbers) -> Option<f64>) 
 fn series(
     cells: &[TracedCell<'_>],
     along: &FactorAxis<'_>,
+    timed: Timed,
     value: impl Fn(&StageNumbers) -> Option<f64>,
     written: impl Fn(f64) -> String,
 ) -> Vec<Series> {
-    let heights: Vec<Vec<f64>> = cells.iter().map(|cell| stacked(cell, &value)).collect();
-    let mut all = Vec::with_capacity(STACKED.len());
-    for (number, stage) in STACKED.iter().enumerate().rev() {
+    let heights: Vec<Vec<f64>> = cells
+        .iter()
+        .map(|cell| stacked(cell, timed, &value))
+        .collect();
+    let mut all = Vec::with_capacity(timed.parts().len());
+    for (number, stage) in timed.parts().iter().enumerate().rev() {
         let points = cells.iter().zip(&heights).map(|(cell, heights)| {
             let own = heights[number] - number.checked_sub(1).map_or(0.0, |below| heights[below]);
             let verdict = verdict(cell.cell);

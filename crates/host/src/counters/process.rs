@@ -71,6 +71,17 @@ pub(super) fn read_thread_usage() -> ResourceUse {
     usage_of(libc::RUSAGE_THREAD)
 }
 
+/// Time in which this thread waited for a CPU, ns.
+pub(super) fn read_thread_run_delay_ns() -> Option<u64> {
+    parse_run_delay_ns(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+/// The time in which a thread waited for a CPU, ns: the second number of its `schedstat`
+/// (Documentation/scheduler/sched-stats.rst of Linux).
+pub(crate) fn parse_run_delay_ns(text: &str) -> Option<u64> {
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 fn usage_of(whose: libc::c_int) -> ResourceUse {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a writable rusage, and all-zero bytes are a valid one even if the call failed.
@@ -109,6 +120,14 @@ mod tests {
             (323_934_931, 4096, 323_932_160)
         );
         assert_eq!(parse_process_io("rchar: 1\n"), None);
+    }
+
+    #[test]
+    fn the_second_number_of_schedstat_is_the_wait() {
+        assert_eq!(parse_run_delay_ns("66319 1234 17\n"), Some(1234));
+        for text in ["", "17", "17 x 3", "1 -1 1"] {
+            assert_eq!(parse_run_delay_ns(text), None, "{text:?}");
+        }
     }
 
     proptest! {

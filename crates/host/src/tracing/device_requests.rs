@@ -1,8 +1,9 @@
 //! From events to requests of a device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::event::{Event, Kind, Step, Transfer};
+use super::syncs::Span;
 
 /// Sectors that a device carried out as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,10 @@ pub(super) struct DeviceRequest {
     /// The sector behind the last one.
     pub(super) end: u64,
     pub(super) transfer: Transfer,
+    /// Whether it is metadata of a file system.
+    pub(super) metadata: bool,
+    /// The request of the device that it was carried out with: the number of that in the order of completion.
+    pub(super) number: usize,
     /// When it came into being; of sectors that joined a request later, when that did.
     pub(super) start: u64,
     /// Whether its sectors joined a request that was there before.
@@ -27,11 +32,26 @@ pub(super) struct DeviceRequest {
 /// Requests that are on their way, by disk, transfer and first sector.
 type OnTheWay = BTreeMap<(u32, bool, u64), DeviceRequest>;
 
-/// The requests of devices that events in the order of time show from their start to their completion, in the order of
-/// completion; and the number of flushes that were completed.
-pub(super) fn of_events(events: &[Event]) -> (Vec<DeviceRequest>, u64) {
+/// What devices did.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    /// Sectors that were carried out from their start to their completion, in the order of completion.
+    pub(super) parts: Vec<DeviceRequest>,
+    /// The requests of devices that these were.
+    pub(super) requests: usize,
+    /// Requests that were completed, and whose start was not seen.
+    pub(super) begun_before: u64,
+    pub(super) flushes: Vec<Span>,
+    /// Requests that transfer nothing: they wait for a flush.
+    pub(super) flush_waits: u64,
+}
+
+/// What devices did, as events in the order of time show it.
+pub(super) fn of_events(events: &[Event]) -> Activity {
     let mut on_the_way = OnTheWay::new();
-    let (mut done, mut flushes) = (Vec::new(), 0);
+    let mut seen = Activity::default();
+    // Flushes are completed in the order in which a queue of a device was given them.
+    let mut flushing: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
     for event in events {
         let Kind::Block {
             step,
@@ -39,13 +59,29 @@ pub(super) fn of_events(events: &[Event]) -> (Vec<DeviceRequest>, u64) {
             first,
             count,
             transfer,
+            metadata,
         } = event.kind
         else {
             continue;
         };
         if count == 0 {
-            let is_over = matches!(step, Step::Complete | Step::BioComplete);
-            flushes += u64::from(transfer == Transfer::Flush && is_over);
+            let is_flush = transfer == Transfer::Flush;
+            match step {
+                Step::Start => seen.flush_waits += u64::from(!is_flush),
+                Step::Issue if !is_flush => {}
+                Step::Issue | Step::BioQueue => {
+                    flushing.entry(disk).or_default().push_back(event.at);
+                }
+                Step::Complete if !is_flush => {}
+                Step::Complete | Step::BioComplete => {
+                    let start = flushing.entry(disk).or_default().pop_front();
+                    seen.flushes.push(Span {
+                        device: disk,
+                        end: event.at,
+                        start: start.unwrap_or(event.at),
+                    });
+                }
+            }
             continue;
         }
         let new = DeviceRequest {
@@ -53,6 +89,8 @@ pub(super) fn of_events(events: &[Event]) -> (Vec<DeviceRequest>, u64) {
             first,
             end: first + u64::from(count),
             transfer,
+            metadata,
+            number: seen.requests,
             start: event.at,
             merged: false,
             issue: event.at,
@@ -63,10 +101,10 @@ pub(super) fn of_events(events: &[Event]) -> (Vec<DeviceRequest>, u64) {
                 on_the_way.insert(key(&new), new);
             }
             Step::Issue => issue(&mut on_the_way, &new),
-            Step::Complete | Step::BioComplete => complete(&mut on_the_way, &new, &mut done),
+            Step::Complete | Step::BioComplete => complete(&mut on_the_way, &new, &mut seen),
         }
     }
-    (done, flushes)
+    seen
 }
 
 fn key(request: &DeviceRequest) -> (u32, bool, u64) {
@@ -114,7 +152,7 @@ fn issue(on_the_way: &mut OnTheWay, issued: &DeviceRequest) {
 }
 
 /// The device has carried these sectors out, which may be a part of a request.
-fn complete(on_the_way: &mut OnTheWay, whole: &DeviceRequest, done: &mut Vec<DeviceRequest>) {
+fn complete(on_the_way: &mut OnTheWay, whole: &DeviceRequest, seen: &mut Activity) {
     let (disk, writes, _) = key(whole);
     // What was completed in parts began before this part.
     let before = on_the_way
@@ -122,15 +160,26 @@ fn complete(on_the_way: &mut OnTheWay, whole: &DeviceRequest, done: &mut Vec<Dev
         .next_back()
         .filter(|(_, request)| request.end > whole.first)
         .map(|(key, _)| *key);
-    for key in before.into_iter().chain(within(on_the_way, whole)) {
+    let parts: Vec<_> = before
+        .into_iter()
+        .chain(within(on_the_way, whole))
+        .collect();
+    if parts.is_empty() {
+        seen.begun_before += 1;
+        return;
+    }
+    let done_before = seen.parts.len();
+    for key in parts {
         if on_the_way[&key].end <= whole.end {
             let request = on_the_way.remove(&key).expect("it was found there");
-            done.push(DeviceRequest {
+            seen.parts.push(DeviceRequest {
                 complete: whole.complete,
+                number: whole.number,
                 ..request
             });
         }
     }
+    seen.requests += usize::from(seen.parts.len() > done_before);
 }
 
 #[cfg(test)]
@@ -146,15 +195,15 @@ mod tests {
                 first,
                 count,
                 transfer: Transfer::Write,
+                metadata: false,
             },
         }
     }
 
     /// First sector, its end, and the three moments.
     fn seen(events: &[Event]) -> Vec<(u64, u64, u64, u64, u64)> {
-        let (requests, _) = of_events(events);
         let one = |r: &DeviceRequest| (r.first, r.end, r.start, r.issue, r.complete);
-        requests.iter().map(one).collect()
+        of_events(events).parts.iter().map(one).collect()
     }
 
     #[test]
@@ -194,5 +243,48 @@ mod tests {
             block(7, Step::Complete, 16, 8),
         ];
         assert_eq!(seen(&events), [(8, 24, 1, 2, 7)]);
+    }
+
+    #[test]
+    fn requests_are_counted_as_the_device_counts_them() {
+        let flush = |at, step, transfer| Event {
+            at,
+            kind: Kind::Block {
+                step,
+                disk: 1,
+                first: 0,
+                count: 0,
+                transfer,
+                metadata: false,
+            },
+        };
+        let events = [
+            // Begun before.
+            block(1, Step::Complete, 400, 8),
+            // Two that were merged, and are completed as one.
+            block(2, Step::Start, 8, 8),
+            block(3, Step::Start, 16, 8),
+            block(4, Step::Issue, 8, 16),
+            block(5, Step::Complete, 8, 16),
+            // A sync waits for a flush; then a second flush is given to the device, and both are completed.
+            flush(6, Step::Start, Transfer::Write),
+            flush(7, Step::Issue, Transfer::Flush),
+            flush(8, Step::Issue, Transfer::Flush),
+            flush(9, Step::Complete, Transfer::Flush),
+            flush(10, Step::Complete, Transfer::Write),
+            flush(12, Step::Complete, Transfer::Flush),
+        ];
+        let seen = of_events(&events);
+        assert_eq!(
+            (seen.requests, seen.begun_before, seen.flush_waits),
+            (1, 1, 1)
+        );
+        assert!(seen.parts.iter().all(|part| part.number == 0));
+        let span = |start, end| Span {
+            device: 1,
+            end,
+            start,
+        };
+        assert_eq!(seen.flushes, [span(7, 9), span(8, 12)]);
     }
 }

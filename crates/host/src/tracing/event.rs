@@ -35,6 +35,26 @@ pub enum Kind {
         count: u32,
         /// What it transfers.
         transfer: Transfer,
+        /// Whether that is metadata of a file system.
+        metadata: bool,
+    },
+    /// A file system was asked for a sync of a file, or had carried it out.
+    Sync {
+        /// Which of both.
+        edge: Edge,
+        /// Its device, as the kernel numbers it.
+        file_system: u32,
+        /// The file.
+        inode: u64,
+        /// The thread that carries it out.
+        thread: u32,
+    },
+    /// A journal began to commit a transaction, or had committed it.
+    Commit {
+        /// Which of both.
+        edge: Edge,
+        /// The device of its file system, as the kernel numbers it.
+        file_system: u32,
     },
     /// A thread was made ready to run.
     Woken(u32),
@@ -72,7 +92,16 @@ pub enum Transfer {
     Other,
 }
 
-/// The kernel's number of a disk.
+/// The beginning or the end of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// It begins.
+    Begin,
+    /// It is over.
+    End,
+}
+
+/// The kernel's number of a device.
 pub fn kernel_number((major, minor): DiskNumber) -> u32 {
     major << MINOR_BITS | minor
 }
@@ -90,9 +119,20 @@ enum SourceKind {
     Block(Step),
     Wakeup,
     Switch,
+    Sync(Edge),
+    Commit(Edge),
 }
 
-/// All that are recorded.
+/// What is traced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TracedPlaces {
+    /// Disks, each with whether it has requests.
+    pub disks: Vec<(DiskNumber, bool)>,
+    /// Devices of file systems whose syncs are traced.
+    pub file_systems: Vec<DiskNumber>,
+}
+
+/// What every traced trial needs.
 pub(super) const SOURCES: [Source; 7] = [
     Source {
         path: "block/block_io_start",
@@ -124,28 +164,61 @@ pub(super) const SOURCES: [Source; 7] = [
     },
 ];
 
+/// What bounds syncs, where the kernel has it: file systems that are modules have their events once they are loaded.
+pub(super) const SYNC_SOURCES: [Source; 5] = [
+    Source {
+        path: "ext4/ext4_sync_file_enter",
+        kind: SourceKind::Sync(Edge::Begin),
+    },
+    Source {
+        path: "ext4/ext4_sync_file_exit",
+        kind: SourceKind::Sync(Edge::End),
+    },
+    Source {
+        path: "xfs/xfs_file_fsync",
+        kind: SourceKind::Sync(Edge::Begin),
+    },
+    Source {
+        path: "jbd2/jbd2_start_commit",
+        kind: SourceKind::Commit(Edge::Begin),
+    },
+    Source {
+        path: "jbd2/jbd2_end_commit",
+        kind: SourceKind::Commit(Edge::End),
+    },
+];
+
 impl Source {
     /// Whether it says anything of a disk that has requests, or has none.
     fn is_of(self, has_requests: bool) -> bool {
         match self.kind {
             SourceKind::Block(Step::BioQueue | Step::BioComplete) => !has_requests,
             SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
-            SourceKind::Wakeup | SourceKind::Switch => true,
+            SourceKind::Wakeup
+            | SourceKind::Switch
+            | SourceKind::Sync(_)
+            | SourceKind::Commit(_) => true,
         }
     }
 
-    /// What restricts it to some disks, each with whether it has requests, and to the threads of trials; `None` where none of the
-    /// disks has such events.
-    pub(super) fn filter(self, disks: &[(DiskNumber, bool)]) -> Option<String> {
+    /// What restricts it to some places and to the threads of trials; `None` where none of the places has such events.
+    pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
+        let of_any = |devices: &mut dyn Iterator<Item = DiskNumber>| {
+            let terms: Vec<String> = devices
+                .map(|device| format!("dev == {}", kernel_number(device)))
+                .collect();
+            (!terms.is_empty()).then(|| terms.join(" || "))
+        };
         match self.kind {
             SourceKind::Block(_) => {
-                let own = disks
+                let own = places
+                    .disks
                     .iter()
                     .filter(|(_, has_requests)| self.is_of(*has_requests));
-                let terms: Vec<String> = own
-                    .map(|(disk, _)| format!("dev == {}", kernel_number(*disk)))
-                    .collect();
-                (!terms.is_empty()).then(|| terms.join(" || "))
+                of_any(&mut own.map(|(disk, _)| *disk))
+            }
+            SourceKind::Sync(_) | SourceKind::Commit(_) => {
+                of_any(&mut places.file_systems.iter().copied())
             }
             SourceKind::Wakeup => Some(format!("comm ~ \"{THREAD_NAMES}*\"")),
             SourceKind::Switch => Some(format!(
@@ -164,6 +237,16 @@ enum Places {
         first: FieldPlace,
         count: FieldPlace,
         flags: FieldPlace,
+    },
+    Sync {
+        edge: Edge,
+        file_system: FieldPlace,
+        inode: FieldPlace,
+        thread: FieldPlace,
+    },
+    Commit {
+        edge: Edge,
+        file_system: FieldPlace,
     },
     Wakeup(FieldPlace),
     Switch {
@@ -196,6 +279,16 @@ impl Decoder {
                 previous: format.place("prev_pid")?,
                 next: format.place("next_pid")?,
             },
+            SourceKind::Sync(edge) => Places::Sync {
+                edge,
+                file_system: format.place("dev")?,
+                inode: format.place("ino")?,
+                thread: format.place("common_pid")?,
+            },
+            SourceKind::Commit(edge) => Places::Commit {
+                edge,
+                file_system: format.place("dev")?,
+            },
         };
         self.0.push((format.id, places));
         Ok(())
@@ -216,7 +309,7 @@ impl Decoder {
                         Kind::Woken(thread) | Kind::Runs(thread) | Kind::Leaves(thread) => {
                             threads.contains(&thread)
                         }
-                        Kind::Block { .. } => true,
+                        Kind::Block { .. } | Kind::Sync { .. } | Kind::Commit { .. } => true,
                     };
                     if own {
                         events.push(Event {
@@ -246,6 +339,22 @@ impl Decoder {
                 first: first.number(record)?,
                 count: count.number(record)? as u32,
                 transfer: transfer(flags.bytes(record)?),
+                metadata: is_metadata(flags.bytes(record)?),
+            }),
+            Places::Sync {
+                edge,
+                file_system,
+                inode,
+                thread,
+            } => see(Kind::Sync {
+                edge,
+                file_system: file_system.number(record)? as u32,
+                inode: inode.number(record)?,
+                thread: thread.number(record)? as u32,
+            }),
+            Places::Commit { edge, file_system } => see(Kind::Commit {
+                edge,
+                file_system: file_system.number(record)? as u32,
             }),
             Places::Wakeup(thread) => see(Kind::Woken(thread.number(record)? as u32)),
             Places::Switch { previous, next } => {
@@ -274,6 +383,12 @@ fn transfer(flags: &[u8]) -> Transfer {
         b'F' => Transfer::Flush,
         _ => Transfer::Other,
     }
+}
+
+/// Whether the letters of a request name metadata.
+fn is_metadata(flags: &[u8]) -> bool {
+    let letters = flags.split(|letter| *letter == 0).next();
+    letters.is_some_and(|letters| letters.contains(&b'M'))
 }
 
 #[cfg(test)]
@@ -328,6 +443,7 @@ mod tests {
             first: 1 << 40,
             count: 8,
             transfer: Transfer::Write,
+            metadata: true,
         };
         assert_eq!(seen(&issue), [block]);
         let switch = record(372, &[(24, &7u32.to_le_bytes()), (56, &9u32.to_le_bytes())]);
@@ -337,6 +453,31 @@ mod tests {
         // A kernel without a field that is needed is refused.
         let old = ISSUE.replace("nr_sector", "sectors");
         assert!(Decoder::default().add(SOURCES[1], &old).is_err());
+    }
+
+    #[test]
+    fn a_sync_is_read_with_its_file_and_its_thread() {
+        let format = "name: ext4_sync_file_exit\nID: 900\nformat:\n\
+            \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+            \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:ino_t ino;\toffset:16;\tsize:8;\tsigned:0;\n";
+        let mut decoder = Decoder::default();
+        decoder.add(SYNC_SOURCES[1], format).expect("a format");
+        let (disk, inode) = (kernel_number((7, 3)), 1u64 << 33);
+        let fields: [(usize, &[u8]); 3] = [
+            (4, &7u32.to_le_bytes()),
+            (8, &disk.to_le_bytes()),
+            (16, &inode.to_le_bytes()),
+        ];
+        let mut all = Vec::new();
+        decoder.event(&record(900, &fields), &mut |kind| all.push(kind));
+        let exit = Kind::Sync {
+            edge: Edge::End,
+            file_system: disk,
+            inode,
+            thread: 7,
+        };
+        assert_eq!(all, [exit]);
     }
 
     #[test]
@@ -353,14 +494,31 @@ mod tests {
         ] {
             assert_eq!(transfer(flags), expected, "{flags:?}");
         }
+        for (flags, expected) in [(&b"WSM\0"[..], true), (b"FWFSM", true), (b"WS\0M", false)] {
+            assert_eq!(is_metadata(flags), expected, "{flags:?}");
+        }
     }
 
     #[test]
     fn only_disks_with_such_events_are_traced() {
-        let disks = [((8, 0), true), ((253, 1), false)];
-        let filters = SOURCES.map(|source| source.filter(&disks).unwrap_or_default());
+        let places = TracedPlaces {
+            disks: vec![((8, 0), true), ((253, 1), false)],
+            file_systems: Vec::new(),
+        };
+        let filters = SOURCES.map(|source| source.filter(&places).unwrap_or_default());
         assert_eq!(filters[0], "dev == 8388608");
         assert_eq!(filters[3], "dev == 265289729");
-        assert_eq!(SOURCES[3].filter(&disks[..1]), None);
+        for source in SYNC_SOURCES {
+            assert_eq!(source.filter(&places), None);
+        }
+        let one = TracedPlaces {
+            disks: vec![((8, 0), true)],
+            file_systems: vec![(8, 1), (8, 2)],
+        };
+        assert_eq!(SOURCES[3].filter(&one), None);
+        for source in SYNC_SOURCES {
+            let filter = source.filter(&one);
+            assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
+        }
     }
 }

@@ -58,6 +58,17 @@ impl Instance {
         Ok(())
     }
 
+    /// Whether the kernel has an event.
+    pub(super) fn knows(&self, event: &str) -> bool {
+        accessat(
+            &self.tracefs,
+            format!("events/{event}"),
+            Access::EXISTS,
+            AtFlags::empty(),
+        )
+        .is_ok()
+    }
+
     /// Makes one. What killed processes left is removed.
     pub(super) fn new() -> Result<Self> {
         let tracefs = tracefs()?;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::device_requests::{DeviceRequest, of_events};
+use super::device_requests::{Activity, DeviceRequest, of_events};
 use super::event::{Event, Kind, Transfer};
+use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
 use iolab_storage::sectors::Sectors;
 use iolab_workload::stages::{PerStage, TraceCounts};
 
@@ -29,19 +30,30 @@ pub struct TracedRequest {
 pub struct Joined {
     /// Of each request, in their order, the ticks of each stage; `None` where it was not found in full.
     pub stages: Vec<Option<PerStage<u64>>>,
+    /// Of the syncs.
+    pub syncs: JoinedSyncs,
     /// Of each request, whether it was several to the device.
     is_split: Vec<bool>,
+    carried: u64,
     others: u64,
     flushes: u64,
+    flush_waits: u64,
 }
 
 impl Joined {
-    /// What was counted of the requests of these numbers, and of the device, whose flushes and requests of others are not divided among
-    /// them.
-    pub fn counts(&self, requests: impl IntoIterator<Item = usize>) -> TraceCounts {
+    /// What was counted of the requests and syncs of these numbers, and of the device, whose own requests and flushes are not divided
+    /// among them.
+    pub fn counts(
+        &self,
+        requests: impl IntoIterator<Item = usize>,
+        syncs: impl IntoIterator<Item = usize>,
+    ) -> TraceCounts {
         let mut counts = TraceCounts {
+            carried: self.carried,
             others: self.others,
             flushes: self.flushes,
+            flush_waits: self.flush_waits,
+            syncs: self.syncs.counts(syncs),
             ..TraceCounts::default()
         };
         for number in requests {
@@ -75,12 +87,13 @@ enum Moment {
     End,
 }
 
-/// Joins requests with events in the order of time. A part of a device's request belongs to the first request of the trial that
+/// Joins requests and syncs with events in the order of time. A part of a device's request belongs to the first request of the trial that
 /// was on its way from the part's start to its completion, covers its sectors, and has not found them yet. The stages of a
 /// request are those of the part that was completed last, so that they add up to its time. A part that no such request covers
 /// belongs to one that covers it and was issued after the part's start.
-pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
-    let (parts, flushes) = of_events(events);
+pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) -> Joined {
+    let activity = of_events(events);
+    let parts = &activity.parts;
     let mut moments: Vec<(u64, Moment, usize)> =
         Vec::with_capacity(2 * requests.len() + parts.len());
     for (number, request) in requests.iter().enumerate() {
@@ -97,7 +110,7 @@ pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
         .unwrap_or(0);
     let mut found = vec![Found::default(); requests.len()];
     let mut on_the_way = OnTheWay::new();
-    let mut others = 0;
+    let mut is_own = vec![false; parts.len()];
     for (_, moment, number) in moments {
         match moment {
             Moment::Start => {
@@ -114,14 +127,13 @@ pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
                 }
             }
             Moment::Complete => {
-                let is_own = give_out(
+                is_own[number] = give_out(
                     &parts[number],
                     requests,
                     longest,
                     &mut on_the_way,
                     &mut found,
                 );
-                others += u64::from(!is_own);
             }
         }
     }
@@ -139,12 +151,41 @@ pub fn join(requests: &[TracedRequest], events: &[Event]) -> Joined {
             Some(stages(request, &last, &threads))
         })
         .collect();
+    let mut carries = vec![false; activity.requests];
+    for (part, is_own) in parts.iter().zip(&is_own) {
+        carries[part.number] |= is_own;
+    }
+    let carried = carries.iter().filter(|carries| **carries).count();
     Joined {
         stages,
         is_split: found.iter().map(|found| found.parts > 1).collect(),
-        others,
-        flushes,
+        carried: carried as u64,
+        others: (activity.requests - carried) as u64 + activity.begun_before,
+        flushes: activity.flushes.len() as u64,
+        flush_waits: activity.flush_waits,
+        syncs: join_syncs(syncs, events, background(activity, &is_own)),
     }
+}
+
+/// What devices did beside the requests of the trial.
+fn background(activity: Activity, is_own: &[bool]) -> Background {
+    let mut seen = Background {
+        flushes: activity.flushes,
+        ..Background::default()
+    };
+    let others = activity.parts.iter().zip(is_own);
+    for (part, _) in others.filter(|(part, own)| !**own && part.transfer == Transfer::Write) {
+        let of_kind = match part.metadata {
+            true => &mut seen.metadata,
+            false => &mut seen.data,
+        };
+        of_kind.push(Span {
+            device: part.disk,
+            end: part.complete,
+            start: part.start,
+        });
+    }
+    seen
 }
 
 /// Gives the sectors of a part to the requests on their way that cover them; whether there are such.
@@ -203,6 +244,7 @@ fn stages(request: &TracedRequest, part: &DeviceRequest, threads: &Threads) -> P
         completion: woken - part.complete,
         cpu_wait: runs - woken,
         reaping: request.end - runs,
+        ..PerStage::default()
     }
 }
 
@@ -225,7 +267,7 @@ impl Threads {
                 Kind::Woken(thread) => (thread, ThreadMoment::Woken),
                 Kind::Runs(thread) => (thread, ThreadMoment::Runs),
                 Kind::Leaves(thread) => (thread, ThreadMoment::Leaves),
-                Kind::Block { .. } => continue,
+                Kind::Block { .. } | Kind::Sync { .. } | Kind::Commit { .. } => continue,
             };
             threads
                 .0

@@ -6,7 +6,7 @@ use std::fs::{read_dir, read_to_string};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
-use crate::counters::account_of;
+use crate::counters::{account_of, parse_run_delay_ns};
 
 /// The flag of a kernel thread in field 9 of proc_pid_stat(5): PF_KTHREAD of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -36,13 +36,12 @@ fn children(process: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Time in which the threads of a process waited for a CPU, ns: the second number of `/proc/PID/task/TID/schedstat`
-/// (Documentation/scheduler/sched-stats.rst of Linux).
+/// Time in which the threads of a process waited for a CPU, ns.
 pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
     let threads = read_dir(format!("/proc/{process}/task")).ok()?.flatten();
     let delays = threads.filter_map(|thread| {
         let text = read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+        parse_run_delay_ns(&text)
     });
     delays.reduce(u64::saturating_add)
 }

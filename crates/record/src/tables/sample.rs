@@ -376,6 +376,12 @@ fn cpus() -> Columns {
             "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`"
         )
         .since(6),
+        known!(
+            "run_delay_ns",
+            run_delay_ns,
+            "time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks"
+        )
+        .since(6),
         Column::text(
             "cpus_used",
             |s: &Sample| {

@@ -10,7 +10,7 @@ pub(crate) use over_time::{ChangeData, CourseData, SteadyData};
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Latency, Shortfall};
+use iolab_analysis::analysis::{Latency, Shortfall, Timed};
 use iolab_analysis::claim::{
     Cause, CellId, Largest, Load, Preparation, Queued, Rates, SharedLimit, TimeByLayer, Together,
     TooFew, Verified,
@@ -103,7 +103,7 @@ impl LoadData {
     }
 }
 
-/// Which layer takes the time of requests, and of the slowest ones.
+/// Which layer takes the time of requests, or of syncs, and of the slowest ones.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct TimeByLayerData {
@@ -111,21 +111,32 @@ pub(crate) struct TimeByLayerData {
     cell: CellData,
     /// Trials that it rests on.
     trials: usize,
-    /// Mean time of a request, ns: median over the trials.
+    /// `requests` (without the syncs that follow them) or `syncs`.
+    timed: String,
+    /// Mean time of one, ns: median over the trials.
     mean_ns: f64,
     /// Stage that takes most of it.
     mean: LargestData,
-    /// Stage that takes most of the mean time of the slowest 1 % of the requests; `null` where trials have too few.
+    /// Stage that takes most of the mean time of the slowest 1 % of them; `null` where trials have too few.
     tail: Option<LargestData>,
     /// Share of each stage of the mean, by the name of the stage.
     shares: BTreeMap<String, f64>,
+    /// Syncs over all trials; `null` for a cell without traced syncs.
+    syncs: Option<u64>,
+    /// Journal commits that these waited for.
+    commits: Option<u64>,
+    /// Those of them that several waited for.
+    shared_commits: Option<u64>,
+    /// How the journal shows: `none`, `commits` or `metadata-writes`.
+    journal: Option<String>,
 }
 
 /// The stage that takes most of the time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "LargestStage")]
 pub(crate) struct LargestData {
-    /// `admission`, `queue`, `device`, `completion`, `cpu-wait` or `reaping`; docs/METHODS.md says what they are.
+    /// `admission`, `queue`, `device`, `completion`, `cpu-wait` or `reaping`, of syncs one that begins with `sync-`; docs/METHODS.md
+    /// says what they are.
     stage: String,
     /// Its share: median over the trials.
     share: f64,
@@ -147,12 +158,21 @@ impl TimeByLayerData {
         Self {
             cell: runs.cell(time.cell),
             trials: time.trials,
+            timed: match time.timed {
+                Timed::Requests => "requests",
+                Timed::Syncs => "syncs",
+            }
+            .to_owned(),
             mean_ns: time.mean_ns,
             mean: largest(&time.mean),
             tail: time.tail.as_ref().map(largest),
             shares: shares
                 .map(|(stage, share)| (stage.name().to_owned(), *share))
                 .collect(),
+            syncs: time.syncs.map(|(counts, _)| counts.syncs),
+            commits: time.syncs.map(|(counts, _)| counts.commits),
+            shared_commits: time.syncs.map(|(counts, _)| counts.shared_commits),
+            journal: time.syncs.map(|(_, journal)| journal.name().to_owned()),
         }
     }
 }

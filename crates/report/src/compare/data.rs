@@ -103,7 +103,7 @@ struct Cell<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "SideDoubt")]
 pub(crate) struct Against {
-    /// `other_traffic`, `cpu_stall`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
+    /// `other_traffic`, `cpu_stall`, `worker_wait`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
     /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `rate_not_held`, `clock_resolution`,
     /// `contradicted`, `not_synced` or `never_flushed`.
     doubt: &'static str,

@@ -7,7 +7,7 @@ use iolab_analysis::analysis::{
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
 use iolab_stats::Summary;
-use iolab_workload::stages::Stage;
+use iolab_workload::stages::{Journal, Stage, SyncCounts};
 use serde_json::Value;
 
 use super::{answer_column, level_fields, run_columns, setting_columns};
@@ -500,17 +500,56 @@ fn stages<'a>() -> Columns<'a> {
         add("mean_ns", "mean", |stage| Some(stage.mean_ns));
         add("p50_ns", "50th percentile", |stage| Some(stage.p50_ns));
         add("p99_ns", "99th percentile", |stage| Some(stage.p99_ns));
-        add(
-            "share",
-            "share of the mean service time",
-            StageNumbers::share,
-        );
-        add(
-            "tail_share",
-            "share of the mean time of the slowest 1 % of the requests",
-            StageNumbers::tail_share,
-        );
+        let (whole, slowest) = match stage.is_of_sync() {
+            false => (
+                "share of the mean service time (without syncs that follow writes)",
+                "share of the mean time of the slowest 1 % of the requests",
+            ),
+            true => (
+                "share of the mean time of a sync",
+                "share of the mean time of the slowest 1 % of the syncs",
+            ),
+        };
+        add("share", whole, StageNumbers::share);
+        add("tail_share", slowest, StageNumbers::tail_share);
     }
+    let syncs = |row: &CellRow<'_>| -> Option<SyncCounts> {
+        let stages = row.cell.stages.as_ref()?;
+        stages.journal.map(|_| stages.syncs)
+    };
+    columns.extend([
+        DataColumn::whole(
+            "traced_syncs",
+            "traced syncs that followed writes, over all trials",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.syncs),
+        ),
+        DataColumn::whole(
+            "sync_commits",
+            "journal commits that these waited for",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.commits),
+        ),
+        DataColumn::whole(
+            "shared_commits",
+            "journal commits that several syncs waited for",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_commits),
+        ),
+        DataColumn::whole(
+            "sync_flushes",
+            "flushes of the device's cache within traced syncs",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.flushes),
+        ),
+        DataColumn::whole(
+            "shared_flushes",
+            "flushes within several traced syncs",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_flushes),
+        ),
+        DataColumn::text(
+            "trace_journal",
+            "how the journal of the file system shows in traced syncs",
+            |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
+        )
+        .one_of(Journal::NAMES),
+    ]);
     columns
         .into_iter()
         .map(|column| column.only_of(|row| row.cell.stages.is_some()))

@@ -255,6 +255,9 @@ fn contention(around: &CellDisturbance) -> String {
         around
             .cpu_wait()
             .map(|share| percent(share, "of the time some task waited for a CPU")),
+        around
+            .workers_waited()
+            .map(|share| percent(share, "of the time of each worker was a wait for a CPU")),
         around.preempted().map(|n| {
             format!(
                 "each worker was preempted {} times per second",

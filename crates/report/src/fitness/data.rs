@@ -59,7 +59,7 @@ struct Workload<'a> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Doubt")]
 struct DoubtData<'a> {
-    /// `served_by`, `not_synced`, `never_flushed`, `other_traffic`, `cpu_stall`, `cpu_quota_wait`, `steal`, `preempted` or
+    /// `served_by`, `not_synced`, `never_flushed`, `other_traffic`, `cpu_stall`, `worker_wait`, `cpu_quota_wait`, `steal`, `preempted` or
     /// `suspended`: METHODS.md, "Service levels", has the rules.
     doubt: &'a str,
     /// It in words.

@@ -146,7 +146,7 @@ pub(super) struct RunsRow {
     predicted_high: Option<f64>,
     #[serde(flatten)]
     judged: JudgedData,
-    /// In what the sides differ that disturbs, separated by `, `: `steal`, `cpu_stall`, `memory_stall`, `other_traffic`,
+    /// In what the sides differ that disturbs, separated by `, `: `steal`, `cpu_stall`, `worker_wait`, `memory_stall`, `other_traffic`,
     /// `cpu_quota_wait`, `device_ios_per_request`, `buffer_pieces_per_request`.
     disturbed: String,
     /// Where the bytes of the base came from.

@@ -3,7 +3,9 @@
 use iolab_analysis::analysis::analyse;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, record};
-use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
+use iolab_workload::stages::{
+    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+};
 
 use crate::{named, text};
 
@@ -23,6 +25,7 @@ fn traced(shift: f64) -> TraceSummary {
             ..TraceCounts::default()
         },
         note: String::new(),
+        journal: None,
         stages: PerStage {
             admission: stage(8.0, 10.0),
             queue: stage(2.0, 5.0),
@@ -31,6 +34,7 @@ fn traced(shift: f64) -> TraceSummary {
             completion: stage(4.0, 5.0),
             cpu_wait: stage(20.0 - shift, 940.0),
             reaping: stage(6.0, 5.0),
+            ..PerStage::default()
         },
     }
 }
@@ -106,4 +110,52 @@ fn the_reason_for_missing_stages_is_that_of_a_trial_without_them() {
             );
         }
     }
+}
+
+/// The same trials with syncs after their writes: 800 us in the mean, of which the journal has most, and most of the slowest ones the
+/// flush.
+fn with_syncs(trace: &mut TraceSummary) {
+    let stage = |mean_us: f64, tail_us: f64| {
+        Some(StageSummary {
+            mean_ns: mean_us * 1e3,
+            p50_ns: (mean_us * 1e3) as u64,
+            p99_ns: (tail_us * 1e3) as u64,
+            tail_mean_ns: tail_us * 1e3,
+        })
+    };
+    trace.journal = Some(Journal::Commits);
+    trace.counts.syncs = SyncCounts {
+        syncs: 1000,
+        commits: 500,
+        shared_commits: 500,
+        flushes: 500,
+        shared_flushes: 500,
+    };
+    trace.stages.sync_admission = stage(5.0, 5.0);
+    trace.stages.sync_host = stage(15.0, 15.0);
+    trace.stages.sync_write = stage(20.0, 20.0);
+    trace.stages.sync_journal = stage(500.0, 500.0);
+    trace.stages.sync_flush = stage(200.0, 9200.0);
+    trace.stages.sync_delivery = stage(60.0, 260.0);
+}
+
+#[test]
+fn syncs_have_a_claim_of_their_own() {
+    let analysis = analyse(&run(|_, trace| with_syncs(trace)));
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"");
+    let requests = text(&named("time-by-layer", &analysis));
+    assert!(
+        requests.contains("service time without syncs"),
+        "{requests}"
+    );
+}
+
+#[test]
+fn a_file_system_without_a_journal_is_said_to_have_none() {
+    let analysis = analyse(&run(|_, trace| {
+        with_syncs(trace);
+        trace.journal = Some(Journal::Absent);
+        trace.stages.sync_journal = None;
+    }));
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"");
 }

@@ -169,6 +169,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         request_sizes: "read 4096 601,write 65536 299".parse().unwrap(),
         cpus_used: "0-3,8".parse().unwrap(),
         waited: Some(3007),
+        run_delay_ns: Some(3008),
         wall_ns: 3004,
         clock_drift_ppm: -1.5,
         seed: i64::MAX as u64,
@@ -285,6 +286,7 @@ pub(super) fn bare_sample(cell: i64, block: u32) -> Sample {
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
+        run_delay_ns: None,
         verdict: ServedVerdict {
             served_by: ServedBy::Unknown,
             device_fraction: None,

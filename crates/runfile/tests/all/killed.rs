@@ -163,6 +163,7 @@ fn sample(block: u32) -> Sample {
         request_sizes: Default::default(),
         cpus_used: Default::default(),
         waited: None,
+        run_delay_ns: None,
         effective: Effective::default(),
         verdict: ServedVerdict {
             served_by: ServedBy::Unknown,

@@ -2,6 +2,7 @@
 
 mod claims;
 mod compared;
+mod layers;
 mod over_time;
 mod ratios;
 mod scenarios;

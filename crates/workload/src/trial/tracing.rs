@@ -31,9 +31,15 @@ impl TrialSpec {
                 "a file system may delay them or split them as it likes: set trim_percent=0",
             ),
             (
-                !matches!(self.sync, SyncPolicy::None | SyncPolicy::End),
-                "a sync within each write",
-                "the stages are those of reads and writes: set sync=none or sync=end",
+                match self.sync {
+                    SyncPolicy::Osync | SyncPolicy::Odsync | SyncPolicy::RwfDsync => true,
+                    SyncPolicy::None
+                    | SyncPolicy::End
+                    | SyncPolicy::Each
+                    | SyncPolicy::Fdatasync => false,
+                },
+                "writes that sync themselves",
+                "the sync within such a write has no stamps of its own: set sync=each or sync=fdatasync",
             ),
             (
                 self.iopoll,
@@ -91,10 +97,10 @@ mod tests {
             (
                 TrialSpec {
                     read_percent: 0,
-                    sync: SyncPolicy::Each,
+                    sync: SyncPolicy::Odsync,
                     ..traced
                 },
-                "a sync",
+                "writes that sync themselves",
             ),
         ] {
             let error = wrong.check().expect_err(part);
@@ -104,7 +110,6 @@ mod tests {
                     "trace=true with {}",
                     match part {
                         "null" => "backend null",
-                        "a sync" => "a sync within each write",
                         other => other,
                     }
                 )

@@ -28,6 +28,7 @@ fn block(at: u64, step: Step, first: u64, count: u32) -> Event {
             first,
             count,
             transfer: Transfer::Read,
+            metadata: false,
         },
     }
 }
@@ -51,7 +52,7 @@ fn whole(stages: &PerStage<u64>) -> u64 {
 }
 
 fn counts(joined: &Joined) -> TraceCounts {
-    joined.counts(0..joined.stages.len())
+    joined.counts(0..joined.stages.len(), [])
 }
 
 #[test]
@@ -63,7 +64,7 @@ fn each_stage_is_between_two_events() {
         thread(230, Kind::Woken(7)),
         thread(290, Kind::Runs(7)),
     ]);
-    let joined = join(&[request(100, 300, 80, 8)], &in_order(events));
+    let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
     let expected = PerStage {
         admission: 10,
         queue: 10,
@@ -72,6 +73,7 @@ fn each_stage_is_between_two_events() {
         completion: 10,
         cpu_wait: 60,
         reaping: 10,
+        ..PerStage::default()
     };
     assert_eq!(joined.stages, [Some(expected)]);
 }
@@ -91,13 +93,14 @@ fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
         let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
         events.extend(before);
         events.push(thread(290, Kind::Runs(7)));
-        let joined = join(&[request(100, 300, 80, 8)], &in_order(events));
+        let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
         let seen = joined.stages[0].expect("joined");
         assert_eq!((seen.completion, seen.cpu_wait, seen.reaping), expected);
     }
     // It ran all the time.
     let joined = join(
         &[request(100, 300, 80, 8)],
+        &[],
         &events_of(80, 8, [110, 120, 220]),
     );
     assert_eq!(joined.stages[0].expect("joined").reaping, 80);
@@ -108,7 +111,7 @@ fn a_split_request_has_the_stages_of_its_last_part() {
     let mut events = events_of(0, 8, [110, 120, 150]).to_vec();
     events.extend(events_of(8, 8, [130, 140, 180]));
     let requests = [request(100, 200, 0, 16)];
-    let joined = join(&requests, &in_order(events.clone()));
+    let joined = join(&requests, &[], &in_order(events.clone()));
     let seen = joined.stages[0].expect("joined");
     assert_eq!(
         (seen.admission, seen.queue, seen.device, seen.delivery),
@@ -116,7 +119,7 @@ fn a_split_request_has_the_stages_of_its_last_part() {
     );
     assert_eq!((counts(&joined).joined, counts(&joined).split), (1, 1));
     // Without its second part it is not joined.
-    let joined = join(&requests, &events[..3]);
+    let joined = join(&requests, &[], &events[..3]);
     assert_eq!((counts(&joined).joined, counts(&joined).unjoined), (0, 1));
 }
 
@@ -126,20 +129,20 @@ fn split_requests_are_counted_where_they_belong() {
     events.extend(events_of(8, 8, [130, 140, 180]));
     events.extend(events_of(80, 8, [110, 120, 150]));
     let requests = [request(100, 200, 0, 16), request(100, 200, 80, 8)];
-    let joined = join(&requests, &in_order(events));
-    let of_each = [0, 1].map(|number| joined.counts([number]).split);
+    let joined = join(&requests, &[], &in_order(events));
+    let of_each = [0, 1].map(|number| joined.counts([number], []).split);
     assert_eq!((of_each, counts(&joined).split), ([1, 0], 1));
 }
 
 #[test]
 fn a_part_that_began_before_the_stamp_belongs_to_the_request_if_to_no_other() {
     let events = events_of(80, 8, [95, 120, 180]);
-    let joined = join(&[request(100, 200, 80, 8)], &events);
+    let joined = join(&[request(100, 200, 80, 8)], &[], &events);
     let seen = joined.stages[0].expect("joined");
     assert_eq!((seen.admission, seen.queue, whole(&seen)), (0, 20, 100));
     // Two at once of the same sectors: the other one was there first.
     let requests = [request(140, 250, 80, 8), request(90, 190, 80, 8)];
-    let joined = join(&requests, &events);
+    let joined = join(&requests, &[], &events);
     assert_eq!(joined.stages[0], None);
     assert!(joined.stages[1].is_some());
 }
@@ -151,7 +154,7 @@ fn requests_of_others_are_counted_and_join_nothing() {
     events.extend(events_of(800, 8, [110, 120, 190]));
     events.extend(events_of(0, 8, [50, 60, 90]));
     events.extend(events_of(88, 8, [150, 160, 400]));
-    let joined = join(&[request(100, 200, 80, 8)], &in_order(events));
+    let joined = join(&[request(100, 200, 80, 8)], &[], &in_order(events));
     assert_eq!((counts(&joined).joined, counts(&joined).others), (1, 3));
 }
 
@@ -186,7 +189,7 @@ fn streams() -> impl Strategy<Value = (Vec<TracedRequest>, Vec<Event>)> {
 proptest! {
     #[test]
     fn every_request_is_joined_and_its_stages_are_its_time((requests, events) in streams()) {
-        let joined = join(&requests, &events);
+        let joined = join(&requests, &[], &events);
         prop_assert_eq!(counts(&joined).joined, requests.len() as u64);
         prop_assert_eq!(counts(&joined).others, 0);
         for (request, stages) in requests.iter().zip(&joined.stages) {
@@ -205,7 +208,7 @@ proptest! {
             .filter(|(number, _)| lost >> (number % 64) & 1 == 0)
             .map(|(_, event)| event)
             .collect();
-        let joined = join(&requests, &kept);
+        let joined = join(&requests, &[], &kept);
         for (request, stages) in requests.iter().zip(&joined.stages) {
             if let Some(stages) = stages {
                 prop_assert_eq!(whole(stages), request.end - request.start);

@@ -2,25 +2,26 @@
 
 use crate::Sample;
 use crate::column::{Column, Null};
-use iolab_workload::stages::{StageSummary, TraceSummary};
+use iolab_workload::stages::{Journal, StageSummary, TraceSummary};
 
 const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
 const SPLIT: &str = "joined requests that were several to the device";
-const OTHERS: &str = "requests of others to the same disk, and flushes of its cache";
+const CARRIED: &str = "requests of the disk that carried those of the trial, those of others (the file system's too), and flushes of its cache; `flush_waits` are requests that transfer nothing and wait for a flush. Their sum is that of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
+const SYNCS: &str = "syncs that followed writes; the journal commits that these waited for, and those of them that several waited for; the same of flushes";
 const LOST: &str = "events that the kernel had no room for";
-const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`; see METHODS.md";
+const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. Those of `sync_` are of a sync that follows a write, and add up to its time; the write's own are without it. See METHODS.md";
 
 /// A number of what was counted.
 macro_rules! count {
-    ($name:literal, $field:ident, $doc:expr) => {
+    ($name:literal, $($field:ident).+, $doc:expr) => {
         Column::number(
             $name,
             |s: &Sample| {
                 s.traced
                     .as_ref()
-                    .map(|traced: &TraceSummary| traced.counts.$field)
+                    .map(|traced: &TraceSummary| traced.counts.$($field).+)
             },
-            |s, n| s.traced.get_or_insert_default().counts.$field = n,
+            |s, n| s.traced.get_or_insert_default().counts.$($field).+ = n,
         )
         .null(Null::Account)
         .doc($doc)
@@ -72,8 +73,10 @@ pub fn stages() -> Vec<Column<Sample>> {
         count!("joined_requests", joined, JOINED),
         count!("unjoined_requests", unjoined, JOINED),
         count!("split_requests", split, SPLIT),
-        count!("other_requests", others, OTHERS),
-        count!("device_flushes", flushes, OTHERS),
+        count!("carrying_requests", carried, CARRIED),
+        count!("other_requests", others, CARRIED),
+        count!("device_flushes", flushes, CARRIED),
+        count!("flush_waits", flush_waits, CARRIED),
         count!("lost_events", lost, LOST),
         Column::text(
             "trace_note",
@@ -85,6 +88,23 @@ pub fn stages() -> Vec<Column<Sample>> {
         )
         .null(Null::Account)
         .doc("why there are no stages, or not all of them, or not of all requests"),
+        count!("traced_syncs", syncs.syncs, SYNCS),
+        count!("sync_commits", syncs.commits, SYNCS),
+        count!("shared_commits", syncs.shared_commits, SYNCS),
+        count!("sync_flushes", syncs.flushes, SYNCS),
+        count!("shared_flushes", syncs.shared_flushes, SYNCS),
+        Column::text(
+            "trace_journal",
+            |s: &Sample| of(s).and_then(|traced| traced.journal).map(|journal| journal.name().into()),
+            |s, text| {
+                let journal = text.parse().ok();
+                s.traced.get_or_insert_default().journal = journal;
+                journal.is_some()
+            },
+        )
+        .one_of(Journal::NAMES)
+        .null(Null::Account)
+        .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, or by the device's `metadata-writes`"),
     ];
     columns.extend(stage!(admission));
     columns.extend(stage!(queue));
@@ -93,6 +113,12 @@ pub fn stages() -> Vec<Column<Sample>> {
     columns.extend(stage!(completion));
     columns.extend(stage!(cpu_wait));
     columns.extend(stage!(reaping));
+    columns.extend(stage!(sync_admission));
+    columns.extend(stage!(sync_host));
+    columns.extend(stage!(sync_write));
+    columns.extend(stage!(sync_journal));
+    columns.extend(stage!(sync_flush));
+    columns.extend(stage!(sync_delivery));
     columns
         .into_iter()
         .map(|column| column.since(6).hidden())

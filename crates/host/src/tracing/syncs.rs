@@ -1,0 +1,310 @@
+//! What the kernel does during the syncs of a trial.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::event::{Edge, Event, Kind};
+use iolab_workload::stages::{Journal, PerStage, SyncCounts};
+
+/// A sync of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedSync {
+    /// When it was issued, and when its completion was seen: stamps.
+    pub start: u64,
+    /// The later one.
+    pub end: u64,
+    /// The thread that issued it and that waited for it.
+    pub thread: u32,
+    /// The disk below, as the kernel numbers it.
+    pub disk: u32,
+    /// The device of the file system, as the kernel numbers it; `None` without one.
+    pub file_system: Option<u32>,
+    /// The file.
+    pub inode: u64,
+    /// How the journal shows.
+    pub journal: Journal,
+}
+
+/// A time in which something was in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    /// The device that it is of, as the kernel numbers it.
+    pub(super) device: u32,
+    /// Stamps.
+    pub(super) end: u64,
+    pub(super) start: u64,
+}
+
+/// What disks did that belongs to no request of the trial.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    pub(super) flushes: Vec<Span>,
+    /// Writes of metadata, from their start in the block layer.
+    pub(super) metadata: Vec<Span>,
+    /// Other writes.
+    pub(super) data: Vec<Span>,
+}
+
+/// A sync as its file system sees it.
+#[derive(Debug, Clone, Copy)]
+struct Call {
+    begin: u64,
+    /// Where the file system has an event for it.
+    end: Option<u64>,
+    thread: u32,
+}
+
+/// What was found of the syncs of a trial.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JoinedSyncs {
+    /// Of each sync, in their order, the ticks of each stage.
+    pub stages: Vec<PerStage<u64>>,
+    /// Of each, whether the file system said when it got it.
+    is_entered: Vec<bool>,
+    /// Of each, the number of the commit that it waited for.
+    commit: Vec<Option<usize>>,
+    /// Of each, the numbers of the flushes that were completed within it.
+    flushes: Vec<Range<usize>>,
+    /// How many syncs waited for each commit, and for each flush.
+    commit_shares: Vec<u32>,
+    flush_shares: Vec<u32>,
+}
+
+impl JoinedSyncs {
+    /// What was counted of the syncs of these numbers.
+    pub fn counts(&self, numbers: impl IntoIterator<Item = usize>) -> SyncCounts {
+        let (mut commits, mut flushes) = (BTreeSet::new(), BTreeSet::new());
+        let mut syncs = 0;
+        for number in numbers {
+            syncs += 1;
+            commits.extend(self.commit[number]);
+            flushes.extend(self.flushes[number].clone());
+        }
+        let shared = |of: &BTreeSet<usize>, shares: &[u32]| {
+            of.iter().filter(|number| shares[**number] > 1).count() as u64
+        };
+        SyncCounts {
+            syncs,
+            commits: commits.len() as u64,
+            shared_commits: shared(&commits, &self.commit_shares),
+            flushes: flushes.len() as u64,
+            shared_flushes: shared(&flushes, &self.flush_shares),
+        }
+    }
+
+    /// Whether the file system said of each of these syncs when it got it.
+    pub fn are_entered(&self, numbers: impl IntoIterator<Item = usize>) -> bool {
+        numbers.into_iter().all(|number| self.is_entered[number])
+    }
+}
+
+/// Splits the time of each sync, from events in the order of time. What was completed within a sync counts from its start on,
+/// each moment once: as a flush, else as the journal, else as a write. What is in progress at its end is not what it waited
+/// for.
+pub(super) fn join_syncs(
+    syncs: &[TracedSync],
+    events: &[Event],
+    mut background: Background,
+) -> JoinedSyncs {
+    if syncs.is_empty() {
+        return JoinedSyncs::default();
+    }
+    background.flushes.sort_unstable();
+    background.metadata.sort_unstable();
+    background.data.sort_unstable();
+    let commits = commits(events);
+    let entered = calls_of(syncs, events);
+    let mut joined = JoinedSyncs {
+        commit_shares: vec![0; commits.len()],
+        flush_shares: vec![0; background.flushes.len()],
+        ..JoinedSyncs::default()
+    };
+    for (sync, call) in syncs.iter().zip(entered) {
+        let begin = call.map_or(sync.start, |call| call.begin);
+        let end = call.and_then(|call| call.end).unwrap_or(sync.end);
+        let flushes = completed(&background.flushes, sync.disk, begin, end);
+        let commit = sync
+            .file_system
+            .filter(|_| sync.journal == Journal::Commits)
+            .map_or(0..0, |own| completed(&commits, own, begin, end));
+        let metadata = &background.metadata[completed(&background.metadata, sync.disk, begin, end)];
+        let data = &background.data[completed(&background.data, sync.disk, begin, end)];
+        let (journal, writes): (&[Span], [&[Span]; 2]) = match sync.journal {
+            Journal::Absent => (&[], [metadata, data]),
+            Journal::Commits => (&commits[commit.clone()], [metadata, data]),
+            Journal::MetadataWrites => (metadata, [&[], data]),
+        };
+        let progress = [
+            vec![&background.flushes[flushes.clone()]],
+            vec![journal],
+            writes.to_vec(),
+        ];
+        joined
+            .stages
+            .push(stages(sync, (begin, end), call.is_some(), &progress));
+        for number in flushes.clone() {
+            joined.flush_shares[number] += 1;
+        }
+        let waited = commit.last();
+        if let Some(number) = waited {
+            joined.commit_shares[number] += 1;
+        }
+        joined.is_entered.push(call.is_some());
+        joined.commit.push(waited);
+        joined.flushes.push(flushes);
+    }
+    joined
+}
+
+/// The numbers of what was completed on a device within a time; all is in ascending order.
+fn completed(all: &[Span], device: u32, from: u64, to: u64) -> Range<usize> {
+    let first = all.partition_point(|span| (span.device, span.end) <= (device, from));
+    let end = all.partition_point(|span| (span.device, span.end) <= (device, to));
+    first..end.max(first)
+}
+
+/// The stages of a sync that was in the hands of the system from `begin` to `end`, and what was in progress: flushes, the
+/// journal, writes.
+fn stages(
+    sync: &TracedSync,
+    (begin, end): (u64, u64),
+    is_entered: bool,
+    progress: &[Vec<&[Span]>; 3],
+) -> PerStage<u64> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    let [flush, journal, write] = progress.each_ref().map(|spans| {
+        let before = covered(&mut all);
+        let spans = spans.iter().flat_map(|spans| spans.iter());
+        all.extend(spans.map(|span| (span.start.max(begin), span.end)));
+        covered(&mut all) - before
+    });
+    let last = all.iter().map(|(_, end)| *end).max();
+    // Without anything to wait for, the system had it until the last moment that is known.
+    let over = last.unwrap_or(if is_entered { end } else { sync.end });
+    PerStage {
+        sync_admission: begin - sync.start,
+        sync_host: over - begin - flush - journal - write,
+        sync_write: write,
+        sync_journal: journal,
+        sync_flush: flush,
+        sync_delivery: sync.end - over,
+        ..PerStage::default()
+    }
+}
+
+/// The time that at least one of these times covers.
+fn covered(all: &mut [(u64, u64)]) -> u64 {
+    all.sort_unstable();
+    let (mut sum, mut until) = (0, 0);
+    for (start, end) in all {
+        sum += end.saturating_sub((*start).max(until));
+        until = until.max(*end);
+    }
+    sum
+}
+
+/// The commits of journals, in ascending order.
+fn commits(events: &[Event]) -> Vec<Span> {
+    let mut running: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut all = Vec::new();
+    for event in events {
+        let Kind::Commit { edge, file_system } = event.kind else {
+            continue;
+        };
+        match edge {
+            Edge::Begin => {
+                running.insert(file_system, event.at);
+            }
+            Edge::End => all.extend(running.remove(&file_system).map(|start| Span {
+                device: file_system,
+                end: event.at,
+                start,
+            })),
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// What the file system says of each sync, where it does: the call of the same thread within it; where none of the trial's threads
+/// carries it out itself, the first call for its file within it that belongs to no sync that ended earlier.
+fn calls_of(syncs: &[TracedSync], events: &[Event]) -> Vec<Option<Call>> {
+    let mut of_files = calls(events);
+    let own: BTreeSet<u32> = syncs.iter().map(|sync| sync.thread).collect();
+    let mut by_end: Vec<usize> = (0..syncs.len()).collect();
+    by_end.sort_unstable_by_key(|number| syncs[*number].end);
+    let mut found = vec![None; syncs.len()];
+    for number in by_end {
+        let sync = &syncs[number];
+        let file = sync.file_system.map(|own| (own, sync.inode));
+        let Some(calls) = file.and_then(|file| of_files.get_mut(&file)) else {
+            continue;
+        };
+        let first = calls.partition_point(|(call, _)| call.begin < sync.start);
+        let within = |(_, (call, is_taken)): &(usize, &(Call, bool))| {
+            !is_taken && call.end.is_none_or(|end| end <= sync.end)
+        };
+        let candidates = calls[first..]
+            .iter()
+            .enumerate()
+            .take_while(|(_, (call, _))| call.begin <= sync.end)
+            .filter(within);
+        let mut other = None;
+        let mut same = None;
+        for (place, (call, _)) in candidates {
+            if call.thread == sync.thread {
+                same = Some(place);
+                break;
+            }
+            if other.is_none() && !own.contains(&call.thread) {
+                other = Some(place);
+            }
+        }
+        if let Some(place) = same.or(other) {
+            let (call, is_taken) = &mut calls[first + place];
+            *is_taken = true;
+            found[number] = Some(*call);
+        }
+    }
+    found
+}
+
+/// The calls for each file, by file system and inode, in the order of their beginning; none is taken.
+fn calls(events: &[Event]) -> BTreeMap<(u32, u64), Vec<(Call, bool)>> {
+    let mut files: BTreeMap<(u32, u64), Vec<(Call, bool)>> = BTreeMap::new();
+    // The place of the call that a thread is in.
+    let mut open: BTreeMap<(u32, u64, u32), usize> = BTreeMap::new();
+    for event in events {
+        let Kind::Sync {
+            edge,
+            file_system,
+            inode,
+            thread,
+        } = event.kind
+        else {
+            continue;
+        };
+        let calls = files.entry((file_system, inode)).or_default();
+        let by = (file_system, inode, thread);
+        match edge {
+            Edge::Begin => {
+                open.insert(by, calls.len());
+                let call = Call {
+                    begin: event.at,
+                    end: None,
+                    thread,
+                };
+                calls.push((call, false));
+            }
+            Edge::End => {
+                if let Some(place) = open.remove(&by) {
+                    calls[place].0.end = Some(event.at);
+                }
+            }
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Where the syncs of a target show among the kernel's trace events.
+
+use std::path::Path;
+
+use rustix::fs::fstat;
+
+use super::Target;
+use super::device::Number;
+use iolab_workload::stages::Journal;
+
+/// File systems of the kernel's ext4 driver, whose journals are those of jbd2.
+const EXT: [&str; 3] = ["ext2", "ext3", "ext4"];
+
+/// What knows the syncs of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncPlace {
+    /// The device that its file system is on, which the events of ext4, jbd2 and XFS bear; `None` for devices.
+    pub file_system: Option<Number>,
+    /// The number of its inode.
+    pub inode: u64,
+    /// How the journal shows.
+    pub journal: Journal,
+}
+
+impl Target {
+    /// What knows its syncs.
+    pub fn sync_place(&self) -> SyncPlace {
+        let inode = fstat(self.holder()).map_or(0, |stat| stat.st_ino);
+        let Some(file_system) = self.filesystem() else {
+            return SyncPlace {
+                file_system: None,
+                inode,
+                journal: Journal::Absent,
+            };
+        };
+        let device = self.device();
+        SyncPlace {
+            file_system: device,
+            inode,
+            journal: match EXT.contains(&file_system.kind.as_str()) {
+                true => of_ext(Path::new("/sys"), device),
+                false => Journal::MetadataWrites,
+            },
+        }
+    }
+}
+
+/// How the journal of an ext file system on a device shows: its `journal_task` is that of jbd2, if it has one.
+fn of_ext(sys: &Path, device: Option<Number>) -> Journal {
+    let task = device.and_then(|(major, minor)| {
+        let folder = sys.join(format!("dev/block/{major}:{minor}"));
+        let own = std::fs::canonicalize(folder).ok()?;
+        let told = sys.join("fs/ext4").join(own.file_name()?);
+        std::fs::read_to_string(told.join("journal_task")).ok()
+    });
+    match task.is_some_and(|task| task.trim() == "<none>") {
+        true => Journal::Absent,
+        false => Journal::Commits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ext_file_system_has_a_journal_if_a_task_writes_it() {
+        let sys = tempfile::tempdir().expect("a folder");
+        let devices = sys.path().join("dev/block");
+        std::fs::create_dir_all(&devices).expect("a folder");
+        for (name, number, task) in [("sdq1", "8:1", "271\n"), ("sdq2", "8:2", "<none>\n")] {
+            let own = sys.path().join("devices").join(name);
+            let told = sys.path().join("fs/ext4").join(name);
+            std::fs::create_dir_all(&own).expect("a folder");
+            std::fs::create_dir_all(&told).expect("a folder");
+            std::fs::write(told.join("journal_task"), task).expect("written");
+            std::os::unix::fs::symlink(&own, devices.join(number)).expect("linked");
+        }
+        let of = |minor| of_ext(sys.path(), Some((8, minor)));
+        assert_eq!([of(1), of(2)], [Journal::Commits, Journal::Absent]);
+        // Where that is not told, commits are looked for.
+        assert_eq!(of(3), Journal::Commits);
+    }
+}

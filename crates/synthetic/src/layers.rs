@@ -1,0 +1,122 @@
+//! Traced trials of which it is known where their time goes.
+
+use iolab_record::RunRecord;
+use iolab_workload::stages::{
+    Journal, PerStage, Stage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+};
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::{add_cell, record};
+
+/// Requests, and syncs, of each trial.
+const REQUESTS: u64 = 1000;
+/// Mean time of a request, and of one of the slowest 1 %, ns.
+const MEAN_NS: f64 = 1e5;
+const TAIL_NS: f64 = 1e6;
+
+/// How one time is divided among three layers: the shares scatter from trial to trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Division {
+    /// Median share of the first layer.
+    pub first: f64,
+    /// Share of the rest that the second layer has; the third has what is left.
+    pub second: f64,
+    /// Standard deviation of the logarithm of the odds of the first share.
+    pub sigma: f64,
+}
+
+impl Division {
+    /// The median shares of the three: each is a monotonic function of the first.
+    pub fn medians(self) -> [f64; 3] {
+        self.shares(self.first)
+    }
+
+    fn shares(self, first: f64) -> [f64; 3] {
+        let rest = 1.0 - first;
+        [first, rest * self.second, rest * (1.0 - self.second)]
+    }
+
+    fn draw(self, random: &mut Xoshiro256PlusPlus) -> [f64; 3] {
+        let normal: f64 = StandardNormal.sample(random);
+        let odds = self.first / (1.0 - self.first) * (self.sigma * normal).exp();
+        self.shares(odds / (1.0 + odds))
+    }
+}
+
+/// Where the time of a cell goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layers {
+    /// Of the mean time of a request: [`LAYERS`].
+    pub mean: Division,
+    /// Of the slowest ones.
+    pub tail: Division,
+    /// Of the mean time of a sync: [`SYNC_LAYERS`].
+    pub sync: Division,
+    /// Of the slowest ones.
+    pub sync_tail: Division,
+}
+
+/// The layers that requests pass.
+pub const LAYERS: [Stage; 3] = [Stage::Device, Stage::CpuWait, Stage::Reaping];
+/// The layers that have syncs.
+pub const SYNC_LAYERS: [Stage; 3] = [Stage::SyncFlush, Stage::SyncJournal, Stage::SyncHost];
+
+/// A run whose cells each have so many measured trials. The later a cell, the slower are its requests.
+pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut made = record("traced", &["threads"]);
+    for number in 0..cells.len() {
+        // The first one is the warm-up.
+        let throughput = vec![100.0 / (number + 1) as f64; trials + 1];
+        add_cell(
+            &mut made,
+            &[&format!("threads={}", number + 1)],
+            &throughput,
+        );
+    }
+    for sample in made.samples.iter_mut().filter(|sample| !sample.warmup) {
+        let layers = cells[sample.cell as usize];
+        let mut stages = PerStage::from_fn(|_| Some(StageSummary::default()));
+        let mut divide = |names: [Stage; 3], mean: Division, tail: Division| {
+            let (mean, tail) = (mean.draw(&mut random), tail.draw(&mut random));
+            for (stage, (mean, tail)) in names.into_iter().zip(mean.into_iter().zip(tail)) {
+                stages[stage] = Some(StageSummary {
+                    mean_ns: MEAN_NS * mean,
+                    p50_ns: (MEAN_NS * mean) as u64,
+                    p99_ns: (TAIL_NS * tail) as u64,
+                    tail_mean_ns: TAIL_NS * tail,
+                });
+            }
+        };
+        divide(LAYERS, layers.mean, layers.tail);
+        divide(SYNC_LAYERS, layers.sync, layers.sync_tail);
+        let of = |stages: &PerStage<Option<StageSummary>>, value: fn(StageSummary) -> f64| -> f64 {
+            let parts = [stages.cpu_wait, stages.reaping];
+            parts.into_iter().flatten().map(value).sum()
+        };
+        stages.delivery = Some(StageSummary {
+            mean_ns: of(&stages, |stage| stage.mean_ns),
+            tail_mean_ns: of(&stages, |stage| stage.tail_mean_ns),
+            ..StageSummary::default()
+        });
+        sample.traced = Some(TraceSummary {
+            counts: TraceCounts {
+                joined: REQUESTS,
+                carried: REQUESTS,
+                syncs: SyncCounts {
+                    syncs: REQUESTS,
+                    commits: REQUESTS,
+                    flushes: REQUESTS,
+                    ..SyncCounts::default()
+                },
+                ..TraceCounts::default()
+            },
+            note: String::new(),
+            journal: Some(Journal::Commits),
+            stages,
+        });
+    }
+    made
+}

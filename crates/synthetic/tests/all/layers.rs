@@ -1,0 +1,88 @@
+//! Where the time goes, graded.
+
+use iolab_analysis::analysis::{Timed, analyse};
+use iolab_analysis::claim::{Claim, Largest, TimeByLayer, claims};
+use iolab_synthetic::{Division, LAYERS, Layers, Outcome, SYNC_LAYERS, grade, traced};
+use iolab_workload::stages::Stage;
+use rand_core::SeedableRng;
+use rand_distr::{Distribution, Uniform};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Runs that are graded.
+const RUNS: usize = 400;
+
+/// Divisions of any kind, near ties among them, from a seed.
+fn layers(seed: u64, cells: usize) -> Vec<Layers> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut within = |low: f64, high: f64| {
+        let uniform = Uniform::new(low, high).expect("a range");
+        uniform.sample(&mut random)
+    };
+    let mut division = || Division {
+        first: within(0.2, 0.8),
+        second: within(0.5, 1.0),
+        sigma: within(0.05, 1.0),
+    };
+    let one = |_| Layers {
+        mean: division(),
+        tail: division(),
+        sync: division(),
+        sync_tail: division(),
+    };
+    (0..cells).map(one).collect()
+}
+
+/// Whether the interval holds the true share of the stage, and no other stage has more than that interval allows.
+fn is_true(said: &Largest, names: [Stage; 3], truth: Division) -> bool {
+    let shares = truth.medians();
+    let own = names
+        .iter()
+        .zip(shares)
+        .find(|(name, _)| **name == said.stage);
+    let (low, high) = said.interval;
+    own.is_some_and(|(_, share)| low <= share && share <= high)
+        && shares.iter().all(|share| *share <= high)
+}
+
+fn judge(timed: Timed, truth: &[Layers], said: &[TimeByLayer]) -> Outcome {
+    let own = said.iter().filter(|said| said.timed == timed);
+    Outcome::of_all(own.map(|said| {
+        let layers = truth[said.cell.cell as usize];
+        let (names, mean, tail) = match timed {
+            Timed::Requests => (LAYERS, layers.mean, layers.tail),
+            Timed::Syncs => (SYNC_LAYERS, layers.sync, layers.sync_tail),
+        };
+        let tail_is_true = said
+            .tail
+            .as_ref()
+            .is_none_or(|said| is_true(said, names, tail));
+        match is_true(&said.mean, names, mean) && tail_is_true {
+            true => Outcome::True,
+            false => Outcome::False,
+        }
+    }))
+}
+
+#[test]
+fn the_layer_that_takes_the_time_is_rarely_false() {
+    for (trials, cells) in [(10, 1), (20, 3)] {
+        for timed in Timed::ALL {
+            let make = |seed: u64| {
+                let truth = layers(seed, cells);
+                let analysis = analyse(&traced(seed + 1000, trials, &truth));
+                let said = claims(&[&analysis]).into_iter();
+                let said = said.filter_map(|claim| match claim {
+                    Claim::TimeByLayer(time) => Some(time),
+                    _ => None,
+                });
+                (truth, said.collect::<Vec<TimeByLayer>>())
+            };
+            let score = grade(timed, RUNS, make, |(truth, said)| {
+                judge(timed, &truth, &said)
+            });
+            println!("{score:?}");
+            assert!(score.is_false_at_most(0.05), "{score:?}");
+            assert!(score.is_true_at_least(0.9), "{score:?}");
+        }
+    }
+}
