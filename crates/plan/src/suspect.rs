@@ -31,7 +31,7 @@ pub enum Check {
     Settings,
     /// At least half of the requests that were asked for were in flight.
     InFlight,
-    /// A tenth of the page faults with the suspect, or fewer.
+    /// A tenth of the page faults with the suspect, or fewer, on both sides together.
     FewerFaults,
 }
 
@@ -72,10 +72,15 @@ impl Sides {
         of(&self.base.trial) == of(&self.other.trial)
     }
 
-    /// Whether these are the two sides of a mechanism that would be its own suspect: taking it away leaves no difference.
+    /// The suspects in which these two differ, and in nothing else: taking one away leaves no difference.
+    pub fn by_construction(&self) -> impl Iterator<Item = &'static Suspect> + '_ {
+        let all = Suspect::all().iter();
+        all.filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+    }
+
+    /// Whether these are the two sides of a mechanism that would be its own suspect.
     pub fn is_by_construction(&self) -> bool {
-        let mut all = Suspect::all().iter();
-        all.any(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+        self.by_construction().next().is_some()
     }
 
     /// Checks both cells.

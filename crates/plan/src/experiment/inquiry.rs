@@ -258,9 +258,7 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             },
             Intervention::Lacks(why) => leave(suspect, why.to_owned()),
             // Hidden by another one still, or without a part.
-            Intervention::Irrelevant
-            | Intervention::IsTheDifference
-            | Intervention::After(_) => {}
+            Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::After(_) => {}
         }
     }
     (tried, untried)
