@@ -152,6 +152,22 @@ impl Reason {
         }
     }
 
+    /// Whether it is what others did meanwhile; with other reasons two sides do not measure the same.
+    pub(crate) fn is_disturbance(&self) -> bool {
+        match self {
+            Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => true,
+            Self::NotSynced(_)
+            | Self::ServedBy { .. }
+            | Self::NeverFlushed { .. }
+            | Self::Suspended
+            | Self::RateNotHeld
+            | Self::ClockResolution { .. }
+            | Self::Contradicted
+            | Self::TwoGroups { .. }
+            | Self::Dependent { .. } => false,
+        }
+    }
+
     /// Its name in JSON.
     pub fn name(&self) -> &'static str {
         match self {

@@ -2,8 +2,9 @@
 //!
 //! A suspect is a file in `suspects/`, which the build finds: `pub(super) const SUSPECT`, a [`Suspect`].
 
+use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::TrialSpec;
+use iolab_workload::trial::{BufferInit, TrialSpec};
 
 /// A mechanism, and how it is taken away.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +31,7 @@ pub enum Check {
     Settings,
     /// At least half of the requests that were asked for were in flight.
     InFlight,
-    /// A tenth of the page faults with the suspect, or fewer.
+    /// A tenth of the page faults with the suspect, or fewer, on both sides together.
     FewerFaults,
 }
 
@@ -54,6 +55,8 @@ pub enum Intervention {
     Irrelevant,
     /// Nothing that leaves a difference: the two sides differ in that mechanism and in nothing else.
     IsTheDifference,
+    /// Nothing as long as this other suspect is there, which hides it: its name.
+    After(&'static str),
     /// It could have a part, and no setting takes it away here; why.
     Lacks(&'static str),
 }
@@ -69,10 +72,30 @@ impl Sides {
         of(&self.base.trial) == of(&self.other.trial)
     }
 
-    /// Whether these are the two sides of a mechanism that would be its own suspect: taking it away leaves no difference.
+    /// The suspects in which these two differ, and in nothing else: taking one away leaves no difference.
+    pub fn by_construction(&self) -> impl Iterator<Item = &'static Suspect> + '_ {
+        let all = Suspect::all().iter();
+        all.filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+    }
+
+    /// Whether these are the two sides of a mechanism that would be its own suspect.
     pub fn is_by_construction(&self) -> bool {
-        let mut all = Suspect::all().iter();
-        all.any(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+        self.by_construction().next().is_some()
+    }
+
+    /// Checks both cells.
+    ///
+    /// # Errors
+    /// Settings that cannot be together.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.base.check()?;
+        self.other.check()
+    }
+
+    /// Whether any buffer is new memory, whose pages fault.
+    pub(crate) fn have_faults(&self) -> bool {
+        let mut trials = self.trials().into_iter();
+        trials.any(|trial| trial.buffer_init == BufferInit::Untouched)
     }
 
     /// How many of the two sides others differ from.

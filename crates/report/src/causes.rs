@@ -44,6 +44,15 @@ fn levels(run: &Analysis, id: CellId) -> &[String] {
     cell.map_or(&[][..], |cell| cell.cell.levels.as_slice())
 }
 
+/// That the run itself names the cause: its two cells differ in a suspect and in nothing else.
+pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) -> String {
+    format!(
+        "{}. The two cells differ in {} and in nothing else: the run itself shows the cause.",
+        phenomenon(run, found),
+        suspect.what
+    )
+}
+
 /// What is explained, and which suspects are taken away.
 pub fn plan(inquiry: &Inquiry) -> String {
     let names = inquiry.tried.iter().filter_map(|name| Suspect::find(name));

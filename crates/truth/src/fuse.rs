@@ -72,6 +72,19 @@ pub struct Behaviour {
     pub cached: bool,
     /// A silent error in one write.
     pub harm: Option<Harm>,
+    /// A cache of reads, in front of something slower.
+    pub cache: Option<ChunkCache>,
+}
+
+/// A cache that keeps the chunks which were read last.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkCache {
+    /// Bytes of a chunk, which is fetched as a whole.
+    pub chunk: u64,
+    /// Chunks that it holds.
+    pub holds: usize,
+    /// What a request takes longer that has to fetch one.
+    pub fetch: Duration,
 }
 
 impl Default for Behaviour {
@@ -89,6 +102,7 @@ impl Default for Behaviour {
             volatile: false,
             cached: false,
             harm: None,
+            cache: None,
         }
     }
 }

@@ -117,6 +117,11 @@ pub fn told(scene: &Scene, arguments: &[&str]) -> String {
     both(&output.expect("iolab starts"))
 }
 
+/// The claims of a run file in the scene's folder; none where there is no such file.
+pub fn claims(scene: &Scene, file: &str) -> Vec<Value> {
+    list(&json(&scene.folder().join(file), "table")["claims"])
+}
+
 /// The answer to a question on the scene's target.
 #[derive(Debug, Clone)]
 pub struct Answered {

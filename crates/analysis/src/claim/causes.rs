@@ -3,6 +3,7 @@
 //! All is on the logarithm of the ratio of both sides, within the blocks that variants share. METHODS.md has the rules and how often
 //! they fail on modelled disks whose causes were planted.
 
+mod doubts;
 mod variants;
 mod verdict;
 
@@ -14,6 +15,7 @@ use iolab_workload::settings::cell_label;
 
 use super::effect::log_ratios;
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::SideDoubt;
 use variants::Variants;
 use verdict::judge;
 
@@ -63,6 +65,9 @@ pub struct Reproduction {
     pub again: Again,
     /// What is left of it without all suspects; `None` where it is not there, or no suspect was tried.
     pub unexplained: Option<Share>,
+    /// What in the evidence of the unchanged cells could make the difference by itself: disturbances could make what is not explained; with
+    /// bytes of different origins it cannot be told.
+    pub doubts: Vec<SideDoubt>,
     /// Whether one suspect explains nearly all of it by itself, whatever is left without all of them: what others change may be
     /// another difference.
     pub is_explained: bool,
@@ -100,6 +105,8 @@ pub struct Suspected {
     pub blocks_needed: Option<usize>,
     /// Why it was not tried.
     pub why: Option<String>,
+    /// What in the evidence of its cells, with it and without it, could make the same change: then it cannot be told.
+    pub doubts: Vec<SideDoubt>,
 }
 
 /// Suspects of one verdict: one cause, one that contributes, or all of any other.
@@ -133,44 +140,61 @@ pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, V
         let why = failed_check(analysis, inquiry, suspect)?;
         Some((suspect.clone(), why))
     });
-    Some(judge(inquiry, &deviations, &unchecked.collect(), run))
+    let unchecked: BTreeMap<String, String> = unchecked.collect();
+    let (mut again, mut found) = judge(inquiry, &deviations, &unchecked, run);
+    doubts::weigh(analysis, inquiry, (&mut again, &mut found));
+    Some((again, found))
 }
 
 /// Why it is not shown that a suspect was taken away; `None` where it is.
 fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option<String> {
-    let sides = |without: &[&str]| {
-        let mut variants = inquiry.variants.iter();
-        let variant = variants.find(|one| one.without == without)?;
-        Some([
-            cell(analysis, &variant.base)?,
-            cell(analysis, &variant.other)?,
-        ])
-    };
+    let sides = |without: &[&str]| sides(analysis, inquiry, without);
     let (with, without) = sides(&[]).zip(sides(&[suspect]))?;
     if without.iter().any(|cell| cell.values.is_empty()) {
         return Some("no trial without it succeeded".to_owned());
     }
-    let mut pairs = with.into_iter().zip(without);
-    pairs.find_map(|(with, without)| match Suspect::find(suspect)?.check {
+    match Suspect::find(suspect)?.check {
         Check::Settings => None,
-        Check::InFlight => {
-            let seen = without
-                .concurrency
-                .and_then(|seen| Some((seen.in_flight?, seen.asked)));
-            match seen {
-                None => Some("how many requests were in flight is not known".to_owned()),
-                Some((in_flight, asked)) => (in_flight < asked as f64 / 2.0)
-                    .then(|| format!("{in_flight:.1} of {asked} requests were in flight")),
-            }
-        }
-        Check::FewerFaults => {
-            let Some((before, now)) = with.minor_faults.zip(without.minor_faults) else {
-                return Some("how many page faults there were is not known".to_owned());
-            };
-            let kept = now > FAULTS_KEPT * before && with.cell.spec != without.cell.spec;
-            kept.then(|| format!("{now:.0} of {before:.0} page faults were left"))
-        }
-    })
+        Check::InFlight => without.into_iter().find_map(few_in_flight),
+        Check::FewerFaults => faults_left(with, without),
+    }
+}
+
+/// How few requests were in flight, where these are fewer than half of what was asked for.
+fn few_in_flight(cell: &CellAnalysis) -> Option<String> {
+    let seen = cell
+        .concurrency
+        .and_then(|seen| Some((seen.in_flight?, seen.asked)));
+    match seen {
+        None => Some("how many requests were in flight is not known".to_owned()),
+        Some((in_flight, asked)) => (in_flight < asked as f64 / 2.0)
+            .then(|| format!("{in_flight:.1} of {asked} requests were in flight")),
+    }
+}
+
+/// How many of the page faults of both sides are left, where these are too many.
+fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<String> {
+    let sum = |cells: [&CellAnalysis; 2]| -> Option<f64> {
+        cells.into_iter().map(|cell| cell.minor_faults).sum()
+    };
+    let Some((before, now)) = sum(with).zip(sum(without)) else {
+        return Some("how many page faults there were is not known".to_owned());
+    };
+    (now > FAULTS_KEPT * before).then(|| format!("{now:.0} of {before:.0} page faults were left"))
+}
+
+/// The cells of both sides without exactly these suspects.
+fn sides<'a>(
+    analysis: &'a Analysis,
+    inquiry: &Inquiry,
+    without: &[&str],
+) -> Option<[&'a CellAnalysis; 2]> {
+    let mut variants = inquiry.variants.iter();
+    let variant = variants.find(|one| one.without == without)?;
+    Some([
+        cell(analysis, &variant.base)?,
+        cell(analysis, &variant.other)?,
+    ])
 }
 
 /// The cell of these levels.

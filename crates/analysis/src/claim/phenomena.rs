@@ -3,11 +3,12 @@
 use iolab_plan::suspect::Sides;
 use iolab_workload::response::Response;
 
-use super::best::{Best, Standing};
+use super::best::{Best, Candidate, Standing};
 use super::comparison::{Comparison, Contrast};
-use super::effect::{CellId, Difference, Effect, Estimate, MARGIN};
+use super::effect::{CellId, Difference, Effect, MARGIN};
 use super::{Claim, claims};
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::SideDoubt;
 
 /// Where more requests in flight gain less than this share of their number, that is the phenomenon.
 const GAIN: f64 = 0.5;
@@ -26,16 +27,39 @@ pub struct Phenomenon {
     pub expected: f64,
     /// The logarithm of the least ratio, of either sign, that the interval allows.
     pub size: f64,
+    /// Whether what others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
+    pub is_disturbed: bool,
 }
 
-/// The phenomena of a run, the greatest first; none of runs of programs, groups or several processes, whose cells are no trials of their own.
-pub fn phenomena(run: &Analysis) -> Vec<Phenomenon> {
-    let is_plain = |cell: &CellAnalysis| {
+/// Why nothing of a run can be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unexplainable {
+    /// It explains another one.
+    Explains,
+    /// Its cells run programs, from which no setting takes a mechanism away.
+    Programs,
+    /// Its cells have groups, or several processes, targets or tools.
+    Composed,
+}
+
+/// The phenomena of a run, the greatest first.
+///
+/// # Errors
+/// Why there can be none, whatever its cells show: they are no trials of one process of iolab on one target.
+pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
+    let any = |is: &dyn Fn(&CellAnalysis) -> bool| run.cells.iter().any(is);
+    if run.inquiry.is_some() {
+        return Err(Unexplainable::Explains);
+    }
+    if any(&|cell| cell.cell.spec.runs_program()) {
+        return Err(Unexplainable::Programs);
+    }
+    let is_composed = |cell: &CellAnalysis| {
         let spec = &cell.cell.spec;
-        !spec.runs_program() && !spec.has_groups() && !spec.tool.is_peer() && spec.target.is_none()
+        spec.has_groups() || spec.tool.is_peer() || spec.target.is_some()
     };
-    if run.spans_ranks() || run.inquiry.is_some() || !run.cells.iter().all(is_plain) {
-        return Vec::new();
+    if run.spans_ranks() || any(&is_composed) {
+        return Err(Unexplainable::Composed);
     }
     let mut all: Vec<Phenomenon> = Vec::new();
     for claim in claims(&[run]) {
@@ -44,15 +68,16 @@ pub fn phenomena(run: &Analysis) -> Vec<Phenomenon> {
                 let effects = comparison.effects.iter();
                 all.extend(effects.filter_map(|effect| of_effect(&comparison, effect)));
             }
-            Claim::Best(curves) => all.extend(curves.iter().filter_map(worst)),
+            Claim::Best(curves) => all.extend(curves.iter().flat_map(of_curve)),
             _ => {}
         }
     }
     all.retain(|one| one.size > MARGIN.ln_1p());
     // What the two sides differ in by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
+    all.sort_by_key(|one| one.is_disturbed);
     all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
-    all
+    Ok(all)
 }
 
 /// The settings of both cells.
@@ -71,12 +96,14 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
 
 /// An effect, or the gain that it lacks.
 fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
+    let is_disturbed = are_disturbances(&effect.doubts);
     let phenomenon = |expected: f64, size: f64| Phenomenon {
         base: effect.base,
         other: effect.other,
         seen: effect.estimate.ratio,
         expected,
         size,
+        is_disturbed,
     };
     let in_flight = gained(comparison, effect);
     if let Some(expected) = in_flight.filter(|most| effect.estimate.ratio <= GAIN * most) {
@@ -87,8 +114,19 @@ fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     if in_flight.is_some_and(|most| most > 1.0 && effect.estimate.ratio >= 1.0) {
         return None;
     }
-    let is_shown = matches!(effect.difference, Difference::Higher | Difference::Lower);
-    is_shown.then(|| phenomenon(1.0, effect.size()))
+    match effect.difference {
+        Difference::Higher | Difference::Lower => Some(phenomenon(1.0, effect.size())),
+        Difference::CannotTell if is_disturbed => {
+            let (low, high) = effect.estimate.interval?;
+            Some(phenomenon(1.0, low.ln().max(-high.ln())))
+        }
+        Difference::CannotTell | Difference::Equivalent | Difference::NotFound => None,
+    }
+}
+
+/// Whether there are doubts, and all are about what others did meanwhile.
+fn are_disturbances(doubts: &[SideDoubt]) -> bool {
+    !doubts.is_empty() && doubts.iter().all(|doubt| doubt.reason.is_disturbance())
 }
 
 /// How many times as many requests are in flight, where that could raise the response as much.
@@ -102,27 +140,88 @@ fn gained(comparison: &Comparison, effect: &Effect) -> Option<f64> {
     Some(number(&effect.levels.1)? / number(&effect.levels.0)?)
 }
 
-/// The worst size of a curve against the best one.
-fn worst(best: &Best) -> Option<Phenomenon> {
-    let top = best.candidates.get(best.best)?;
-    let size = |estimate: &Estimate| {
-        let (low, high) = estimate.interval?;
-        Some(low.ln().max(-high.ln()))
-    };
-    let worse = best
-        .candidates
-        .iter()
-        .filter(|one| one.standing == Standing::Worse);
-    let sized = worse.filter_map(|one| {
-        let estimate = one.of_best?;
-        Some((one, estimate, size(&estimate)?))
+/// The worst of the smaller sizes and of the larger ones against the best size, and the deepest dip.
+fn of_curve(best: &Best) -> Vec<Phenomenon> {
+    let (below, above) = (0..best.best, best.best + 1..best.candidates.len());
+    let worst = [below, above].map(|side| worst(best, &best.candidates[side]));
+    let dip = dip(best).filter(|dip| {
+        let mut worst = worst.iter().flatten();
+        worst.all(|one| one.other != dip.other)
     });
-    let (one, estimate, size) = sized.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    worst.into_iter().flatten().chain(dip).collect()
+}
+
+/// The ratio of a size to the best one, with its interval.
+fn of_best(one: &Candidate) -> Option<(f64, (f64, f64))> {
+    let estimate = one.of_best?;
+    Some((estimate.ratio, estimate.interval?))
+}
+
+/// The worst of some sizes against the best one.
+fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
+    let top = best.candidates.get(best.best)?;
+    let worse = of.iter().filter(|one| match one.standing {
+        Standing::Worse => true,
+        Standing::Doubtful => are_disturbances(&one.doubts),
+        Standing::Near | Standing::Open | Standing::Unknown => false,
+    });
+    let sized = worse.filter_map(|one| {
+        let (seen, (low, high)) = of_best(one)?;
+        Some((one, seen, low.ln().max(-high.ln())))
+    });
+    let (one, seen, size) = sized.max_by(|a, b| a.2.total_cmp(&b.2))?;
     Some(Phenomenon {
         base: top.cell,
         other: one.cell,
-        seen: estimate.ratio,
+        seen,
         expected: 1.0,
         size,
+        is_disturbed: one.standing == Standing::Doubtful,
     })
+}
+
+/// The deepest dip: a size with a better one on either side, against the lower of these two.
+fn dip(best: &Best) -> Option<Phenomenon> {
+    let less = !best.response.more_is_better();
+    // How far from the best one each lies: estimate, and the ends of its interval, on the logarithm.
+    let far = |one: &Candidate| -> Option<(f64, f64, f64)> {
+        if one.of_best.is_none() {
+            return Some((0.0, 0.0, 0.0));
+        }
+        let (ratio, (low, high)) = of_best(one)?;
+        match less {
+            true => Some((ratio.ln(), low.ln(), high.ln())),
+            false => Some((-ratio.ln(), -high.ln(), -low.ln())),
+        }
+    };
+    let is_sound = |one: &&Candidate| {
+        one.standing != Standing::Unknown
+            && (one.doubts.is_empty() || are_disturbances(&one.doubts))
+    };
+    let places = 1..best.candidates.len().saturating_sub(1);
+    let dips = places.filter_map(|place| {
+        let (before, rest) = best.candidates.split_at(place);
+        let (one, after) = rest.split_first()?;
+        is_sound(&one).then_some(())?;
+        let shoulder = |side: &[Candidate]| {
+            let known = side
+                .iter()
+                .filter(is_sound)
+                .filter_map(|one| Some((one.cell, far(one)?)));
+            known.min_by(|a, b| a.1.2.total_cmp(&b.1.2))
+        };
+        let (left, right) = (shoulder(before)?, shoulder(after)?);
+        let (base, base_far) = if left.1.2 > right.1.2 { left } else { right };
+        let (depth, nearest, _) = far(one)?;
+        let sign = if less { 1.0 } else { -1.0 };
+        Some(Phenomenon {
+            base,
+            other: one.cell,
+            seen: (sign * (depth - base_far.0)).exp(),
+            expected: 1.0,
+            size: nearest - base_far.2,
+            is_disturbed: one.standing == Standing::Doubtful,
+        })
+    });
+    dips.max_by(|a, b| a.size.total_cmp(&b.size))
 }

@@ -20,6 +20,7 @@ mod show;
 mod slo;
 mod stats;
 mod study;
+mod study_causes;
 mod table;
 mod why;
 mod witness;

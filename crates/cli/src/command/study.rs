@@ -21,6 +21,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Study;
 use crate::builtin::Builtin;
 use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
+use crate::command::study_causes::Explains;
 use crate::command::{ended, read_run, report};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::output::{self, Results, listed, note};
@@ -34,6 +35,7 @@ use crate::workspace::{
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
+    let explains = Explains::asked(options.explain.as_deref())?;
     for target in options.targets.iter().filter_map(|target| target.to_str()) {
         Builtin::Target.check(target)?;
     }
@@ -71,10 +73,19 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     if options.changes.dry_run {
         let all = sites.iter().zip(&planned);
+        let planned_sites = planned.len();
         return all.enumerate().try_for_each(|(number, (site, planned))| {
-            site.dry_run(&planned.plans, number > 0, &[])
+            let is_last = number + 1 == planned_sites;
+            let does: Vec<String> = explains
+                .iter()
+                .filter(|_| is_last)
+                .map(Explains::words)
+                .collect();
+            site.dry_run(&planned.plans, number > 0, &does)
         });
     }
+    let signals = sites.first().map(|site| site.signals.clone());
+    let signals = signals.unwrap_or_default();
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     make_folder(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
@@ -82,6 +93,9 @@ pub(crate) fn study(options: &Study) -> Outcome {
             folder: &options.output,
             name: &plan.experiment().name,
         })?;
+    }
+    if let Some(explains) = &explains {
+        note(format_args!("note: {}", explains.words()));
     }
     let seed = options.changes.seed();
     let mut to = Results::new();
@@ -111,16 +125,25 @@ pub(crate) fn study(options: &Study) -> Outcome {
         studied.interrupt = studied.interrupt.map(left_out);
     }
     let Studied {
-        inputs, interrupt, ..
+        mut inputs,
+        mut interrupt,
+        ..
     } = studied;
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
     }
     to.flush()?;
+    let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
+    if let Some(explains) = explains.filter(|_| interrupt.is_none()) {
+        let (explained, ended) =
+            explains.carry_out(&inputs, &options.output, seed, &signals, &mut to)?;
+        inputs.extend(explained);
+        interrupt = ended;
+    }
     let report = report::write_in(&options.output, &inputs)?;
     writeln!(to, "\nReport: {}", report.display())?;
-    if let Some(picture) = Overview::new(&inputs).picture()?.filter(|_| draws) {
+    if let Some(picture) = picture {
         let path = report::write_new(&options.output, "glance", "png", &picture)?;
         writeln!(to, "Picture: {}", path.display())?;
     }

@@ -1,11 +1,14 @@
 //! `iolab why`: what causes a difference that a run shows, by measuring without each suspect.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::claim::{Again, Claim, Phenomenon, Verdict, claims, phenomena};
-use iolab_plan::experiment::{self, Change, Experiment, INQUIRY};
+use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
+use iolab_analysis::claim::{Again, Claim, Phenomenon, Unexplainable, Verdict, claims, phenomena};
+use iolab_plan::cells::FittedPlan;
+use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
 use iolab_plan::suspect::Sides;
 use iolab_record::environment::KEYS;
 use iolab_record::{Cell, RunRecord, TargetKind};
@@ -13,6 +16,7 @@ use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
 use iolab_report::overview::Overview;
+use iolab_runfile::NewFile;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
@@ -25,20 +29,38 @@ use crate::command::{ended, read_run};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results, note};
 use crate::stop::Signals;
-use crate::workspace::{Region, Site, TargetNames};
+use crate::workspace::{Opened, Region, Site, TargetNames};
 
 /// Most lines of what limits the numbers.
 const CAVEAT_LINES: usize = 3;
 
+/// What one that is not known took, of trials that end by their bytes.
+const TRIAL_TIME: Duration = Duration::from_secs(1);
+
 /// Measures both sides of a difference without each suspect, and says what was found.
 pub(crate) fn why(options: &Why) -> Outcome {
     let run = read_run(&options.file)?;
-    let found = phenomena(run.analysis());
+    let found = match phenomena(run.analysis()) {
+        Ok(found) => found,
+        Err(reason) => {
+            say(&unexplainable(reason, &options.file))?;
+            return Err(Failure::CannotTell);
+        }
+    };
     if options.list || found.is_empty() {
         return list(&run, &found);
     }
-    let experiment = asked(&run, chosen(&found, options)?, options)?;
-    let site = site(&run, options)?;
+    let explanation = Explanation {
+        file: &options.file,
+        run: &run,
+        phenomenon: chosen(&found, options)?,
+    };
+    if let Some(said) = explanation.by_construction()? {
+        return say(&said);
+    }
+    let budget = Change::of("budget", &options.budget)?.budget();
+    let experiment = explanation.experiment(budget)?;
+    let site = explanation.site(options.dry_run, Signals::default())?;
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
     check_output(options.output.as_deref(), 1)?;
@@ -52,31 +74,12 @@ pub(crate) fn why(options: &Why) -> Outcome {
             &[causes::plan(&inquiry)],
         );
     }
-    note(format_args!("note: {}", causes::plan(&inquiry)));
-    if site.model.is_none() {
-        let targets = site
-            .targets
-            .iter()
-            .map(|target| target.display().to_string());
-        let targets: Vec<String> = targets.collect();
-        note(format_args!(
-            "note: measures on {}, as the run file names it",
-            escape_control(&targets.join(", "))
-        ));
-    }
+    announce(&site, &inquiry);
     let (opened, plan) = site.open_one(plan)?;
     let place = place_of(options.output.as_deref(), INQUIRY)?;
-    iolab_runfile::check_place(place)?;
     let seed = options.seed.unwrap_or_else(new_seed);
-    let workspace = opened.prepare(seed, std::slice::from_ref(&plan), None)?;
     let title = format!("iolab why {}", options.file.display());
-    let mut display = workspace.display(INQUIRY).titled(&title);
-    let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
-    let path = display.kept_in().map(Path::to_owned);
-    drop(display);
-    let finished = finished.map(|finished| finished.path);
-    let measured = ended(finished, path.as_deref(), &workspace);
-    let (path, interrupt) = workspace.close_after(measured)?;
+    let (path, interrupt) = measure((opened, plan), place, seed, &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let width = output::style().width;
@@ -99,21 +102,91 @@ pub(crate) fn why(options: &Why) -> Outcome {
     }
 }
 
+/// Says what is measured, and where.
+pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
+    note(format_args!("note: {}", causes::plan(inquiry)));
+    if site.model.is_none() {
+        let targets = site
+            .targets
+            .iter()
+            .map(|target| target.display().to_string());
+        let targets: Vec<String> = targets.collect();
+        note(format_args!(
+            "note: measures on {}, as the run file names it",
+            escape_control(&targets.join(", "))
+        ));
+    }
+}
+
+/// Measures the variants, and gives the run file.
+pub(super) fn measure(
+    (opened, plan): (Opened, FittedPlan),
+    place: NewFile<'_>,
+    seed: u64,
+    title: &str,
+) -> Outcome<(PathBuf, Option<Failure>)> {
+    iolab_runfile::check_place(place)?;
+    let workspace = opened.prepare(seed, std::slice::from_ref(&plan), None)?;
+    let mut display = workspace.display(INQUIRY).titled(title);
+    let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
+    let path = display.kept_in().map(Path::to_owned);
+    drop(display);
+    let finished = finished.map(|finished| finished.path);
+    let measured = ended(finished, path.as_deref(), &workspace);
+    workspace.close_after(measured)
+}
+
+/// Prints a paragraph.
+fn say(text: &str) -> Outcome {
+    let mut to = Results::new();
+    write!(to, "{}", paragraph(text, "", output::style().width))?;
+    Ok(to.flush()?)
+}
+
 /// Prints the differences of a run.
 fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
-    let mut to = Results::new();
     if found.is_empty() {
-        writeln!(
-            to,
-            "The run shows no difference between two cells that 'iolab why' can explain."
-        )?;
+        return say(&nothing(run.analysis()));
     }
+    let mut to = Results::new();
     for (number, phenomenon) in (1..).zip(found) {
-        let text = causes::phenomenon(run.analysis(), phenomenon);
+        let disturbed = match phenomenon.is_disturbed {
+            true => "; what others did meanwhile could have made it",
+            false => "",
+        };
+        let text = causes::phenomenon(run.analysis(), phenomenon) + disturbed;
         let mark = format!("{number:>3}  ");
         write!(to, "{}", paragraph(&text, &mark, output::style().width))?;
     }
     Ok(to.flush()?)
+}
+
+/// That there is nothing to explain, and whether that is for want of trials.
+fn nothing(run: &Analysis) -> String {
+    let few = run.cells.iter().filter(|cell| cell.n < TRIALS_MIN).count();
+    let few = match few {
+        0 => String::new(),
+        few => format!(
+            " {few} of {} cells have fewer than {TRIALS_MIN} trials: a longer --budget of the run can show more.",
+            run.cells.len()
+        ),
+    };
+    format!("The run shows no difference between two cells that 'iolab why' can explain.{few}")
+}
+
+/// Why nothing of a run can be explained.
+fn unexplainable(reason: Unexplainable, file: &Path) -> String {
+    match reason {
+        Unexplainable::Explains => format!(
+            "This run explains a difference itself: iolab table {}",
+            file.display()
+        ),
+        Unexplainable::Programs => format!(
+            "'iolab why' cannot explain differences between programs: no setting of iolab takes a mechanism away from a program. What they differ in: iolab table {}",
+            file.display()
+        ),
+        Unexplainable::Composed => "'iolab why' explains differences between trials of one iolab process on one target, without groups and other tools: this run has others.".to_owned(),
+    }
 }
 
 /// The difference that the user asks about.
@@ -129,59 +202,98 @@ fn chosen<'a>(found: &'a [Phenomenon], options: &Why) -> Result<&'a Phenomenon> 
     })
 }
 
-/// The experiment that explains a difference.
-fn asked(run: &AnalysedRun, phenomenon: &Phenomenon, options: &Why) -> Result<Experiment> {
-    let record = run.record();
-    let definition =
-        Experiment::from_toml(&record.experiment.toml, &options.file.display().to_string())?;
-    let spec = |id: i64| {
-        let cell = record.cells.iter().find(|cell: &&Cell| cell.id == id);
-        cell.map(|cell| cell.spec.clone())
-            .ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))
-    };
-    let budget = Change::of("budget", &options.budget)?;
-    let default = definition.design.budget;
-    Experiment::inquiry(&experiment::Phenomenon {
-        text: causes::phenomenon(run.analysis(), phenomenon),
-        seen: phenomenon.seen,
-        expected: phenomenon.expected,
-        sides: Sides {
-            base: spec(phenomenon.base.cell)?,
-            other: spec(phenomenon.other.cell)?,
-            is_model: record.run.target_kind == TargetKind::Model,
-        },
-        response: record.experiment.response,
-        precondition: definition.design.precondition,
-        budget: budget.budget().unwrap_or(default),
-    })
+/// A difference to be explained, and the run that shows it.
+pub(super) struct Explanation<'a> {
+    /// Its file.
+    pub(super) file: &'a Path,
+    pub(super) run: &'a AnalysedRun,
+    pub(super) phenomenon: &'a Phenomenon,
 }
 
-/// Where the run was measured.
-fn site(run: &AnalysedRun, options: &Why) -> Result<Site> {
-    let record = run.record();
-    let targets = iolab_runner::target_paths(record);
-    let model = match &targets[..] {
-        [target] => Disk::of_target(target)?,
-        _ => None,
-    };
-    check_model(record, model.as_ref())?;
-    let region = match &model {
-        Some(_) => Region::Cut,
-        None => Region::Had(vec![record.run.target_bytes]),
-    };
-    Ok(Site {
-        model,
-        targets,
-        // The question says what it is about.
-        names: TargetNames::default(),
-        signals: Signals::default(),
-        // The file names the target, and no file decides that data may be destroyed.
-        consent: Consent::No,
-        ranks: None,
-        region,
-        keeps_cache: true,
-        foresees_ranks: options.dry_run,
-    })
+impl Explanation<'_> {
+    /// The settings of both sides.
+    fn sides(&self) -> Result<Sides> {
+        let record = self.run.record();
+        let spec = |id: i64| {
+            let cell = record.cells.iter().find(|cell: &&Cell| cell.id == id);
+            cell.map(|cell| cell.spec.clone())
+                .ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))
+        };
+        Ok(Sides {
+            base: spec(self.phenomenon.base.cell)?,
+            other: spec(self.phenomenon.other.cell)?,
+            is_model: record.run.target_kind == TargetKind::Model,
+        })
+    }
+
+    /// The cause, where the run has it as a factor: the sides differ in a suspect and in nothing else.
+    ///
+    /// # Errors
+    /// A run file that lacks the cells.
+    pub(super) fn by_construction(&self) -> Result<Option<String>> {
+        let sides = self.sides()?;
+        let mut suspects = sides.by_construction();
+        Ok(suspects
+            .next()
+            .map(|suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect)))
+    }
+
+    /// The experiment that explains it, by default with the budget of the run's own.
+    ///
+    /// # Errors
+    /// A run file that lacks what it needs.
+    pub(super) fn experiment(&self, budget: Option<Duration>) -> Result<Experiment> {
+        let record = self.run.record();
+        let definition =
+            Experiment::from_toml(&record.experiment.toml, &self.file.display().to_string())?;
+        let took = |id: i64| {
+            let mut cells = self.run.analysis().cells.iter();
+            let elapsed = cells.find(|cell| cell.cell.id == id)?.elapsed.as_ref()?;
+            Some(Duration::from_nanos(elapsed.median as u64))
+        };
+        let sides = [self.phenomenon.base, self.phenomenon.other];
+        Experiment::inquiry(&experiment::Phenomenon {
+            text: causes::phenomenon(self.run.analysis(), self.phenomenon),
+            seen: self.phenomenon.seen,
+            expected: self.phenomenon.expected,
+            sides: self.sides()?,
+            took: sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
+            response: record.experiment.response,
+            precondition: definition.design.precondition,
+            budget: budget.unwrap_or(definition.design.budget),
+        })
+    }
+
+    /// Where the run was measured.
+    ///
+    /// # Errors
+    /// A model that has changed.
+    pub(super) fn site(&self, foresees_ranks: bool, signals: Signals) -> Result<Site> {
+        let record = self.run.record();
+        let targets = iolab_runner::target_paths(record);
+        let model = match &targets[..] {
+            [target] => Disk::of_target(target)?,
+            _ => None,
+        };
+        check_model(record, model.as_ref())?;
+        let region = match &model {
+            Some(_) => Region::Cut,
+            None => Region::Had(vec![record.run.target_bytes]),
+        };
+        Ok(Site {
+            model,
+            targets,
+            // The question says what it is about.
+            names: TargetNames::default(),
+            signals,
+            // The file names the target, and no file decides that data may be destroyed.
+            consent: Consent::No,
+            ranks: None,
+            region,
+            keeps_cache: true,
+            foresees_ranks,
+        })
+    }
 }
 
 /// Refuses a disk that is not the one that was measured.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,8 @@ pub const INQUIRY: &str = "why";
 const BLOCKS_MAX: u32 = 30;
 /// Blocks that a suspect is worth leaving out for.
 const BLOCKS_WANTED: u32 = 20;
-/// What a trial takes that has no time bound of its own, about.
-const TRIAL_TIME: Duration = Duration::from_secs(1);
+/// What a trial on real storage takes beside its I/O, about: files, buffers, page cache.
+const AROUND: Duration = Duration::from_millis(20);
 
 /// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +75,8 @@ pub struct Phenomenon {
     pub expected: f64,
     /// The settings of both sides.
     pub sides: Sides,
+    /// What a trial of each side took there.
+    pub took: [Duration; 2],
     /// The quantity.
     pub response: Response,
     /// What was written to the target before.
@@ -90,8 +93,13 @@ impl Experiment {
     pub fn inquiry(phenomenon: &Phenomenon) -> Result<Self> {
         let sides = &phenomenon.sides;
         let (mut tried, mut untried) = suspects(sides);
-        let trial = sides.trials().map(|trial| trial.time_foreseen());
-        let pair: Duration = trial.map(|time| time.unwrap_or(TRIAL_TIME)).iter().sum();
+        let foreseen = sides.trials().map(TrialSpec::time_foreseen);
+        // A trial that ends by its bytes takes what it took.
+        let of_side = |(foreseen, took): (Option<Duration>, Duration)| match sides.is_model {
+            true => foreseen.unwrap_or(took),
+            false => foreseen.map_or(took, |most| most.min(took)) + AROUND,
+        };
+        let pair: Duration = foreseen.into_iter().zip(phenomenon.took).map(of_side).sum();
         let blocks = |suspects: usize| {
             let block = pair.as_secs_f64() * variants(suspects).len() as f64;
             let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
@@ -215,32 +223,49 @@ fn whole_minutes(time: Duration) -> Duration {
 /// The suspects that have a part on these sides, and those that no setting takes away here.
 fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
     let (mut tried, mut untried): (Vec<(usize, &Suspect)>, Vec<Untried>) = (Vec::new(), Vec::new());
-    for suspect in Suspect::all() {
-        let why = match (suspect.take_off)(sides) {
-            Intervention::Irrelevant => continue,
-            Intervention::IsTheDifference => "the two sides differ in nothing else".to_owned(),
-            Intervention::Lacks(why) => why.to_owned(),
-            Intervention::Settings(without) => {
-                let cells = [&without.base, &without.other];
-                match cells.into_iter().try_for_each(|cell| cell.check()) {
-                    Ok(()) => {
-                        tried.push((sides.changed_in(&without), suspect));
-                        continue;
-                    }
-                    Err(error) => error.message().to_owned(),
-                }
-            }
-        };
+    let mut hidden: Vec<(&str, &Suspect)> = Vec::new();
+    let mut leave = |suspect: &Suspect, why: String| {
         untried.push(Untried {
             suspect: suspect.name.to_owned(),
             why,
         });
+    };
+    for suspect in Suspect::all() {
+        match (suspect.take_off)(sides) {
+            Intervention::Irrelevant => {}
+            Intervention::IsTheDifference => leave(suspect, IS_THE_DIFFERENCE.to_owned()),
+            Intervention::Lacks(why) => leave(suspect, why.to_owned()),
+            Intervention::After(other) => hidden.push((other, suspect)),
+            Intervention::Settings(without) => match without.check() {
+                Ok(()) => tried.push((sides.changed_in(&without), suspect)),
+                Err(error) => leave(suspect, error.message().to_owned()),
+            },
+        }
     }
     // What acts on one side only can explain a difference by itself.
     tried.sort_by_key(|(changed, suspect)| (*changed, suspect.order, suspect.name));
-    let tried = tried.into_iter().map(|(_, suspect)| suspect);
-    (tried.collect(), untried)
+    let mut tried: Vec<&Suspect> = tried.into_iter().map(|(_, suspect)| suspect).collect();
+    let visible = tried.clone();
+    for (other, suspect) in hidden {
+        let cover = visible.iter().find(|one| one.name == other);
+        let Some(Intervention::Settings(rest)) = cover.map(|cover| (cover.take_off)(sides)) else {
+            continue;
+        };
+        match (suspect.take_off)(&rest) {
+            Intervention::Settings(without) => match without.check() {
+                Ok(()) => tried.push(suspect),
+                Err(error) => leave(suspect, error.message().to_owned()),
+            },
+            Intervention::Lacks(why) => leave(suspect, why.to_owned()),
+            // Hidden by another one still, or without a part.
+            Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::After(_) => {}
+        }
+    }
+    (tried, untried)
 }
+
+/// Why a suspect is not tried that the two sides differ in.
+const IS_THE_DIFFERENCE: &str = "the two sides differ in nothing else";
 
 /// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
 /// stands for both.
@@ -264,7 +289,10 @@ fn variants(suspects: usize) -> Vec<Vec<usize>> {
 fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
     let take_off = |sides: Sides, suspect: &&Suspect| match (suspect.take_off)(&sides) {
         Intervention::Settings(without) => *without,
-        Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::Lacks(_) => sides,
+        Intervention::Irrelevant
+        | Intervention::IsTheDifference
+        | Intervention::After(_)
+        | Intervention::Lacks(_) => sides,
     };
     suspects.iter().fold(sides.clone(), take_off)
 }
@@ -326,6 +354,7 @@ mod tests {
                 other,
                 is_model: true,
             },
+            took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::None,
             budget: Duration::from_secs(budget),

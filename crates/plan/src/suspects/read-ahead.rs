@@ -1,7 +1,7 @@
 //! Data that is read before it is asked for, because reads follow each other in ascending order.
 
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::Pattern;
+use iolab_workload::trial::{CacheState, Pattern, TrialSpec};
 
 use super::{Check, Intervention, Sides, Suspect};
 
@@ -15,6 +15,16 @@ pub(super) const SUSPECT: Suspect = Suspect {
 };
 
 fn take_off(sides: &Sides) -> Intervention {
+    let of = |state: CacheState| move |trial: &&TrialSpec| trial.cache == state;
+    let trials = sides.trials();
+    if trials.iter().all(of(CacheState::Hot)) {
+        return Intervention::Irrelevant;
+    }
+    // Reverse order takes away that of the kernel as well.
+    let by_kernel = |trial: &&TrialSpec| trial.cache == CacheState::Cold && trial.fadvise.is_none();
+    if trials.iter().any(by_kernel) {
+        return Intervention::After("host-read-ahead");
+    }
     sides.changed(|cell: &mut CellSpec| {
         if cell.trial.pattern == Pattern::Seq && cell.trial.read_percent > 0 {
             cell.trial.pattern = Pattern::Reverse;

@@ -250,7 +250,7 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
 /// The greatest phenomenon of a run; where there is none, as if its two cells differed.
 fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     let analysis = analyse(shown);
-    let found = phenomena(&analysis).first().copied();
+    let found = phenomena(&analysis).expect("plain trials").first().copied();
     let (base, other, seen, expected) = match (world.made_up, found) {
         (Some(ratio), _) => (0, 1, ratio, 1.0),
         (None, Some(one)) => (one.base.cell, one.other.cell, one.seen, one.expected),
@@ -270,6 +270,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             other: spec(other),
             is_model: true,
         },
+        took: [Duration::from_secs(1); 2],
         response: Response::Throughput,
         precondition: shown_precondition(shown),
         budget: Duration::from_secs(300),

@@ -30,6 +30,8 @@ pub(super) struct Server {
     handles: AtomicU64,
     reads: AtomicU64,
     written: AtomicU64,
+    /// The chunks in the cache, the one that was read last at the end.
+    chunks: Mutex<Vec<u64>>,
 }
 
 /// A request being delayed; dropping it ends that.
@@ -85,7 +87,30 @@ impl Server {
             handles: AtomicU64::new(1),
             reads: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            chunks: Mutex::default(),
         }
+    }
+
+    /// What the cache adds to a read at this offset.
+    fn fetch(&self, offset: u64) -> Duration {
+        let Some(cache) = self.shared.behaviour.cache else {
+            return Duration::ZERO;
+        };
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let chunk = offset / cache.chunk;
+        let place = chunks.iter().position(|kept| *kept == chunk);
+        let took = match place {
+            Some(place) => {
+                chunks.remove(place);
+                Duration::ZERO
+            }
+            None => cache.fetch,
+        };
+        chunks.push(chunk);
+        if chunks.len() > cache.holds {
+            chunks.remove(0);
+        }
+        took
     }
 
     fn context(&self, handle: FileHandle) -> RequestContext {
@@ -150,7 +175,7 @@ impl ServedFile for Server {
     fn read(&self, _: u32, handle: FileHandle, offset: u64, size: u32, reply: ReplyData) {
         let held = Held::new(&self.shared);
         let context = self.context(handle);
-        let delay = (self.shared.behaviour.delay)(context);
+        let delay = (self.shared.behaviour.delay)(context) + self.fetch(offset);
         if self.fails(offset, size as usize) {
             held.until(delay, context.open, 0);
             return reply.error(Errno::EIO);

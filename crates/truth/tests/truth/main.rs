@@ -1,6 +1,7 @@
 //! Every row of the truth table, performed: the right number, the right verdict, the right flags.
 
 mod cache;
+mod causes;
 mod containers;
 mod devices;
 mod faults;

@@ -58,6 +58,7 @@ pub(super) fn judge(
         blocks: whole.len(),
         again,
         unexplained,
+        doubts: Vec::new(),
         is_explained: false,
     };
     let mut found = match is_there {
@@ -71,6 +72,7 @@ pub(super) fn judge(
         ratio_without: None,
         blocks_needed: None,
         why: Some(one.why.clone()),
+        doubts: Vec::new(),
     });
     found.extend(untried.map(|one| (Verdict::NotTried, one)));
     // Of several that are each enough, one was not taken away: nothing is known of the rest.
@@ -246,6 +248,7 @@ impl Variants<'_> {
                     ratio_without: None,
                     blocks_needed: needed,
                     why: None,
+                    doubts: Vec::new(),
                 };
                 (*verdict, suspected)
             })

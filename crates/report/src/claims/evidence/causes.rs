@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::clean;
+use crate::compare::Against;
 
 /// A difference that another run showed, in the run that was made to explain it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -28,6 +29,8 @@ pub(crate) struct ReproductionData {
     state: String,
     /// What is left of it without all suspects; `null` where it is not there, or none was tried.
     unexplained: Option<ShareData>,
+    /// What could make the difference by itself: disturbances, which could make what is not explained, and what makes it `cannot_tell`.
+    doubts: Vec<Against>,
 }
 
 /// A part of a difference, of the logarithm of its ratio.
@@ -71,6 +74,7 @@ impl ReproductionData {
             blocks: found.blocks,
             state: state.to_owned(),
             unexplained: found.unexplained.as_ref().map(ShareData::of),
+            doubts: found.doubts.iter().map(Against::of).collect(),
         }
     }
 }
@@ -104,6 +108,8 @@ pub(crate) struct SuspectData {
     blocks_needed: Option<usize>,
     /// Why it was not tried.
     why: Option<String>,
+    /// What could make the same change as the intervention: then it is `cannot_tell`. The base is the cell with the suspect.
+    doubts: Vec<Against>,
 }
 
 impl SuspectsData {
@@ -123,6 +129,7 @@ impl SuspectsData {
             ratio_without: one.ratio_without,
             blocks_needed: one.blocks_needed,
             why: one.why.as_deref().map(clean),
+            doubts: one.doubts.iter().map(Against::of).collect(),
         };
         Self {
             verdict: verdict.to_owned(),

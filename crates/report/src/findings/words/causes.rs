@@ -1,6 +1,7 @@
 //! What interventions show, in words.
 
 use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict};
+use iolab_analysis::doubt::SideDoubt;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::significant;
 
@@ -27,26 +28,40 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
                 "Reproduced: {phenomenon}; here {here}.{}",
                 match found.is_explained {
                     true => String::new(),
-                    false => rest(found.unexplained.as_ref()),
+                    false => rest(found.unexplained.as_ref(), &found.doubts),
                 }
             )
         }
         Again::NotReproduced => {
             format!("Not reproduced: {phenomenon}; here {here}. There is nothing to explain.")
         }
+        Again::CannotTell if !found.doubts.is_empty() => format!(
+            "Cannot tell whether it is there again: {phenomenon}; here {here}, but {}.",
+            doubts(&found.doubts)
+        ),
         Again::CannotTell => format!(
             "Cannot tell whether it is there again: {phenomenon}; here {here}. Increase --budget."
         ),
     }
 }
 
-/// What is left without all suspects.
-fn rest(unexplained: Option<&Share>) -> String {
+/// What could turn it, in words.
+fn doubts(all: &[SideDoubt]) -> String {
+    let words: Vec<String> = all.iter().map(super::doubt).collect();
+    words.join("; ")
+}
+
+/// What is left without all suspects, and what else could make it.
+fn rest(unexplained: Option<&Share>, others: &[SideDoubt]) -> String {
+    let others = match others {
+        [] => String::new(),
+        all => format!("; it could also come from {}", doubts(all)),
+    };
     match unexplained {
-        None => " What remains of it without all suspects is not known.".to_owned(),
+        None => format!(" What remains of it without all suspects is not known{others}."),
         Some(share) if share.share < REST => String::new(),
         Some(share) => format!(
-            " Not explained: without all suspects {} of it remains.",
+            " Not explained: without all suspects {} of it remains{others}.",
             of_share(share)
         ),
     }
@@ -84,7 +99,15 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
                     found.blocks
                 )
             });
-            format!("Cannot tell{needed}: {}.", names().join("; "))
+            let each = found
+                .suspects
+                .iter()
+                .map(|one| match one.doubts.is_empty() {
+                    true => what(&one.suspect),
+                    false => format!("{} (but {})", what(&one.suspect), doubts(&one.doubts)),
+                });
+            let each: Vec<String> = each.collect();
+            format!("Cannot tell{needed}: {}.", each.join("; "))
         }
         Verdict::NotTried => {
             let reasons = found.suspects.iter().map(|one| {

@@ -1,0 +1,151 @@
+//! What in the evidence of cells could make the same difference as a phenomenon, or the same change as an intervention.
+//!
+//! Variants lie in the same randomised blocks. What others do meanwhile cannot be taken away, but it is there with and without each
+//! suspect: what goes with a suspect is not their work, and what is left without all may be. A verdict falls where the cells with and without
+//! the suspect differ in such a disturbance, or where the bytes of two cells come from different places.
+
+use iolab_plan::experiment::Inquiry;
+
+use super::{Again, Reproduction, Suspected, Suspects, Verdict, sides};
+use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
+use crate::imbalance::Disturber;
+
+/// The suspect that waiting for a CPU is.
+const CPU: &str = "cpu-binding";
+
+/// Adds the doubts, and leaves open what they could turn.
+pub(super) fn weigh(
+    analysis: &Analysis,
+    inquiry: &Inquiry,
+    (again, found): (&mut Reproduction, &mut Vec<Suspects>),
+) {
+    if again.again == Again::Reproduced {
+        again.doubts = of_phenomenon(analysis, inquiry, again.ratio);
+    }
+    if again
+        .doubts
+        .iter()
+        .any(|doubt| !doubt.reason.is_disturbance())
+    {
+        again.again = Again::CannotTell;
+        again.unexplained = None;
+        // Of what may not be there nothing is told but what was not tried.
+        found.retain(|group| group.verdict == Verdict::NotTried);
+        return;
+    }
+    let mut open: Vec<Suspected> = Vec::new();
+    for group in found.iter_mut() {
+        match group.verdict {
+            Verdict::Cause | Verdict::Contributes => {
+                let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
+                group.suspects = sure;
+                open.extend(doubtful);
+            }
+            // Of several that are each enough none is one without the others.
+            Verdict::Joint => {
+                let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
+                match doubtful.is_empty() {
+                    true => group.suspects = sure,
+                    false => {
+                        group.suspects.clear();
+                        open.extend(doubtful.into_iter().chain(sure));
+                    }
+                }
+            }
+            Verdict::Cleared | Verdict::CannotTell | Verdict::NotTried => {}
+        }
+    }
+    found.retain(|group| !group.suspects.is_empty());
+    if open.is_empty() {
+        return;
+    }
+    again.is_explained = false;
+    let (run, blocks) = (again.run, again.blocks);
+    match found
+        .iter_mut()
+        .find(|group| group.verdict == Verdict::CannotTell)
+    {
+        Some(group) => group.suspects.extend(open),
+        None => found.push(Suspects {
+            run,
+            verdict: Verdict::CannotTell,
+            suspects: open,
+            blocks,
+        }),
+    }
+    found.sort_by_key(|group| group.verdict);
+}
+
+/// What could make the difference between the unchanged cells by itself.
+fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> Vec<SideDoubt> {
+    let Some(([base, other], ratio)) = sides(analysis, inquiry, &[]).zip(ratio) else {
+        return Vec::new();
+    };
+    let deviation = ratio / inquiry.expected;
+    let is_better = (deviation > 1.0) == analysis.response.more_is_better();
+    let all = SideDoubts::of_cells(base, other, analysis.response);
+    let size = deviation.max(1.0 / deviation);
+    let mut doubts = all.turning(Direction::of_sides(is_better), size);
+    // Where that is a suspect, it is tried.
+    let tries_cpu = inquiry.tried.iter().any(|suspect| suspect == CPU);
+    doubts.retain(|doubt| !(tries_cpu && is_cpu(&doubt.reason)));
+    doubts
+}
+
+fn is_cpu(reason: &Reason) -> bool {
+    match reason {
+        Reason::Preempted { .. } => true,
+        Reason::Disturbed { by, .. } => *by == Disturber::CpuPressure,
+        Reason::Imbalance(found) => found.what == Disturber::CpuPressure,
+        _ => false,
+    }
+}
+
+/// The suspects with a doubt, which is theirs then, and those without.
+fn parted(
+    analysis: &Analysis,
+    inquiry: &Inquiry,
+    suspects: &[Suspected],
+) -> (Vec<Suspected>, Vec<Suspected>) {
+    let weighed = suspects.iter().map(|one| Suspected {
+        doubts: of_suspect(analysis, inquiry, &one.suspect),
+        ..one.clone()
+    });
+    weighed.partition(|one| !one.doubts.is_empty())
+}
+
+/// What the cells with and without a suspect differ in beside it.
+fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<SideDoubt> {
+    let cells = sides(analysis, inquiry, &[]).zip(sides(analysis, inquiry, &[suspect]));
+    let Some((with, without)) = cells else {
+        return Vec::new();
+    };
+    let changed = with
+        .into_iter()
+        .zip(without)
+        .filter(|(with, without)| with.cell.id != without.cell.id);
+    let of_side = |(with, without): (&CellAnalysis, &CellAnalysis)| {
+        let all = SideDoubts::of_runs(&[with], &[without], analysis.response);
+        let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
+            Reason::Imbalance(found) => match found.what {
+                Disturber::Steal | Disturber::MemoryPressure | Disturber::Quota => true,
+                Disturber::CpuPressure => suspect != CPU,
+                // A share of what the trial moves itself, and what the intervention is about.
+                Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
+            },
+            _ => true,
+        };
+        all.into_iter()
+            .filter(comes_from_outside)
+            .collect::<Vec<_>>()
+    };
+    let mut doubts: Vec<SideDoubt> = Vec::new();
+    for doubt in changed.flat_map(of_side) {
+        let is_known = |known: &SideDoubt| known.reason.name() == doubt.reason.name();
+        if !doubts.iter().any(is_known) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
+}

@@ -1,0 +1,177 @@
+//! `iolab study --explain`: the causes of the largest effects of a study.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
+use iolab_plan::experiment::{Change, INQUIRY};
+use iolab_report::causes;
+use iolab_report::input::Input;
+use iolab_report::layout::paragraph;
+use iolab_runfile::NewFile;
+use iolab_workload::units::format_duration;
+use iolab_workload::{Error, Result};
+
+use crate::command::read_run;
+use crate::command::why::{Explanation, announce, measure};
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, Results};
+use crate::stop::Signals;
+
+/// Effects that are explained.
+const EFFECTS: usize = 2;
+
+/// What explaining may take.
+pub(super) struct Explains {
+    /// Of each effect.
+    budget: Duration,
+}
+
+/// An effect with its place among the runs of the study.
+type Found<'a> = (&'a Input, Phenomenon);
+
+impl Explains {
+    /// What the user asks for; `None` where no cause is.
+    ///
+    /// # Errors
+    /// No time.
+    pub(super) fn asked(budget: Option<&str>) -> Result<Option<Self>> {
+        let Some(text) = budget else {
+            return Ok(None);
+        };
+        let budget = Change::of("budget", text)?.budget();
+        let budget = budget.ok_or_else(|| {
+            Error::usage(format!("--explain={text} is no time")).hint("--explain=5min")
+        })?;
+        Ok(Some(Self { budget }))
+    }
+
+    /// What it adds to the study.
+    pub(super) fn words(&self) -> String {
+        format!(
+            "--explain adds up to {EFFECTS} x {} for the causes of the {EFFECTS} largest effects",
+            format_duration(self.budget)
+        )
+    }
+
+    /// Finds the causes, writes them, and gives the runs that did; with what ended it early.
+    ///
+    /// # Errors
+    /// Output that cannot be written.
+    pub(super) fn carry_out(
+        &self,
+        inputs: &[Input],
+        folder: &Path,
+        seed: u64,
+        signals: &Signals,
+        to: &mut Results,
+    ) -> Outcome<(Vec<Input>, Option<Failure>)> {
+        let largest = largest(inputs);
+        let width = output::style().width;
+        writeln!(to, "\nCauses")?;
+        if largest.is_empty() {
+            writeln!(
+                to,
+                "The study shows no effect that 'iolab why' can explain."
+            )?;
+        }
+        let mut explained = Vec::new();
+        for ((input, phenomenon), number) in largest.into_iter().zip(1_u64..) {
+            let explanation = Explanation {
+                file: &input.path,
+                run: &input.run,
+                phenomenon: &phenomenon,
+            };
+            match self.of_one(
+                &explanation,
+                folder,
+                seed.wrapping_add(1000 * number),
+                signals,
+            ) {
+                Ok((Some(found), ended)) => {
+                    let claims: Vec<Claim> = claims(&[found.run.analysis()]);
+                    for line in causes::lines(&claims, found.run.analysis()) {
+                        write!(to, "{}", paragraph(&line, "", width))?;
+                    }
+                    to.flush()?;
+                    explained.push(found);
+                    if ended.is_some() {
+                        return Ok((explained, ended));
+                    }
+                }
+                Ok((None, _)) => {
+                    let text = causes::phenomenon(input.run.analysis(), &phenomenon);
+                    let text = format!("Not explained: {text}: no suspect can be taken away.");
+                    write!(to, "{}", paragraph(&text, "", width))?;
+                }
+                // What the study has measured is shown all the same.
+                Err(failure) if failure.is_interrupt() => return Ok((explained, Some(failure))),
+                Err(Failure::Told(error)) => {
+                    let text = causes::phenomenon(input.run.analysis(), &phenomenon);
+                    let text = format!("Not explained: {text}: {}", error.message());
+                    write!(to, "{}", paragraph(&text, "", width))?;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok((explained, None))
+    }
+
+    fn of_one(
+        &self,
+        explanation: &Explanation<'_>,
+        folder: &Path,
+        seed: u64,
+        signals: &Signals,
+    ) -> Outcome<(Option<Input>, Option<Failure>)> {
+        let experiment = explanation.experiment(Some(self.budget))?;
+        let inquiry = experiment.inquiry.clone();
+        let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
+            return Ok((None, None));
+        };
+        let site = explanation.site(false, signals.clone())?;
+        announce(&site, &inquiry);
+        let (plan, _) = site.plan(experiment, &|_| true)?;
+        let place = NewFile::In {
+            folder,
+            name: INQUIRY,
+        };
+        let title = "iolab study --explain";
+        let (path, ended) = measure(site.open_one(plan)?, place, seed, title)?;
+        let input = Input::new(path.clone(), read_run(&path)?);
+        Ok((Some(input), ended))
+    }
+}
+
+/// The largest effects of all runs, of each run one at first: two of one run are often one effect at two places.
+fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
+    let runs: Vec<Vec<Found<'_>>> = inputs.iter().map(of_run).collect();
+    let place = |rank: usize| runs.iter().filter_map(move |own| own.get(rank).cloned());
+    let most = runs.iter().map(Vec::len).max().unwrap_or(0);
+    let mut all = Vec::new();
+    for rank in 0..most {
+        let mut of_rank: Vec<Found<'_>> = place(rank).collect();
+        of_rank.sort_by(|a, b| b.1.size.total_cmp(&a.1.size));
+        of_rank.sort_by_key(|one| one.1.is_disturbed);
+        all.extend(of_rank);
+    }
+    all.truncate(EFFECTS);
+    all
+}
+
+/// The effects of a run whose cause is not a factor of it.
+fn of_run(input: &Input) -> Vec<Found<'_>> {
+    let found = phenomena(input.run.analysis()).unwrap_or_default();
+    let own = found.into_iter().filter(|one| {
+        let explanation = Explanation {
+            file: &input.path,
+            run: &input.run,
+            phenomenon: one,
+        };
+        explanation
+            .by_construction()
+            .is_ok_and(|known| known.is_none())
+    });
+    own.map(|one| (input, one)).collect()
+}

@@ -1,0 +1,28 @@
+//! Space that writes to a new file are given while they wait.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::Allocate;
+
+use super::{Check, Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "allocation",
+    what: "allocation of space for a new file",
+    change: "writes to space that was written before",
+    order: 1,
+    check: Check::Settings,
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    if sides.is_model {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        if trial.starts_fresh() {
+            trial.fresh = false;
+            trial.allocate = trial.allocate.map(|_| Allocate::Recycled);
+        }
+    })
+}

@@ -1,0 +1,26 @@
+//! The time of a system call, which small requests have per few bytes.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{Backend, CacheState, TrialSpec};
+
+use super::{Check, Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "system-calls",
+    what: "the time of a system call per request",
+    change: "backend=mmap, which makes none",
+    order: 0,
+    check: Check::Settings,
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    let is_in_memory = |trial: &TrialSpec| {
+        trial.cache == CacheState::Hot && trial.read_percent == 100 && trial.depth == 1
+    };
+    let per_byte_alike = sides.share(|trial| trial.bs) && sides.share(|trial| trial.backend);
+    if sides.is_model || per_byte_alike || !sides.trials().into_iter().all(is_in_memory) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| cell.trial.backend = Backend::Mmap)
+}

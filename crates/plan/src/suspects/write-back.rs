@@ -1,0 +1,29 @@
+//! Writes that complete in the page cache, and are written back later.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{CacheState, SyncPolicy};
+
+use super::{Check, Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "write-back",
+    what: "writes that complete in the page cache and are written back later",
+    change: "sync=odsync",
+    order: 0,
+    check: Check::Settings,
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    // Where both sides write, the wait for storage makes any two of them more alike.
+    if sides.is_model || sides.share(|trial| trial.writes()) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        let is_deferred = matches!(trial.sync, SyncPolicy::None | SyncPolicy::End);
+        if trial.cache != CacheState::Direct && trial.writes() && is_deferred {
+            trial.sync = SyncPolicy::Odsync;
+        }
+    })
+}

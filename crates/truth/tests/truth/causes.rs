@@ -1,0 +1,380 @@
+//! `iolab why` where the cause is known: each planted alone, two pairs, and differences that no suspect makes.
+
+#![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use iolab_truth::Scene;
+use iolab_truth::fuse::{Behaviour, ChunkCache};
+use iolab_truth::iolab::{claims, told};
+use iolab_truth::system::{Made, Unmade, failed, needs_root, unless_missing};
+use needs::Need;
+use serde_json::Value;
+
+use crate::stage::alone;
+
+/// A difference with a known cause.
+struct World {
+    /// The experiment that shows it, with its settings.
+    shown_by: &'static [&'static str],
+    /// The suspects that cause it.
+    planted: &'static [&'static str],
+    /// Time for the explanation.
+    budget: &'static str,
+}
+
+/// Verdicts that accuse a suspect.
+const ACCUSED: [&str; 3] = ["cause", "joint", "contributes"];
+
+/// The suspects of each claim of a run, with the verdict.
+fn verdicts(all: &[Value]) -> Vec<(String, String)> {
+    let of_claim = |claim: &Value| {
+        let evidence = &claim["evidence"];
+        let verdict = evidence["verdict"].as_str().unwrap_or_default().to_owned();
+        let suspects = evidence["suspects"].as_array().cloned().unwrap_or_default();
+        let names = suspects
+            .into_iter()
+            .filter_map(|one| Some(one["name"].as_str()?.to_owned()));
+        names
+            .map(|name| (name, verdict.clone()))
+            .collect::<Vec<_>>()
+    };
+    all.iter().flat_map(of_claim).collect()
+}
+
+/// Shows a difference of a scene's target and explains it: what was planted is named, and nothing else.
+fn explain(scene: &Scene, world: &World) -> Vec<Value> {
+    let target = scene.target.display().to_string();
+    let (experiment, sets) = world.shown_by.split_first().expect("an experiment");
+    let mut run = vec![
+        "run",
+        experiment,
+        &target,
+        "-o",
+        "shown.iolab",
+        "--seed",
+        "5",
+    ];
+    run.extend(sets);
+    let shown = told(scene, &run);
+    let why = [
+        "why",
+        "shown.iolab",
+        "--budget",
+        world.budget,
+        "--seed",
+        "6",
+        "-o",
+        "why.iolab",
+    ];
+    let said = told(scene, &why);
+    let all = claims(scene, "why.iolab");
+    assert!(!all.is_empty(), "{shown}\n{said}");
+    let verdicts = verdicts(&all);
+    println!("planted {:?}: {verdicts:?}", world.planted);
+    let accused = |name: &str| {
+        let mut found = verdicts.iter();
+        found.any(|(suspect, verdict)| suspect == name && ACCUSED.contains(&verdict.as_str()))
+    };
+    for name in world.planted {
+        assert!(accused(name), "{name}: {said}");
+    }
+    for (suspect, verdict) in &verdicts {
+        let is_planted = world.planted.contains(&suspect.as_str());
+        assert!(
+            is_planted || !accused(suspect),
+            "{suspect} {verdict}: {said}"
+        );
+    }
+    all
+}
+
+/// A server that holds each request for half a millisecond, several at once.
+fn parallel() -> Behaviour {
+    Behaviour {
+        delay: |_| Duration::from_micros(500),
+        ..Behaviour::default()
+    }
+}
+
+/// A server with a cache of 8 MiB before something that takes 2 ms for each MiB.
+fn cached() -> Behaviour {
+    Behaviour {
+        bytes: 64 << 20,
+        delay: |_| Duration::from_micros(250),
+        cache: Some(ChunkCache {
+            chunk: 1 << 20,
+            holds: 8,
+            fetch: Duration::from_millis(2),
+        }),
+        ..Behaviour::default()
+    }
+}
+
+/// A program that takes all time of CPU 1 before all that is not of its scheduling class; dropping it ends it.
+struct Spinner(Child);
+
+impl Spinner {
+    fn new(scene: &Scene) -> Made<Self> {
+        needs_root()?;
+        if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+            return Err(Unmade::Missing(Need::TwoCpus, "there is one".to_owned()));
+        }
+        let spin = "while :; do :; done";
+        let child = Command::new("taskset")
+            .args(["-c", "1", "chrt", "-f", "10", "sh", "-c", spin])
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(failed("taskset"))?;
+        scene.keeper.finally(&["kill", &child.id().to_string()]);
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn page_faults_of_untouched_buffers_are_named() {
+    let _alone = alone();
+    let in_memory = || {
+        let scene = Scene::new()?;
+        let folder = scene.folder_in_memory()?;
+        Ok(scene.on(folder))
+    };
+    let Some(scene) = unless_missing(in_memory()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "buffer-size",
+            "--set",
+            "bs=64k,16M",
+            "--set",
+            "buffer_init=untouched",
+            "--budget",
+            "20s",
+        ],
+        planted: &["page-faults"],
+        budget: "60s",
+    };
+    explain(&scene, &world);
+}
+
+#[test]
+fn a_shared_descriptor_is_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::on_fuse(parallel())) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RR",
+            "--set",
+            "backend=sync",
+            "--set",
+            "descriptors=shared",
+            "--set",
+            "layout=shared",
+            "--set",
+            "region=32M",
+            "--time",
+            "60ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["shared-descriptor"],
+        budget: "60s",
+    };
+    explain(&scene, &world);
+}
+
+#[test]
+fn a_cache_that_does_not_hold_the_region_is_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::on_fuse(cached())) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "read-size",
+            "--set",
+            "pattern=seq,rand",
+            "--set",
+            "bs=64k",
+            "--set",
+            "region=64M",
+            "--set",
+            "bytes=none",
+            "--time",
+            "150ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["reach"],
+        budget: "90s",
+    };
+    explain(&scene, &world);
+}
+
+#[test]
+fn threads_bound_to_a_busy_cpu_are_named() {
+    let _alone = alone();
+    let busy = || {
+        let scene = Scene::on_fuse(parallel())?;
+        let spinner = Spinner::new(&scene)?;
+        Ok((scene, spinner))
+    };
+    let Some((scene, _spinner)) = unless_missing(busy()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "read-random",
+            "--set",
+            "threads=1,2",
+            "--set",
+            "bs=4k",
+            "--set",
+            "placement=spread",
+            "--set",
+            "requests=60",
+            "--set",
+            "bytes=none",
+            "--set",
+            "time=none",
+            "--set",
+            "region=32M",
+            "--budget",
+            "15s",
+        ],
+        planted: &["cpu-binding"],
+        budget: "90s",
+    };
+    explain(&scene, &world);
+}
+
+/// The lock of the descriptor hides what the binding costs, and the other way round.
+#[test]
+fn a_shared_descriptor_beside_a_busy_cpu_is_named() {
+    let _alone = alone();
+    let busy = || {
+        let scene = Scene::on_fuse(parallel())?;
+        let spinner = Spinner::new(&scene)?;
+        Ok((scene, spinner))
+    };
+    let Some((scene, _spinner)) = unless_missing(busy()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "read-random",
+            "--set",
+            "threads=1,8",
+            "--set",
+            "bs=4k",
+            "--set",
+            "placement=spread",
+            "--set",
+            "backend=sync",
+            "--set",
+            "descriptors=shared",
+            "--set",
+            "requests=60",
+            "--set",
+            "bytes=none",
+            "--set",
+            "time=none",
+            "--set",
+            "region=32M",
+            "--budget",
+            "15s",
+        ],
+        planted: &["cpu-binding", "shared-descriptor"],
+        budget: "2min",
+    };
+    explain(&scene, &world);
+}
+
+/// Sequential reads through the page cache are read ahead, and a cache behind it does not hold what random ones reach.
+#[test]
+fn read_ahead_of_the_kernel_and_a_cache_are_both_named() {
+    let _alone = alone();
+    let behaviour = Behaviour {
+        cached: true,
+        ..cached()
+    };
+    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "read-size",
+            "--set",
+            "pattern=seq,rand",
+            "--set",
+            "bs=4k",
+            "--set",
+            "region=64M",
+            "--set",
+            "cache=cold",
+            "--set",
+            "bytes=none",
+            "--time",
+            "100ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["host-read-ahead", "reach"],
+        budget: "2min",
+    };
+    explain(&scene, &world);
+}
+
+/// One request at a time, and every 20th is held for longer: no setting changes that, and none is accused.
+#[test]
+fn a_serial_server_that_stalls_is_not_explained() {
+    let _alone = alone();
+    let behaviour = Behaviour {
+        delay: |context| match context.request % 20 {
+            19 => Duration::from_millis(4),
+            _ => Duration::from_micros(400),
+        },
+        serial: true,
+        ..Behaviour::default()
+    };
+    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RR",
+            "--set",
+            "backend=psync",
+            "--set",
+            "descriptors=shared",
+            "--set",
+            "layout=shared",
+            "--set",
+            "region=32M",
+            "--time",
+            "100ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &[],
+        budget: "60s",
+    };
+    let all = explain(&scene, &world);
+    let rest = &all[0]["evidence"]["unexplained"]["share"];
+    assert!(rest.as_f64().is_some_and(|share| share > 0.8), "{rest}");
+}
