@@ -15,8 +15,8 @@ pub use file_layout::FileBlocks;
 pub use memory::residency;
 pub use pieces::FileRange;
 
-pub(crate) use device::read_device;
-pub(crate) use process::{account_of, account_of_collected, process_io_of, resource_use};
+pub(crate) use device::{read_device, read_waits};
+pub(crate) use process::{OpenAccount, account_of, account_of_collected, resource_use};
 
 use device::Counted;
 use iolab_workload::counters::{Counters, DeviceStat, Hardware};
