@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use iolab_record::ServedVerdict;
-use iolab_workload::counters::DeviceStat;
+use iolab_workload::counters::{DeviceStat, DeviceWaits};
 use iolab_workload::medium::Medium;
 use iolab_workload::region_state::Residency;
-use iolab_workload::witness::{NoStorage, Observed, UncountedWay};
+use iolab_workload::witness::{NoStorage, Observed, ObservedDevice, Subject, UncountedWay};
 
 /// Bytes below which a program is said to have read or written nothing of note: those of loaders and of messages.
 const NOTEWORTHY: u64 = 256 << 10;
@@ -116,6 +116,90 @@ pub enum OtherUse {
     Unknown,
 }
 
+/// What the program says of its own transfers in one direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Claimed {
+    /// Bytes over all its jobs or tests.
+    pub bytes: u64,
+    /// Throughput, MB/s, with the time that it rests on, ns; `None` where several jobs or tests have one each.
+    pub rate: Option<(f64, u64)>,
+}
+
+/// What the program says of itself in a report that iolab can read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolClaim {
+    /// The tool.
+    pub tool: String,
+    /// What it says of reads; `None` where it made none.
+    pub reads: Option<Claimed>,
+    /// Of writes.
+    pub writes: Option<Claimed>,
+}
+
+impl Claimed {
+    /// The most of it that devices can have carried, bytes, where they carried so much of all that the program did.
+    pub fn carried_most(self, carried: Bounds) -> u64 {
+        carried.most.min(self.bytes)
+    }
+
+    /// The most that devices can have carried in the time of the claim, MB/s: no more than in all of the program's time.
+    pub fn carried_mb_s_most(self, carried: Bounds) -> Option<f64> {
+        let (_, elapsed_ns) = self.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
+        Some(self.carried_most(carried) as f64 * 1e3 / elapsed_ns as f64)
+    }
+
+    /// Whether devices cannot have carried nearly all of what is claimed.
+    pub fn exceeds(self, carried: Bounds) -> bool {
+        (carried.most as f64) < CLAIM_CARRIED_FROM * self.bytes as f64
+    }
+}
+
+/// Share of claimed bytes from which devices count as having carried them, as for the verdict `device`.
+const CLAIM_CARRIED_FROM: f64 = 0.95;
+
+/// What a device did over the time of an observation, of all processes: what `iostat -x` shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeviceLoad {
+    /// Reads per second.
+    pub reads_per_s: f64,
+    /// Writes per second.
+    pub writes_per_s: f64,
+    /// Read throughput, MB/s.
+    pub read_mb_s: f64,
+    /// Write throughput, MB/s.
+    pub write_mb_s: f64,
+    /// Mean time of a read, queueing included, ms; `None` where none completed, or times are not counted.
+    pub read_await_ms: Option<f64>,
+    /// Of a write.
+    pub write_await_ms: Option<f64>,
+    /// Mean number of requests in flight; `None` where it is not counted.
+    pub in_flight: Option<f64>,
+    /// Share of the time in which any request was in flight, 0 to 1. A device that serves requests in parallel can do more at 1.
+    pub busy: f64,
+}
+
+impl DeviceLoad {
+    /// Of a device over `elapsed_ns`; `None` where it does not count.
+    pub fn of(device: &ObservedDevice, elapsed_ns: u64) -> Option<Self> {
+        let traffic = device.traffic?;
+        let seconds = elapsed_ns.max(1) as f64 / 1e9;
+        let wait = |of: fn(&DeviceWaits) -> u64, requests: u64| {
+            let waits = device.waits.as_ref().filter(|_| requests > 0)?;
+            Some(of(waits) as f64 / requests as f64)
+        };
+        Some(Self {
+            reads_per_s: traffic.read_ios as f64 / seconds,
+            writes_per_s: traffic.write_ios as f64 / seconds,
+            read_mb_s: traffic.read_bytes as f64 / 1e6 / seconds,
+            write_mb_s: traffic.write_bytes as f64 / 1e6 / seconds,
+            read_await_ms: wait(|waits| waits.read_ms, traffic.read_ios),
+            write_await_ms: wait(|waits| waits.write_ms, traffic.write_ios),
+            in_flight: traffic.queue_ms.map(|ms| ms as f64 / 1e3 / seconds),
+            busy: (traffic.busy_ms as f64 / 1e3 / seconds).min(1.0),
+        })
+    }
+}
+
 /// What an observation shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
@@ -133,6 +217,8 @@ pub struct Evidence {
     pub owed: Option<u64>,
     /// What others did with the devices.
     pub others: OtherUse,
+    /// What the program says itself, where it wrote a report that can be read.
+    pub claim: Option<ToolClaim>,
 }
 
 /// Reads what an observation shows, but for verdicts.
@@ -163,6 +249,9 @@ impl<'a> Reading<'a> {
 
     /// Bytes that the program asked for with read calls.
     pub fn asked_reads(&self) -> Asked {
+        if self.observed.subject == Subject::Devices {
+            return Asked::Nothing;
+        }
         let ways = &self.observed.ways;
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
@@ -204,6 +293,9 @@ impl<'a> Reading<'a> {
     /// Bytes that the program wrote to storage, whether they have reached it or not. Where a file system does not count them, what it
     /// asked for with write calls.
     pub fn asked_writes(&self) -> Asked {
+        if self.observed.subject == Subject::Devices {
+            return Asked::Nothing;
+        }
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
@@ -220,13 +312,31 @@ impl<'a> Reading<'a> {
             Medium::Memory | Medium::Elsewhere if is_there => io.wchar,
             Medium::Memory | Medium::Elsewhere => 0,
         };
-        match written < NOTEWORTHY {
+        let most = match self.medium() {
+            Medium::Storage => written.saturating_add(self.found_dirty()),
+            Medium::Memory | Medium::Elsewhere => written,
+        };
+        match most < NOTEWORTHY {
             true => Asked::Nothing,
-            false => Asked::Bytes(Bounds::exact(written)),
+            false => Asked::Bytes(Bounds {
+                least: written,
+                most,
+            }),
         }
     }
 
-    /// Bytes that it sent to storage or left in the page cache to be sent, but for those that never will be.
+    /// Bytes that it discarded before they were written, at most, which others had left to be written, or an earlier run of it in
+    /// the same file. Its account counts these as if it had written them itself.
+    fn found_dirty(&self) -> u64 {
+        let cancelled = self.observed.processes.cancelled_write_bytes;
+        let found = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
+        match cancelled < NOTEWORTHY {
+            true => 0,
+            false => cancelled.min(found),
+        }
+    }
+
+    /// Bytes that it sent to storage or left in the page cache to be sent, but for those that never will be; at least.
     pub fn dirtied(&self) -> Option<u64> {
         let processes = &self.observed.processes;
         let io = processes.io?;
@@ -340,7 +450,8 @@ impl<'a> Reading<'a> {
     pub fn carried_writes(&self) -> Option<Bounds> {
         let dirtied = self.dirtied()?;
         let device = self.traffic()?.write_bytes;
-        let most = dirtied.saturating_sub(self.owed().unwrap_or(0)).min(device);
+        let most = dirtied.saturating_add(self.found_dirty());
+        let most = most.saturating_sub(self.owed().unwrap_or(0)).min(device);
         let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
         let by_others = by_others.map_or(0, |((_, written), before)| {
             device.saturating_sub(written).saturating_sub(before)

@@ -14,6 +14,7 @@ mod response;
 mod scaling;
 mod stages;
 mod why;
+pub(super) mod witness;
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};

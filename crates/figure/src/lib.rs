@@ -41,6 +41,7 @@ use iolab_analysis::compare::Comparison;
 use iolab_analysis::history;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_analysis::slo::LevelValues;
+use iolab_analysis::witness::Evidence;
 use iolab_record::{RunRecord, SampleSeries};
 use iolab_workload::Result;
 
@@ -144,6 +145,14 @@ pub fn comparison(comparison: &Comparison, options: &Options) -> Result<Figure> 
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) when no run has a value.
 pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figure> {
     Figure::new(kinds::history::model(line, options)?, options)
+}
+
+/// Draws the course of an observation of a program or of devices.
+///
+/// # Errors
+/// Those of the layout.
+pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
+    Figure::new(kinds::witness::model(evidence, options), options)
 }
 
 /// The kind of figure for the data: a ratio for two programs and for two runs of one experiment, the load where rates vary, the

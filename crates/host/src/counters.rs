@@ -15,9 +15,9 @@ pub use file_layout::FileBlocks;
 pub use memory::residency;
 pub use pieces::FileRange;
 
-pub(crate) use device::read_device;
+pub(crate) use device::{read_device, read_waits};
 pub(crate) use process::{
-    account_of, account_of_collected, parse_run_delay_ns, process_io_of, resource_use,
+    OpenAccount, account_of, account_of_collected, parse_run_delay_ns, resource_use,
 };
 
 use device::Counted;

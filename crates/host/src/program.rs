@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
-use crate::counters::{process_io_of, resource_use};
+use crate::counters::{OpenAccount, resource_use};
 use crate::observation::Observation;
 use crate::page_cache;
 use iolab_storage::Target;
@@ -140,6 +140,8 @@ pub fn run(
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
     let running = Running::start(&mut command, program)?;
+    // Opened while it runs: once it has ended, only root may.
+    let account = OpenAccount::of(running.id());
     // The write ends of the pipes are the program's alone from here on.
     drop(command);
     let mut watch = Watch {
@@ -150,7 +152,7 @@ pub fn run(
     };
     let seen = watch.wait(clock, stop)?;
     let drift = clock.drift_ppm(anchor);
-    let process_io = process_io_of(watch.running.id());
+    let process_io = account.and_then(|account| account.read().map(|(io, _)| io));
     let (status, usage) = watch.running.reap()?;
     let (counters, region) = observation.after(&before);
     let counters = Counters {

@@ -1,6 +1,8 @@
 //! What an observation of a program shows: one line first, then what it rests on.
 
+mod claim;
 pub(crate) mod data;
+mod device;
 
 pub use data::json;
 
@@ -8,8 +10,8 @@ use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
-use iolab_workload::witness::{ObservedEnd, OtherProcess};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::witness::{GroupLimits, ObservedEnd, Subject};
 
 use crate::layout::{WIDTH_MIN, wrap};
 
@@ -34,23 +36,31 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
 
 /// What the evidence comes to, in one sentence.
 pub fn headline(evidence: &Evidence) -> String {
+    let name = match &evidence.observed.subject {
+        Subject::Devices => return device::headline(evidence),
+        Subject::Program(command) => short(command),
+        Subject::Process { pid, command } => format!("{} ({pid})", short(command)),
+    };
     let device = device(evidence);
     let clauses = [
         reads(evidence, &device),
         writes(evidence, &device),
         flushes(evidence, &device),
         others(evidence, &device),
+        claim::contradictions(evidence, &device),
     ];
     let clauses: Vec<String> = clauses.into_iter().flatten().collect();
     let sentence = match clauses.is_empty() {
         true => "it read and wrote no storage of note".to_owned(),
         false => clauses.join("; "),
     };
-    let name = evidence.observed.command.first();
-    let name = name.map_or("the program", |name| {
-        name.rsplit('/').next().unwrap_or(name)
-    });
-    format!("{}: {sentence}.", escape_control(name))
+    format!("{}: {sentence}.", escape_control(&name))
+}
+
+/// The name of a program without its folder.
+fn short(command: &[String]) -> String {
+    let name = command.first().map_or("the program", String::as_str);
+    name.rsplit('/').next().unwrap_or(name).to_owned()
 }
 
 /// The devices in question, by name.
@@ -108,7 +118,10 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
     let writes = &evidence.writes;
     let verdict = writes.verdict.as_ref()?;
     let asked = match writes.asked {
-        Asked::Bytes(bytes) => format!("the {} that it wrote", format_bytes(bytes.most as f64)),
+        Asked::Bytes(written) if written.is_known_within(written.most) => {
+            format!("the {} that it wrote", format_bytes(written.most as f64))
+        }
+        Asked::Bytes(written) => format!("the {} that it wrote", bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
     };
     let owed = evidence
@@ -225,10 +238,14 @@ fn bounds(bytes: Bounds) -> String {
 fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let observed = &evidence.observed;
     let processes = &observed.processes;
-    let mut rows = vec![
-        ("program", observed.command.join(" ")),
-        ("end", end(evidence)),
-    ];
+    let mut rows = match &observed.subject {
+        Subject::Program(command) => vec![("program", command.join(" "))],
+        Subject::Process { pid, command } => vec![("process", format!("{pid}: {}", command.join(" ")))],
+        Subject::Devices => Vec::new(),
+    };
+    if observed.subject != Subject::Devices {
+        rows.push(("end", end(evidence)));
+    }
     if let Some(io) = processes.io {
         let bytes = |bytes: u64| format_bytes(bytes as f64);
         rows.push((
@@ -267,7 +284,9 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .traffic
             .map_or_else(|| "its traffic is not counted".to_owned(), traffic);
         rows.push(("device", format!("{}: {traffic}", device.name)));
+        rows.extend(device::load(device, observed.observed_ns).map(|load| ("load", load)));
     }
+    rows.extend(claim::told(evidence).into_iter().map(|told| ("claim", told)));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
         rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));
@@ -290,8 +309,14 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .active
             .iter()
             .take(LISTED_MAX)
-            .map(|one| ("other", other(one))),
+            .map(|one| ("other", format!("{}, on any disk", device::process(one)))),
     );
+    if !observed.others.sees_ended && observed.subject == Subject::Devices {
+        rows.push((
+            "other",
+            "processes that ended meanwhile are missing: only root sees them".to_owned(),
+        ));
+    }
     if observed.others.unread > 0 {
         let unread = counted(observed.others.unread, "process");
         rows.push((
@@ -299,6 +324,7 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             format!("the accounts of {unread} of other users cannot be read"),
         ));
     }
+    rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
     rows.push(("CPU", cpu(evidence)));
     rows
 }
@@ -309,6 +335,7 @@ fn end(evidence: &Evidence) -> String {
     let how = match observed.end {
         ObservedEnd::Code(code) => format!("exit code {code} after {time}"),
         ObservedEnd::Signal(signal) => format!("ended by signal {signal} after {time}"),
+        ObservedEnd::Gone => format!("ended after {time}"),
         ObservedEnd::Running => format!("still running after {time}"),
     };
     let processes = &observed.processes;
@@ -317,7 +344,7 @@ fn end(evidence: &Evidence) -> String {
         let time = format_ns(observed.observed_ns as f64);
         also.push(format!("what it had started was observed for {time}"));
     }
-    if processes.running > 0 {
+    if processes.running > 0 && matches!(observed.subject, Subject::Program(_)) {
         also.push(format!("{} still running", processes.running));
     }
     if processes.ignores_children && !processes.is_complete {
@@ -325,6 +352,12 @@ fn end(evidence: &Evidence) -> String {
             "I/O of children whose ends their parent ignored may be missing: only root sees it"
                 .to_owned(),
         );
+    }
+    if processes.cut_short > 0 {
+        also.push(format!(
+            "what {} did in the last 0.1 s before the end is missing: only root sees it",
+            counted(processes.cut_short, "process")
+        ));
     }
     if processes.unread > 0 {
         also.push(format!(
@@ -347,29 +380,29 @@ fn traffic(traffic: DeviceStat) -> String {
     )
 }
 
-fn other(one: &OtherProcess) -> String {
-    let kind = if one.is_kernel {
-        ", a thread of the kernel"
-    } else {
-        ""
-    };
-    format!(
-        "{} ({}{kind}): read {}, wrote {}, on any disk",
-        one.name,
-        one.pid,
-        format_bytes(one.read_bytes as f64),
-        format_bytes(one.write_bytes as f64)
-    )
+/// The limits of control groups; `None` where there are none.
+fn limits(limits: &GroupLimits) -> Option<String> {
+    let GroupLimits {
+        cpus,
+        memory_bytes,
+        io,
+    } = limits;
+    let cpus = cpus.map(|cpus| format!("{} CPUs", significant(cpus)));
+    let memory = memory_bytes.map(|bytes| format!("{} of memory", format_bytes(bytes as f64)));
+    let io = io.iter().map(|(what, per_second)| what.format(*per_second));
+    let all: Vec<String> = cpus.into_iter().chain(memory).chain(io).collect();
+    (!all.is_empty()).then(|| format!("control groups allow {}", all.join(", ")))
 }
 
 fn cpu(evidence: &Evidence) -> String {
     let observed = &evidence.observed;
-    let usage = observed.processes.usage;
     let ns = |ns: u64| format_ns(ns as f64);
-    let mut parts = vec![
-        format!("user {}, system {}", ns(usage.user_ns), ns(usage.system_ns)),
-        format!("waited for a CPU {}", ns(observed.processes.run_delay_ns)),
-    ];
+    let usage = observed.processes.usage;
+    let usage = usage.map(|usage| format!("user {}, system {}", ns(usage.user_ns), ns(usage.system_ns)));
+    let mut parts: Vec<String> = usage.into_iter().collect();
+    if observed.subject != Subject::Devices {
+        parts.push(format!("waited for a CPU {}", ns(observed.processes.run_delay_ns)));
+    }
     let pressure = observed.pressure;
     let told = [
         (

@@ -23,6 +23,7 @@ use iolab_record::{
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::names::check_file_name;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
+use iolab_workload::tool::Tool;
 
 /// Largest text that is read, bytes.
 pub const TEXT_MAX: u64 = 64 << 20;
@@ -101,6 +102,16 @@ impl Import {
         let path = file.path().to_owned();
         file.finish(RunStatus::Done, &now, None)?;
         Ok(path)
+    }
+
+    /// Its jobs or tests.
+    pub(crate) fn entries(&self) -> &[PeerResult] {
+        &self.results.entries
+    }
+
+    /// The tool that wrote it.
+    pub(crate) fn tool(&self) -> Tool {
+        self.results.tool
     }
 
     /// Notes for the user.

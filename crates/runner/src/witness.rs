@@ -1,31 +1,101 @@
 //! From the observation of a program to its evidence: by the rules that judge a trial of iolab's own engine.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, Reading, Unknown};
+use iolab_analysis::witness::{
+    Asked, Bounds, Claimed, Direction, Evidence, Reading, ToolClaim, Unknown,
+};
 use iolab_host::witness::Witness;
-use iolab_record::{ServedBy, ServedVerdict};
-use iolab_workload::Result;
+use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{format_bytes, format_percent};
 use iolab_workload::region_state::Region;
 use iolab_workload::witness::{Observed, UncountedWay};
+use iolab_workload::{Error, Result};
 
 use crate::evidence::{Facts, judge};
+use crate::import::Import;
 
 /// Bytes of a file from which on it matters what the page cache held of it.
 const FILE_LEAST: u64 = 256 << 10;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
 
-/// Runs a program until all that it started has ended, and judges what was observed; for `outlived` see [`Witness::observe`].
+/// Observes, and judges what was observed; for `outlived` see [`Witness::observe`].
 ///
 /// # Errors
 /// As [`Witness::observe`].
-pub fn observe(program: &Witness<'_>, outlived: &mut dyn FnMut(usize)) -> Result<Evidence> {
-    program.observe(outlived).map(evidence)
+pub fn observe(witness: &Witness<'_>, outlived: &mut dyn FnMut(usize)) -> Result<Evidence> {
+    witness.observe(outlived).map(evidence)
 }
+
+/// The report that a program writes to a file, by its arguments: that of fio's `--output`.
+pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
+    let (program, arguments) = words.split_first()?;
+    if Path::new(program).file_name()? != "fio" {
+        return None;
+    }
+    let mut arguments = arguments.iter().filter_map(|one| one.to_str());
+    while let Some(argument) = arguments.next() {
+        let rest = argument.trim_start_matches('-').strip_prefix("output");
+        match rest {
+            Some("") => return arguments.next().map(PathBuf::from),
+            Some(rest) if argument.starts_with('-') => {
+                if let Some(path) = rest.strip_prefix('=') {
+                    return Some(path.into());
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What a program claims in a report of fio or IOzone that it has written since a moment.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no report that can be read, or it is older.
+pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
+    let import = Import::read(report)?;
+    let written = std::fs::metadata(report).and_then(|metadata| metadata.modified());
+    // File systems give times of files in steps of the kernel's clock.
+    let is_older = written.is_ok_and(|written| written + CLOCK_STEP < since);
+    if is_older {
+        return Err(Error::usage(format!(
+            "{} was written before the program started",
+            report.display()
+        ))
+        .hint("give the report that this program writes"));
+    }
+    let of = |of: fn(&PerOperation<OperationSummary>) -> OperationSummary| {
+        let entries: Vec<(u64, u64)> = import
+            .entries()
+            .iter()
+            .map(|entry| (of(&entry.operations).bytes, entry.elapsed_ns))
+            .filter(|(bytes, _)| *bytes > 0)
+            .collect();
+        let rate = match entries[..] {
+            [(bytes, elapsed_ns)] if elapsed_ns > 0 => {
+                Some((bytes as f64 * 1e3 / elapsed_ns as f64, elapsed_ns))
+            }
+            _ => None,
+        };
+        let bytes = entries.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
+        (bytes > 0).then_some(Claimed { bytes, rate })
+    };
+    Ok(ToolClaim {
+        tool: import.tool().to_string(),
+        reads: of(|operations| operations.read.clone()),
+        writes: of(|operations| operations.write.clone()),
+    })
+}
+
+/// Longest step of the clock that stamps files.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// What an observation shows.
 pub fn evidence(observed: Observed) -> Evidence {
@@ -37,6 +107,7 @@ pub fn evidence(observed: Observed) -> Evidence {
         flushes: reading.flushes(),
         owed: reading.owed(),
         others: reading.others(),
+        claim: None,
         reads,
         writes,
         observed,
@@ -191,7 +262,7 @@ impl<'a> Case<'a> {
         let carried = self.reading.carried_writes();
         let verdict = match &asked {
             Asked::Nothing => None,
-            Asked::Bytes(bytes) => Some(self.of_writes(bytes.most, carried)),
+            Asked::Bytes(bytes) => Some(self.of_written(*bytes, carried)),
             Asked::Unknown { why, .. } => Some(undecided(reason(why))),
         };
         Direction {
@@ -199,6 +270,25 @@ impl<'a> Case<'a> {
             moved: self.reading.dirtied(),
             carried,
             verdict,
+        }
+    }
+
+    /// The verdict on writes where all that can have been written leads to the same.
+    fn of_written(&self, written: Bounds, carried: Option<Bounds>) -> ServedVerdict {
+        let most = self.of_writes(written.most, carried);
+        if written.is_known_within(written.most) {
+            return most;
+        }
+        let least = self.of_writes(written.least, carried);
+        match least.served_by == most.served_by {
+            true => ServedVerdict {
+                device_fraction: None,
+                ..most
+            },
+            false => undecided(format!(
+                "it discarded {} that had to be written, and whether it had written these itself is unknown; 'sync' before it starts avoids that",
+                format_bytes((written.most - written.least) as f64)
+            )),
         }
     }
 

@@ -236,6 +236,17 @@ counter_set! {
     }
 }
 
+counter_set! {
+    /// Times of requests in `/sys/dev/block/MAJOR:MINOR/stat`, of all processes: from the entry into the block layer to completion,
+    /// queueing included.
+    pub struct DeviceWaits: known {
+        /// Sum over the reads that completed, ms.
+        pub read_ms: u64,
+        /// Sum over the writes that completed, ms.
+        pub write_ms: u64,
+    }
+}
+
 named! {
     /// A kind of traffic with a device that a control group can limit.
     pub enum Traffic: "kind of traffic" {

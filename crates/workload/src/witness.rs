@@ -3,16 +3,46 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::counters::{DeviceStat, NfsIo, Pressure, ProcessIo, ResourceUse};
+use crate::counters::{
+    DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic,
+};
 use crate::medium::Medium;
 use crate::named::named;
 use crate::region_state::{Region, Residency};
 
-/// What was observed from the start of a program until all processes that it started had ended, or the observation did.
+/// What is observed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Subject {
+    /// A program that the observer started: its name and arguments.
+    Program(Vec<String>),
+    /// A process that ran before.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// Its name and arguments.
+        command: Vec<String>,
+    },
+    /// Devices, whichever process uses them.
+    #[default]
+    Devices,
+}
+
+impl Subject {
+    /// The name and arguments of the program; empty for devices.
+    pub fn command(&self) -> &[String] {
+        match self {
+            Self::Program(command) | Self::Process { command, .. } => command,
+            Self::Devices => &[],
+        }
+    }
+}
+
+/// What was observed from the start of a program, or of the observation, until all processes that it started had ended, or the
+/// observation did.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// The program and its arguments.
-    pub command: Vec<String>,
+    /// Of what.
+    pub subject: Subject,
     /// How the program ended.
     pub end: ObservedEnd,
     /// From its start to its end, ns.
@@ -41,6 +71,72 @@ pub struct Observed {
     pub nfs: Option<NfsIo>,
     /// What the machine as a whole went through.
     pub pressure: Pressure,
+    /// What was carried over time.
+    pub course: Course,
+    /// Limits of the control groups that the observer, and with it the program, runs in.
+    pub limits: GroupLimits,
+}
+
+/// What was carried over time, in moments that follow each other: of 100 ms, doubled as often as needed to keep them few, or longer
+/// where a look costs much.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Course {
+    /// The names of the devices.
+    pub devices: Vec<String>,
+    /// In the order of time.
+    pub moments: Vec<Moment>,
+}
+
+impl Course {
+    /// Most moments that are kept.
+    pub const MOMENTS_MAX: usize = 1024;
+
+    /// Makes one moment of each two neighbours.
+    pub fn halve(&mut self) {
+        let pairs = self.moments.chunks(2);
+        self.moments = pairs
+            .map(|pair| match pair {
+                [first, second] => first.plus(second),
+                rest => rest[0].clone(),
+            })
+            .collect();
+    }
+}
+
+/// A part of the time of an observation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// From the start of the observation, ns.
+    pub start_ns: u64,
+    /// Its length, ns.
+    pub length_ns: u64,
+    /// What the accounts of the processes grew by; `None` where none could be read, or devices alone are observed.
+    pub program: Option<ProcessIo>,
+    /// What each device of the course carried, of all processes.
+    pub devices: Vec<DeviceStat>,
+}
+
+impl Moment {
+    fn plus(&self, next: &Self) -> Self {
+        let devices = self.devices.iter().zip(&next.devices);
+        Self {
+            start_ns: self.start_ns,
+            length_ns: self.length_ns.saturating_add(next.length_ns),
+            program: self.program.zip(next.program).map(|(a, b)| a.plus(b)),
+            devices: devices.map(|(a, b)| a.plus(*b)).collect(),
+        }
+    }
+}
+
+/// Limits of control groups, each the tightest on the way up to the root.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GroupLimits {
+    /// CPU time per time; 1.5 is one and a half CPUs.
+    pub cpus: Option<f64>,
+    /// Memory with page cache, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Traffic per second with the observed devices.
+    pub io: Vec<(Traffic, u64)>,
 }
 
 /// How an observed program ended.
@@ -50,6 +146,8 @@ pub enum ObservedEnd {
     Code(i32),
     /// By this signal.
     Signal(i32),
+    /// It ended; only its parent learns how.
+    Gone,
     /// It had not ended when the observation did.
     #[default]
     Running,
@@ -58,8 +156,10 @@ pub enum ObservedEnd {
 /// The processes of a program together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessTotals {
-    /// Processes whose ends iolab collected: one whose parent waited for it is part of its parent's account.
+    /// Processes whose ends the observer collected: one whose parent waited for it is part of its parent's account.
     pub collected: u64,
+    /// Processes that ended without an account of their end, so that what they did just before is missing.
+    pub cut_short: u64,
     /// Processes that had not ended, and whose account could not be read.
     pub unread: u64,
     /// Processes that had not ended at the end of the observation.
@@ -72,8 +172,8 @@ pub struct ProcessTotals {
     pub io: Option<ProcessIo>,
     /// Bytes among those that were to be written that never will be, because their file was cut or removed.
     pub cancelled_write_bytes: u64,
-    /// Resource use.
-    pub usage: ResourceUse,
+    /// Resource use; `None` for a process that the observer did not start.
+    pub usage: Option<ResourceUse>,
     /// Time in which their threads could run and waited for a CPU, ns; up to the last look at each.
     pub run_delay_ns: u64,
 }
@@ -187,6 +287,8 @@ pub struct ObservedDevice {
     pub disks: Vec<String>,
     /// What it carried; `None` where it does not count.
     pub traffic: Option<DeviceStat>,
+    /// How long its requests took; `None` where it does not count.
+    pub waits: Option<DeviceWaits>,
     /// What the disks below it carried, where it is none itself.
     pub below: Option<DeviceStat>,
     /// A loop device lies on the way, whose file the page cache may hold.
@@ -211,6 +313,8 @@ pub struct OtherProcesses {
     pub active: Vec<OtherProcess>,
     /// Processes whose account could not be read.
     pub unread: u64,
+    /// Whether processes that began and ended meanwhile are among them: only root is told.
+    pub sees_ended: bool,
 }
 
 /// A process that does not belong to the program.
@@ -222,6 +326,8 @@ pub struct OtherProcess {
     pub name: String,
     /// Whether it is a thread of the kernel: what it writes can be what others have left in the page cache.
     pub is_kernel: bool,
+    /// It has ended.
+    pub has_ended: bool,
     /// Bytes that it fetched from storage, whichever.
     pub read_bytes: u64,
     /// Bytes that it sent to storage, or dirtied in the page cache.

@@ -2,33 +2,61 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
+use iolab_workload::units::parse_duration;
 
 const WITNESS_HELP: &str = "\
 Examples:
   iolab witness -- dd if=data of=/dev/null bs=1M
   iolab witness --on data -o evidence.json -- fio job.fio < /dev/null
+  iolab witness -o course.svg -- dd if=data of=/dev/null bs=1M
+  iolab witness -p 4711 --for 10s
+  iolab witness --device vda --for 5s
 
 The program runs as it would alone, with its own output; the evidence goes to stderr, \
 or to FILE. --on lets iolab see the page cache and the holes of a file before the program \
-starts. Descendants are observed until all have ended; Ctrl-C ends that, and they go on.
+starts. Descendants are observed until all have ended; Ctrl-C ends that, and they go on. \
+A process that is joined with -p, and a device, are observed until Ctrl-C, or for --for; \
+the process also until it ends.
 
-Run it as root to see what other users' processes do with the disk.
+A report that the program writes (fio --output=FILE with --output-format=json; other files \
+with --claim) is held against what devices carried.
+
+Run it as root to see what other users' processes do with the disk, and what processes \
+that have ended did.
 
 The exit code is that of the program, and iolab ends by the signal that ended it. 2: it \
-could not be started.";
+could not be started. With -p and --device it is 0.";
 
 #[derive(Debug, Args)]
 #[command(after_help = WITNESS_HELP)]
+#[command(group = ArgGroup::new("subject").required(true).args(["command", "pid", "device"]))]
 pub(crate) struct Witness {
     /// File, device or directory that the program works on
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", conflicts_with = "device")]
     pub(crate) on: Option<PathBuf>,
-    /// New file for the evidence: .json (iolab schema witness describes it) or .txt
+    /// Join a running process, with all that it starts
+    #[arg(short, long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
+    /// Watch a block device alone: vda, or its path; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Vec<PathBuf>,
+    /// End the observation of a process or device after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with = "command")]
+    pub(crate) time: Option<Duration>,
+    /// Report of fio (JSON) or IOzone that the program writes: what it claims
+    #[arg(long, value_name = "REPORT", requires = "command")]
+    pub(crate) claim: Option<PathBuf>,
+    /// New file for the evidence: .json (iolab schema witness describes it) or .txt; over time: .svg, .png or .pdf
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Program to run, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
 }

@@ -21,7 +21,7 @@ const DPI: f64 = 300.0;
 
 /// How a figure is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+pub(crate) enum Format {
     Svg,
     Png,
     Pdf,
@@ -39,12 +39,16 @@ pub(crate) fn plot(options: &Plot) -> Outcome {
         }
     }
     let figure = figure(options)?;
-    let bytes = match format {
-        Format::Svg => figure.svg().into_bytes(),
-        Format::Png => figure.png(DPI)?,
-        Format::Pdf => figure.pdf()?,
-    };
-    write(options, &bytes)
+    write(options, &bytes(&figure, format)?)
+}
+
+/// A figure as the content of a file.
+pub(crate) fn bytes(figure: &Figure, format: Format) -> Result<Vec<u8>> {
+    match format {
+        Format::Svg => Ok(figure.svg().into_bytes()),
+        Format::Png => figure.png(DPI),
+        Format::Pdf => figure.pdf(),
+    }
 }
 
 fn is_stdout(path: &Path) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use iolab_workload::counters::{Bottom, DeviceStat};
+use iolab_workload::counters::{Bottom, DeviceStat, DeviceWaits};
 
 use iolab_storage::{Stack, sysfs};
 
@@ -114,6 +114,18 @@ fn read_stat(folder: &Path, disk: &Path) -> Option<DeviceStat> {
         return None;
     }
     parse_device(&std::fs::read_to_string(folder.join("stat")).ok()?)
+}
+
+/// The times of the requests of a device; `None` where it has no counters of its own.
+pub(crate) fn read_waits(sys: &Path, (major, minor): (u32, u32)) -> Option<DeviceWaits> {
+    let folder = sys.join(format!("dev/block/{major}:{minor}"));
+    let text = std::fs::read_to_string(folder.join("stat")).ok()?;
+    let counts = !is_silent(&parse_device(&text)?);
+    let field = |n: usize| text.split_whitespace().nth(n)?.parse().ok();
+    counts.then_some(DeviceWaits {
+        read_ms: field(3)?,
+        write_ms: field(7)?,
+    })
 }
 
 /// The hidden devices `nvme0c1n1`, one for each controller, by which the kernel reaches the namespace `nvme0n1`.

@@ -1,5 +1,8 @@
 //! The process's own account: its I/O and its resource use.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use iolab_workload::counters::{ProcessIo, ResourceUse};
 
 pub(super) fn read_process_io() -> Option<ProcessIo> {
@@ -11,14 +14,34 @@ pub(super) fn read_thread_io() -> Option<ProcessIo> {
     parse_process_io(&std::fs::read_to_string("/proc/thread-self/io").ok()?)
 }
 
-/// The account of another process, which may have ended already as long as its end was not collected.
-pub(crate) fn process_io_of(process: u32) -> Option<ProcessIo> {
-    account_of(process).map(|(io, _)| io)
+/// The account of another process, opened while it runs. Of one that has ended only root may open it, but what is open can be read by
+/// any user until the end is collected.
+#[derive(Debug)]
+pub(crate) struct OpenAccount(File);
+
+impl OpenAccount {
+    pub(crate) fn of(process: u32) -> Option<Self> {
+        File::open(format!("/proc/{process}/io")).ok().map(Self)
+    }
+
+    /// That of one thread alone.
+    pub(crate) fn of_task(process: u32, task: u32) -> Option<Self> {
+        File::open(format!("/proc/{process}/task/{task}/io"))
+            .ok()
+            .map(Self)
+    }
+
+    /// The account, and the bytes among `write_bytes` that will never be written, because their file was cut or removed.
+    pub(crate) fn read(&self) -> Option<(ProcessIo, u64)> {
+        let mut text = [0; 512];
+        let length = self.0.read_at(&mut text, 0).ok()?;
+        account(std::str::from_utf8(text.get(..length)?).ok()?)
+    }
 }
 
-/// The same, and the bytes among `write_bytes` that will never be written, because their file was cut or removed.
+/// The account of another process as it is.
 pub(crate) fn account_of(process: u32) -> Option<(ProcessIo, u64)> {
-    account(&std::fs::read_to_string(format!("/proc/{process}/io")).ok()?)
+    OpenAccount::of(process)?.read()
 }
 
 /// The accounts of all children of this process whose ends were collected, with those that they collected themselves: what the

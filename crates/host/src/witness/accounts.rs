@@ -6,6 +6,7 @@ use std::fs::{read_dir, read_to_string};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
+use super::exits::Exit;
 use crate::counters::{account_of, parse_run_delay_ns};
 
 /// The flag of a kernel thread in field 9 of proc_pid_stat(5): PF_KTHREAD of linux/sched.h.
@@ -14,15 +15,27 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 /// The processes that descend from this one, as far as their ancestors live: a subreaper has all of them.
 pub(super) fn descendants() -> Vec<u32> {
     let own = std::process::id();
-    let mut found = vec![own];
-    let mut seen = BTreeSet::from([own]);
+    let mut found = with_descendants([own]);
+    found.retain(|process| *process != own);
+    found
+}
+
+/// These processes and all that descend from them, each once, as far as their ancestors live.
+pub(super) fn with_descendants(processes: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    let mut seen = BTreeSet::new();
+    let mut found: Vec<u32> = processes.into_iter().filter(|one| seen.insert(*one)).collect();
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
         found.extend(children(parent).filter(|child| seen.insert(*child)));
         next += 1;
     }
-    found.remove(0);
     found
+}
+
+/// The threads of a process.
+pub(super) fn tasks(process: u32) -> Vec<u32> {
+    let entries = read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// proc_tid_children(5): each thread has the processes that it started.
@@ -59,6 +72,7 @@ pub(super) fn ignores_children(process: u32) -> bool {
 struct Identity {
     name: String,
     is_kernel: bool,
+    parent: u32,
     /// When it started: another process may get its number.
     started: u64,
 }
@@ -66,31 +80,34 @@ struct Identity {
 /// proc_pid_stat(5); the name stands in parentheses and may contain some itself.
 fn identity(stat: &str) -> Option<Identity> {
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
-    // The state is field 3 and comes first here; the flags are field 9, the start is field 22.
-    let mut fields = stat.get(close + 1..)?.split_whitespace().skip(6);
+    // The state is field 3 and comes first here; the parent is field 4, the flags are field 9, the start is field 22.
+    let mut fields = stat.get(close + 1..)?.split_whitespace().skip(1);
+    let parent = fields.next()?.parse().ok()?;
+    let mut fields = fields.skip(4);
     let flags: u64 = fields.next()?.parse().ok()?;
     Some(Identity {
         name: stat.get(open + 1..close)?.to_owned(),
         is_kernel: flags & KERNEL_THREAD != 0,
+        parent,
         started: fields.nth(12)?.parse().ok()?,
     })
 }
 
-/// The accounts of all processes but this one and those that descend from it.
+/// The accounts of all processes but this one and those that are observed.
 #[derive(Debug, Default)]
 pub(super) struct Others {
-    accounts: BTreeMap<(u32, u64), (Identity, ProcessIo)>,
+    accounts: BTreeMap<u32, (Identity, ProcessIo)>,
     unread: u64,
 }
 
 impl Others {
-    pub(super) fn read() -> Self {
-        let mut own: BTreeSet<u32> = descendants().into_iter().collect();
-        own.insert(std::process::id());
+    /// Reads them, all but these and this process.
+    pub(super) fn read(observed: &BTreeSet<u32>) -> Self {
         let mut others = Self::default();
+        let own = std::process::id();
         let entries = read_dir("/proc").into_iter().flatten().flatten();
         let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        for process in processes.filter(|process| !own.contains(process)) {
+        for process in processes.filter(|one| *one != own && !observed.contains(one)) {
             let stat = read_to_string(format!("/proc/{process}/stat")).ok();
             // One that has ended meanwhile is part of its parent's account.
             let Some(identity) = stat.and_then(|stat| identity(&stat)) else {
@@ -98,8 +115,7 @@ impl Others {
             };
             match account_of(process) {
                 Some((io, _)) => {
-                    let key = (process, identity.started);
-                    others.accounts.insert(key, (identity, io));
+                    others.accounts.insert(process, (identity, io));
                 }
                 None if identity.is_kernel => {}
                 None => others.unread += 1,
@@ -108,27 +124,113 @@ impl Others {
         others
     }
 
-    /// What they did since, those that did something first and most.
-    pub(super) fn since(self, earlier: &Self) -> OtherProcesses {
+    /// What they did since, those that did something first and most. `ended` are the accounts of the tasks that have ended and are not
+    /// observed, where these are known: what a process did then is told of it, and not of the parent that has waited for it.
+    pub(super) fn since(self, earlier: &Self, ended: Option<&[Exit]>) -> OtherProcesses {
+        let of_same = |process: &u32, identity: &Identity| {
+            let before = earlier.accounts.get(process);
+            before.filter(|(known, _)| known.started == identity.started)
+        };
+        let mut did: BTreeMap<u32, ProcessIo> = BTreeMap::new();
+        for (process, (identity, io)) in &self.accounts {
+            let before = of_same(process, identity).map(|(_, io)| *io);
+            did.insert(*process, io.since(before.unwrap_or_default()));
+        }
+        let ended_processes = by_process(ended.unwrap_or_default());
+        // The process that waited for one which has ended: the next of its ancestors that lives.
+        let waited = |of: u32| {
+            let mut next = of;
+            for _ in 0..ANCESTORS_MAX {
+                let gone = ended_processes.get(&next).map(|gone| gone.parent);
+                let known = || Some(earlier.accounts.get(&next)?.0.parent);
+                next = gone.or_else(known)?;
+                if self.accounts.contains_key(&next) {
+                    return Some(next);
+                }
+            }
+            None
+        };
         let mut active: Vec<OtherProcess> = Vec::new();
-        for (key, (identity, io)) in self.accounts {
-            let before = earlier.accounts.get(&key).map(|(_, io)| *io);
-            let did = io.since(before.unwrap_or_default());
-            if did.read_bytes > 0 || did.write_bytes > 0 {
+        for (process, (identity, before)) in &earlier.accounts {
+            let now = self.accounts.get(process);
+            let is_gone = now.is_none_or(|(now, _)| now.started != identity.started);
+            // What it had done before is in its parent's account since it has ended.
+            if is_gone
+                && !identity.is_kernel
+                && let Some(account) = waited(*process).and_then(|parent| did.get_mut(&parent))
+            {
+                *account = account.since(*before);
+            }
+        }
+        for (process, gone) in &ended_processes {
+            if self.accounts.contains_key(process) {
+                // A thread of a process that runs.
+                continue;
+            }
+            let before = earlier.accounts.get(process).map(|(_, io)| *io);
+            let own = gone.io.since(before.unwrap_or_default());
+            if let Some(account) = waited(*process).and_then(|parent| did.get_mut(&parent)) {
+                *account = account.since(own);
+            }
+            active.push(other(*process, &gone.name, own));
+        }
+        for (process, did) in did {
+            if let Some((identity, _)) = self.accounts.get(&process) {
                 active.push(OtherProcess {
-                    pid: key.0,
-                    name: identity.name,
                     is_kernel: identity.is_kernel,
-                    read_bytes: did.read_bytes,
-                    write_bytes: did.write_bytes,
+                    has_ended: false,
+                    ..other(process, &identity.name, did)
                 });
             }
         }
+        active.retain(|one| one.read_bytes > 0 || one.write_bytes > 0);
         active.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         OtherProcesses {
             active,
             unread: self.unread,
+            sees_ended: ended.is_some(),
         }
+    }
+}
+
+/// Most generations between a process that has ended and one that has waited for it.
+const ANCESTORS_MAX: usize = 64;
+
+/// A process that has ended, by its tasks.
+struct Ended {
+    name: String,
+    parent: u32,
+    io: ProcessIo,
+}
+
+/// Tasks that have ended by the process that they belonged to; those whose process is not told are left out.
+fn by_process(exits: &[Exit]) -> BTreeMap<u32, Ended> {
+    let mut all: BTreeMap<u32, Ended> = BTreeMap::new();
+    for exit in exits {
+        let Some(process) = exit.process else {
+            continue;
+        };
+        let ended = all.entry(process).or_insert_with(|| Ended {
+            name: exit.name(),
+            parent: exit.parent,
+            io: ProcessIo::default(),
+        });
+        if exit.task == process {
+            ended.name = exit.name();
+        }
+        ended.io = ended.io.plus(exit.io);
+    }
+    all
+}
+
+fn other(pid: u32, name: &str, did: ProcessIo) -> OtherProcess {
+    OtherProcess {
+        pid,
+        name: name.to_owned(),
+        is_kernel: false,
+        has_ended: true,
+        read_bytes: did.read_bytes,
+        write_bytes: did.write_bytes,
     }
 }
 
@@ -142,6 +244,7 @@ mod tests {
         let expected = Identity {
             name: "a) b (c)".to_owned(),
             is_kernel: true,
+            parent: 2,
             started: 4711,
         };
         assert_eq!(identity(stat), Some(expected));
@@ -155,8 +258,8 @@ mod tests {
             .spawn()
             .expect("cat is everywhere");
         let found = descendants().contains(&child.id());
-        let others = Others::read();
-        let is_other = others.accounts.keys().any(|key| key.0 == child.id());
+        let others = Others::read(&descendants().into_iter().collect());
+        let is_other = others.accounts.contains_key(&child.id());
         drop(child.stdin.take());
         child.wait().expect("it ends with its input");
         assert!(found && !is_other);

@@ -1,15 +1,18 @@
 //! What the block devices of the machine carried, all of them: which ones a program uses is known only afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use iolab_storage::{Stack, sysfs};
-use iolab_workload::counters::DeviceStat;
+use iolab_workload::counters::{DeviceStat, DeviceWaits};
 use iolab_workload::witness::{DiskTraffic, ObservedDevice};
 
-use crate::counters::read_device;
+use rustix::fs::{major, minor};
 
-type Number = (u32, u32);
+use crate::counters::{read_device, read_waits};
+
+pub(super) type Number = (u32, u32);
 
 /// The counters of all block devices.
 #[derive(Debug, Default)]
@@ -21,6 +24,7 @@ pub(super) struct AllDevices {
 struct Counted {
     name: String,
     stat: DeviceStat,
+    waits: Option<DeviceWaits>,
     /// Whether it is a whole device that lies on no other one.
     is_disk: bool,
 }
@@ -41,6 +45,7 @@ impl AllDevices {
             let counted = Counted {
                 name: sysfs::name_of(&folder),
                 stat: read_device(sys, number)?,
+                waits: read_waits(sys, number),
                 is_disk: !is_part && below.is_empty(),
             };
             Some((number, counted))
@@ -54,6 +59,12 @@ impl AllDevices {
     fn traffic(&self, earlier: &Self, number: Number) -> Option<DeviceStat> {
         let now = self.devices.get(&number)?.stat;
         let before = earlier.devices.get(&number).map(|counted| counted.stat);
+        Some(now.since(before.unwrap_or_default()))
+    }
+
+    fn waits(&self, earlier: &Self, number: Number) -> Option<DeviceWaits> {
+        let before = earlier.devices.get(&number).and_then(|counted| counted.waits);
+        let now = self.devices.get(&number)?.waits?;
         Some(now.since(before.unwrap_or_default()))
     }
 
@@ -92,10 +103,22 @@ impl AllDevices {
                 name: name(&number),
                 disks: bottom.unwrap_or(&[number]).iter().map(name).collect(),
                 traffic: self.traffic(earlier, number),
+                waits: self.waits(earlier, number),
                 below: bottom.and_then(sum),
                 in_file: stack.in_file,
             })
         });
         devices.collect()
     }
+}
+
+/// The number of a block device: by its kernel name (`vda`) or its path.
+pub(super) fn number_of(name: &Path) -> Option<Number> {
+    if let Ok(metadata) = std::fs::metadata(name)
+        && metadata.file_type().is_block_device()
+    {
+        return Some((major(metadata.rdev()), minor(metadata.rdev())));
+    }
+    let name = name.to_str().filter(|name| !name.contains('/') && !name.starts_with('.'))?;
+    sysfs::device_number(&Path::new("/sys/class/block").join(name))
 }

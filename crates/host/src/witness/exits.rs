@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use iolab_workload::counters::ProcessIo;
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 
 /// Room for records that were not read yet, bytes: those of some ten thousand tasks.
 const BUFFER: libc::c_int = 8 << 20;
-/// Most accounts that are kept: 64 MiB of them. Those of the whole machine come, for as long as the program runs.
-const KEPT_MAX: usize = 1 << 20;
+/// Most accounts that are kept: 48 MiB of them. Those of the whole machine come, for as long as the program runs.
+const KEPT_MAX: usize = 1 << 19;
 /// Bytes of netlink's header, and of it with that of generic netlink.
 const NETLINK: usize = 16;
 /// Where the type of a message stands in its header, and that of an answer (NLMSG_ERROR).
@@ -31,11 +31,22 @@ const STATS: u16 = 3;
 
 /// The account of a task that has ended, without its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Exit {
-    task: u32,
-    parent: u32,
-    io: ProcessIo,
-    cancelled_write_bytes: u64,
+pub(super) struct Exit {
+    pub(super) task: u32,
+    /// The process that it was a thread of; `None` before Linux 5.17.
+    pub(super) process: Option<u32>,
+    pub(super) parent: u32,
+    pub(super) io: ProcessIo,
+    pub(super) cancelled_write_bytes: u64,
+    name: [u8; 16],
+}
+
+impl Exit {
+    /// Its name.
+    pub(super) fn name(&self) -> String {
+        let name = self.name.split(|byte| *byte == 0).next();
+        String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+    }
 }
 
 /// Receives the accounts of all tasks of the machine that end.
@@ -76,10 +87,8 @@ impl Received {
         self.exits = Vec::new();
     }
 
-    /// The I/O of all tasks that descend from one of these processes, with the bytes that never will be written. `None` where some
-    /// are missing.
-    fn of_descendants(&self, ancestors: BTreeSet<u32>) -> Option<(ProcessIo, u64)> {
-        self.is_complete.then(|| total(&self.exits, ancestors))
+    fn all(&self) -> Option<&[Exit]> {
+        self.is_complete.then_some(&self.exits)
     }
 }
 
@@ -131,37 +140,40 @@ impl Exits {
         }
     }
 
-    /// The I/O of all tasks that have ended and descend from one of these processes, with the bytes that never will be written. `None`
-    /// where some are missing.
-    pub(super) fn of_descendants(&self, ancestors: BTreeSet<u32>) -> Option<(ProcessIo, u64)> {
-        self.received.of_descendants(ancestors)
+    /// The accounts of all tasks that have ended; `None` where some are missing.
+    pub(super) fn all(&mut self) -> Option<&[Exit]> {
+        self.take();
+        self.received.all()
     }
 }
 
-impl AsFd for Exits {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-/// A child ends before its parent or after it: who belongs to whom is known when all have ended.
-fn total(exits: &[Exit], mut family: BTreeSet<u32>) -> (ProcessIo, u64) {
+/// Those of these processes, of their threads, and of all that descend from them. A child ends before its parent or after it: who
+/// belongs to whom is known when all have ended.
+pub(super) fn family(exits: &[Exit], mut family: BTreeSet<u32>) -> Vec<Exit> {
     let mut left: Vec<&Exit> = exits.iter().collect();
-    let (mut io, mut cancelled) = (ProcessIo::default(), 0);
+    let mut members = Vec::new();
     loop {
-        let (own, rest): (Vec<&Exit>, Vec<&Exit>) = left
-            .into_iter()
-            .partition(|exit| family.contains(&exit.parent) || family.contains(&exit.task));
+        let (own, rest): (Vec<&Exit>, Vec<&Exit>) = left.into_iter().partition(|exit| {
+            let numbers = [Some(exit.task), exit.process, Some(exit.parent)];
+            numbers.into_iter().flatten().any(|one| family.contains(&one))
+        });
         if own.is_empty() {
-            return (io, cancelled);
+            return members;
         }
         for exit in own {
-            io = io.plus(exit.io);
-            cancelled += exit.cancelled_write_bytes;
             family.insert(exit.task);
+            family.extend(exit.process);
+            members.push(*exit);
         }
         left = rest;
     }
+}
+
+/// The I/O of tasks, with the bytes that never will be written.
+pub(super) fn total(exits: &[Exit]) -> (ProcessIo, u64) {
+    exits.iter().fold((ProcessIo::default(), 0), |sum, exit| {
+        (sum.0.plus(exit.io), sum.1 + exit.cancelled_write_bytes)
+    })
 }
 
 /// A socket of generic netlink.
@@ -239,9 +251,12 @@ fn exit(message: &[u8]) -> Option<Exit> {
         .find(|(kind, _)| *kind == STATS)?;
     let short = |at| Some(u32::from_ne_bytes(bytes_at(stats, at)?));
     let long = |at| Some(u64::from_ne_bytes(bytes_at(stats, at)?));
-    // Places in `struct taskstats`, the same since its version 3.
+    // Places in `struct taskstats`, the same since its version 3; that of the process came with version 12.
+    let version = u16::from_ne_bytes(bytes_at(stats, 0)?);
     Some(Exit {
         task: short(128)?,
+        process: short(368).filter(|_| version >= 12),
+        name: bytes_at(stats, 80)?,
         parent: short(132)?,
         io: ProcessIo {
             rchar: long(216)?,
@@ -264,7 +279,9 @@ mod tests {
     fn of(task: u32, parent: u32, rchar: u64) -> Exit {
         Exit {
             task,
+            process: None,
             parent,
+            name: [0; 16],
             io: ProcessIo {
                 rchar,
                 ..ProcessIo::default()
@@ -283,9 +300,15 @@ mod tests {
             of(14, 5, 8),
             of(10, 5, 16),
         ];
-        let (io, cancelled) = total(&exits, BTreeSet::from([5]));
+        let (io, cancelled) = total(&family(&exits, BTreeSet::from([5])));
         assert_eq!((io.rchar, cancelled), (29, 4));
-        assert_eq!(total(&exits, BTreeSet::from([99])).1, 0);
+        assert_eq!(family(&exits, BTreeSet::from([99])), []);
+        // A thread that nobody has seen belongs to its process.
+        let thread = Exit {
+            process: Some(10),
+            ..of(77, 1, 32)
+        };
+        assert_eq!(family(&[thread], BTreeSet::from([10])).len(), 1);
     }
 
     #[test]
@@ -294,8 +317,8 @@ mod tests {
         received.add(of(11, 5, 1));
         received.add(of(12, 5, 2));
         let sum = |received: &Received| {
-            let found = received.of_descendants(BTreeSet::from([5]));
-            found.map(|(io, _)| io.rchar)
+            let found = received.all().map(|all| family(all, BTreeSet::from([5])));
+            found.map(|own| total(&own).0.rchar)
         };
         assert_eq!(sum(&received), Some(3));
         // A stranger's too: it may be a child of one that is still to end.
@@ -307,8 +330,11 @@ mod tests {
 
     #[test]
     fn an_account_is_read_as_linux_sends_it() {
-        let mut stats = vec![0; 272];
+        let mut stats = vec![0; 416];
+        stats[80..82].copy_from_slice(b"dd");
         for (at, value) in [
+            (0, 13),
+            (368, 76),
             (128, 77u64 | 5 << 32),
             (216, 1 << 20),
             (248, 4096),
@@ -319,6 +345,7 @@ mod tests {
         let message = attribute(OF_TASK, &attribute(STATS, &stats));
         let found = exit(&message).expect("whole");
         assert_eq!((found.task, found.parent), (77, 5));
+        assert_eq!((found.process, found.name().as_str()), (Some(76), "dd"));
         assert_eq!((found.io.rchar, found.io.read_bytes), (1 << 20, 4096));
         assert_eq!(found.cancelled_write_bytes, 512);
         assert_eq!(exit(&attribute(OF_TASK + 1, &stats)), None);

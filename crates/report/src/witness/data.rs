@@ -2,10 +2,14 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
+use iolab_analysis::witness::{
+    Asked, Bounds, Claimed, DeviceLoad, Direction, Evidence, OtherUse, ToolClaim,
+};
 use iolab_record::ServedBy;
-use iolab_workload::counters::DeviceStat;
-use iolab_workload::witness::{NoStorage, ObservedEnd, UncountedWay};
+use iolab_workload::counters::{DeviceStat, Traffic};
+use iolab_workload::witness::{
+    Course, GroupLimits, Moment, NoStorage, ObservedEnd, Subject, UncountedWay,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -19,11 +23,13 @@ pub(crate) struct WitnessDocument<'a> {
     schema: u32,
     /// Version of iolab that wrote this.
     iolab_version: &'static str,
-    /// The program and its arguments.
+    /// The program and its arguments; empty where devices alone were watched.
     command: &'a [String],
+    /// Number of the process that was joined; `null` for a program that iolab started.
+    joined_pid: Option<u32>,
     /// What the evidence comes to, in one sentence.
     text: String,
-    /// Its exit code; `null` where it did not end by itself.
+    /// Its exit code; `null` where it did not end by itself, or iolab did not start it.
     exit_code: Option<i32>,
     /// The signal that ended it; `null` where none did.
     signal: Option<i32>,
@@ -61,6 +67,113 @@ pub(crate) struct WitnessDocument<'a> {
     steal_ns: Option<u64>,
     /// Time in which a CPU quota held the group of this process back, ns; `null` where it is not counted.
     throttled_ns: Option<u64>,
+    /// Limits of the control groups that a program started by iolab ran in.
+    limits: LimitsData,
+    /// What the program says itself, where it wrote a report that iolab reads.
+    claim: Option<ClaimData<'a>>,
+    /// What was carried over time.
+    course: CourseData<'a>,
+}
+
+/// Limits of control groups, each the tightest on the way up.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Limits")]
+struct LimitsData {
+    /// CPU time per time; `null` for none.
+    cpus: Option<f64>,
+    /// Memory with page cache, bytes; `null` for none.
+    memory_bytes: Option<u64>,
+    /// Traffic with the devices in question.
+    io: Vec<IoLimitData>,
+}
+
+/// A limit of the traffic with a device.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "IoLimit")]
+struct IoLimitData {
+    /// What is limited, as io.max names it.
+    #[schemars(extend("enum" = Traffic::NAMES))]
+    what: &'static str,
+    /// The limit: bytes or requests per second.
+    per_second: u64,
+}
+
+/// What a program says of itself.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Claim")]
+struct ClaimData<'a> {
+    /// The tool.
+    tool: &'a str,
+    /// What it says of reads; `null` where it made none.
+    reads: Option<ClaimedData>,
+    /// What it says of writes; `null` where it made none.
+    writes: Option<ClaimedData>,
+}
+
+/// What a program says of one direction, and what devices can have carried of it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Claimed")]
+struct ClaimedData {
+    /// Bytes over all its jobs or tests.
+    bytes: u64,
+    /// Throughput; `null` where several jobs or tests have one each.
+    throughput_mb_s: Option<f64>,
+    /// Bytes of it that devices can have carried at most; `null` where that is not known.
+    carried_bytes_most: Option<u64>,
+    /// The same in the time of the claim; `null` where that is not known.
+    carried_mb_s_most: Option<f64>,
+    /// Whether devices cannot have carried nearly all of it; `null` where that is not known.
+    exceeds_devices: Option<bool>,
+}
+
+/// What was carried over time.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Course")]
+struct CourseData<'a> {
+    /// The names of the devices.
+    devices: &'a [String],
+    /// Moments that follow each other.
+    moments: Vec<MomentData>,
+}
+
+/// A part of the time.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Moment")]
+struct MomentData {
+    /// From the start of the observation, ns.
+    start_ns: u64,
+    /// Its length, ns.
+    length_ns: u64,
+    /// Bytes of the program's read calls, from wherever; `null` without an account.
+    rchar: Option<u64>,
+    /// Bytes of its write calls; `null` without an account.
+    wchar: Option<u64>,
+    /// Bytes that it fetched from storage; `null` without an account.
+    read_bytes: Option<u64>,
+    /// Bytes that it sent to storage or left in the page cache to be sent; `null` without an account.
+    write_bytes: Option<u64>,
+    /// What each device carried, of all processes, in the order of the names.
+    devices: Vec<MomentDeviceData>,
+}
+
+/// What a device carried in a part of the time.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MomentDevice")]
+struct MomentDeviceData {
+    /// Bytes read.
+    read_bytes: u64,
+    /// Read requests.
+    read_requests: u64,
+    /// Bytes written.
+    write_bytes: u64,
+    /// Write requests.
+    write_requests: u64,
+    /// Flushes.
+    flushes: u64,
+    /// Time with requests in flight, ms.
+    busy_ms: u64,
+    /// Mean number of requests in flight; `null` where it is not counted.
+    in_flight: Option<f64>,
 }
 
 /// A number of bytes that lies between two.
@@ -127,6 +240,12 @@ struct DeviceData<'a> {
     flushes: Option<u64>,
     /// Time with requests in flight, ms; `null` where it does not count.
     busy_ms: Option<u64>,
+    /// Mean time of a read with its queueing, ms; `null` where none completed, or it is not counted.
+    read_await_ms: Option<f64>,
+    /// Mean time of a write with its queueing, ms; `null` where none completed, or it is not counted.
+    write_await_ms: Option<f64>,
+    /// Mean number of requests in flight; `null` where it is not counted.
+    in_flight: Option<f64>,
 }
 
 /// A file or device of storage that was seen open.
@@ -174,6 +293,8 @@ struct WaysData {
 struct ProcessesData {
     /// Processes whose ends iolab collected: one whose parent waited for it is part of its parent's account.
     collected: u64,
+    /// Processes that ended without an account of their end, so that what they did just before is missing.
+    cut_short: u64,
     /// Processes that had not ended, and whose account could not be read.
     unread: u64,
     /// Processes that had not ended.
@@ -190,10 +311,10 @@ struct ProcessesData {
     write_calls: Option<u64>,
     /// Bytes among those to be written that never will be.
     cancelled_write_bytes: u64,
-    /// CPU time in user mode, ns.
-    user_ns: u64,
-    /// CPU time in the kernel, ns.
-    system_ns: u64,
+    /// CPU time in user mode, ns; `null` for a process that iolab did not start.
+    user_ns: Option<u64>,
+    /// CPU time in the kernel, ns; `null` for a process that iolab did not start.
+    system_ns: Option<u64>,
     /// Time in which threads waited for a CPU, ns, up to the last look at each.
     run_delay_ns: u64,
 }
@@ -210,6 +331,8 @@ struct OthersData<'a> {
     written_bytes: Option<BoundsData>,
     /// Processes whose account could not be read.
     unread: u64,
+    /// Whether processes that ended meanwhile are among those below: only root sees them.
+    sees_ended: bool,
     /// Processes that did I/O, on any disk.
     processes: Vec<OtherData<'a>>,
 }
@@ -224,6 +347,8 @@ struct OtherData<'a> {
     name: &'a str,
     /// Whether it is a thread of the kernel.
     is_kernel: bool,
+    /// Whether it has ended.
+    has_ended: bool,
     /// Bytes that it fetched from storage.
     read_bytes: u64,
     /// Bytes that it sent to storage or left in the page cache to be sent.
@@ -248,13 +373,17 @@ impl<'a> WitnessDocument<'a> {
         let (exit_code, signal) = match observed.end {
             ObservedEnd::Code(code) => (Some(code), None),
             ObservedEnd::Signal(signal) => (None, Some(signal)),
-            ObservedEnd::Running => (None, None),
+            ObservedEnd::Gone | ObservedEnd::Running => (None, None),
         };
         let io = processes.io;
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            command: &observed.command,
+            command: observed.subject.command(),
+            joined_pid: match observed.subject {
+                Subject::Process { pid, .. } => Some(pid),
+                Subject::Program(_) | Subject::Devices => None,
+            },
             text: super::headline(evidence),
             exit_code,
             signal,
@@ -265,9 +394,14 @@ impl<'a> WitnessDocument<'a> {
             writes: direction(&evidence.writes),
             flushes: evidence.flushes,
             owed_bytes: evidence.owed,
-            devices: devices.map(|one| device(&one.name, one.traffic)).collect(),
+            devices: devices
+                .map(|one| {
+                    let load = DeviceLoad::of(one, observed.observed_ns);
+                    device(&one.name, one.traffic, load)
+                })
+                .collect(),
             disks: disks
-                .map(|one| device(&one.name, Some(one.traffic)))
+                .map(|one| device(&one.name, Some(one.traffic), None))
                 .collect(),
             files: files
                 .map(|file| FileData {
@@ -289,6 +423,7 @@ impl<'a> WitnessDocument<'a> {
             },
             processes: ProcessesData {
                 collected: processes.collected,
+                cut_short: processes.cut_short,
                 unread: processes.unread,
                 running: processes.running,
                 may_miss_children: processes.ignores_children && !processes.is_complete,
@@ -297,8 +432,8 @@ impl<'a> WitnessDocument<'a> {
                 read_calls: io.map(|io| io.syscr),
                 write_calls: io.map(|io| io.syscw),
                 cancelled_write_bytes: processes.cancelled_write_bytes,
-                user_ns: processes.usage.user_ns,
-                system_ns: processes.usage.system_ns,
+                user_ns: processes.usage.map(|usage| usage.user_ns),
+                system_ns: processes.usage.map(|usage| usage.system_ns),
                 run_delay_ns: processes.run_delay_ns,
             },
             others: others(evidence),
@@ -306,6 +441,9 @@ impl<'a> WitnessDocument<'a> {
             io_stall_ns: observed.pressure.io_stall_ns,
             steal_ns: observed.pressure.steal_ns,
             throttled_ns: observed.pressure.throttled_ns,
+            limits: limits(&observed.limits),
+            claim: evidence.claim.as_ref().map(|one| claim(evidence, one)),
+            course: course(&observed.course),
         }
     }
 }
@@ -326,7 +464,7 @@ fn direction(direction: &Direction) -> DirectionData<'_> {
     }
 }
 
-fn device(name: &str, traffic: Option<DeviceStat>) -> DeviceData<'_> {
+fn device(name: &str, traffic: Option<DeviceStat>, load: Option<DeviceLoad>) -> DeviceData<'_> {
     DeviceData {
         name,
         read_bytes: traffic.map(|traffic| traffic.read_bytes),
@@ -335,6 +473,82 @@ fn device(name: &str, traffic: Option<DeviceStat>) -> DeviceData<'_> {
         write_requests: traffic.map(|traffic| traffic.write_ios),
         flushes: traffic.map(|traffic| traffic.flush_ios),
         busy_ms: traffic.map(|traffic| traffic.busy_ms),
+        read_await_ms: load.and_then(|load| load.read_await_ms),
+        write_await_ms: load.and_then(|load| load.write_await_ms),
+        in_flight: load.and_then(|load| load.in_flight),
+    }
+}
+
+fn limits(limits: &GroupLimits) -> LimitsData {
+    let GroupLimits {
+        cpus,
+        memory_bytes,
+        io,
+    } = limits;
+    let io = io.iter().map(|(what, per_second)| IoLimitData {
+        what: what.name(),
+        per_second: *per_second,
+    });
+    LimitsData {
+        cpus: *cpus,
+        memory_bytes: *memory_bytes,
+        io: io.collect(),
+    }
+}
+
+fn claim<'a>(evidence: &'a Evidence, claim: &'a ToolClaim) -> ClaimData<'a> {
+    let ToolClaim {
+        tool,
+        reads,
+        writes,
+    } = claim;
+    let of = |claimed: Claimed, direction: &Direction| ClaimedData {
+        bytes: claimed.bytes,
+        throughput_mb_s: claimed.rate.map(|(mb_s, _)| mb_s),
+        carried_bytes_most: direction.carried.map(|carried| claimed.carried_most(carried)),
+        carried_mb_s_most: direction
+            .carried
+            .and_then(|carried| claimed.carried_mb_s_most(carried)),
+        exceeds_devices: direction.carried.map(|carried| claimed.exceeds(carried)),
+    };
+    ClaimData {
+        tool,
+        reads: reads.map(|claimed| of(claimed, &evidence.reads)),
+        writes: writes.map(|claimed| of(claimed, &evidence.writes)),
+    }
+}
+
+fn course(course: &Course) -> CourseData<'_> {
+    let Course { devices, moments } = course;
+    let moments = moments.iter().map(|moment| {
+        let Moment {
+            start_ns,
+            length_ns,
+            program,
+            devices,
+        } = moment;
+        let devices = devices.iter().map(|did| MomentDeviceData {
+            read_bytes: did.read_bytes,
+            read_requests: did.read_ios,
+            write_bytes: did.write_bytes,
+            write_requests: did.write_ios,
+            flushes: did.flush_ios,
+            busy_ms: did.busy_ms,
+            in_flight: did.queue_ms.map(|ms| ms as f64 * 1e6 / (*length_ns).max(1) as f64),
+        });
+        MomentData {
+            start_ns: *start_ns,
+            length_ns: *length_ns,
+            rchar: program.map(|io| io.rchar),
+            wchar: program.map(|io| io.wchar),
+            read_bytes: program.map(|io| io.read_bytes),
+            write_bytes: program.map(|io| io.write_bytes),
+            devices: devices.collect(),
+        }
+    });
+    CourseData {
+        devices,
+        moments: moments.collect(),
     }
 }
 
@@ -350,6 +564,7 @@ fn others(evidence: &Evidence) -> OthersData<'_> {
         read_bytes,
         written_bytes,
         unread: others.unread,
+        sees_ended: others.sees_ended,
         processes: others
             .active
             .iter()
@@ -357,6 +572,7 @@ fn others(evidence: &Evidence) -> OthersData<'_> {
                 pid: one.pid,
                 name: &one.name,
                 is_kernel: one.is_kernel,
+                has_ended: one.has_ended,
                 read_bytes: one.read_bytes,
                 write_bytes: one.write_bytes,
             })

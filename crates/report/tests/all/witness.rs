@@ -3,7 +3,7 @@
 use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_report::witness::headline;
-use iolab_workload::witness::{Observed, OpenWays};
+use iolab_workload::witness::{Observed, OpenWays, Subject};
 
 const MIB: u64 = 1 << 20;
 
@@ -32,7 +32,7 @@ fn nothing() -> Direction {
 fn evidence(reads: Direction, writes: Direction) -> Evidence {
     Evidence {
         observed: Observed {
-            command: vec!["/usr/bin/fio".to_owned()],
+            subject: Subject::Program(vec!["/usr/bin/fio".to_owned()]),
             ..Observed::default()
         },
         devices: vec!["vda".to_owned()],
@@ -41,6 +41,7 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
         flushes: Some(240),
         owed: Some(0),
         others: OtherUse::None,
+        claim: None,
     }
 }
 

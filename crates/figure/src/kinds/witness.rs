@@ -1,0 +1,138 @@
+//! What a program asked for and what devices carried, over the time of an observation.
+
+use iolab_analysis::analysis::Response;
+use iolab_analysis::witness::Evidence;
+use iolab_workload::counters::{DeviceStat, ProcessIo};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::witness::Moment;
+
+use super::super::labels;
+use super::super::model::{
+    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
+};
+use super::super::options::Options;
+use super::super::scale::Scale;
+use super::axis;
+
+/// One quantity over time: how it is read from the account of the program, and from the counters of a device, each per second.
+struct Quantity {
+    label: &'static str,
+    of_program: Option<fn(&ProcessIo, bool) -> u64>,
+    of_device: fn(&DeviceStat) -> f64,
+    /// ns per second, over the unit of the values.
+    factor: f64,
+}
+
+const QUANTITIES: [Quantity; 3] = [
+    Quantity {
+        label: "Reads (MB/s)",
+        of_program: Some(|io, calls| if calls { io.rchar } else { io.read_bytes }),
+        of_device: |did| did.read_bytes as f64,
+        factor: 1e3,
+    },
+    Quantity {
+        label: "Writes (MB/s)",
+        of_program: Some(|io, calls| if calls { io.wchar } else { io.write_bytes }),
+        of_device: |did| did.write_bytes as f64,
+        factor: 1e3,
+    },
+    Quantity {
+        label: "Requests in flight",
+        of_program: None,
+        of_device: |did| did.queue_ms.unwrap_or(0) as f64,
+        factor: 1e6,
+    },
+];
+
+/// Makes the model: a panel for reads, writes and the queue, as far as there were any.
+pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
+    let observed = &evidence.observed;
+    let moments = &observed.course.moments;
+    let end = moments.last().map_or(0, |last| last.start_ns + last.length_ns);
+    let (factor, unit) = labels::time_unit(end as f64);
+    let x = Axis {
+        label: format!("Time ({unit})"),
+        scale: Scale::linear([0.0, end as f64].into_iter(), true),
+        ticks: Ticks::TimeIn { factor },
+    };
+    // Bytes of these ways are in no count of calls.
+    let calls = observed.ways.uncounted.is_empty();
+    let program = observed.subject.command().first().map(|name| {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let what = if calls { "calls" } else { "storage" };
+        format!("{} ({what})", escape_control(name))
+    });
+    let mut panels = Vec::new();
+    for quantity in &QUANTITIES {
+        let of_program = program.as_ref().zip(quantity.of_program);
+        let of_program = of_program.map(|(name, of)| {
+            let value = |moment: &Moment| Some(of(&moment.program?, calls) as f64);
+            line(name.clone(), 0, moments, quantity.factor, &value)
+        });
+        let devices = observed.course.devices.iter().enumerate().map(|(n, name)| {
+            let value = |moment: &Moment| moment.devices.get(n).map(quantity.of_device);
+            line(escape_control(name).into_owned(), n + 1, moments, quantity.factor, &value)
+        });
+        let series: Vec<Series> = of_program.into_iter().chain(devices).collect();
+        let values: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|one| one.y).collect();
+        let is_used = values.iter().any(|value| *value > 0.0);
+        if !is_used && !(panels.is_empty() && quantity.of_program.is_none()) {
+            continue;
+        }
+        let mut y = axis::of_quantity(Response::Throughput, &values, true, options);
+        y.label = quantity.label.to_owned();
+        y.scale = Scale::linear(values.into_iter().chain([0.0, 1.0]), true);
+        let mut panel = Panel::new(x.clone(), y);
+        panel.series = series;
+        panel.free_x = true;
+        panels.push(panel);
+    }
+    let note = match program.is_some() {
+        true if calls => "Calls: bytes of read and write calls, from wherever. Devices: of all processes.",
+        true => "Storage: bytes of the program's accounts. Devices: of all processes.",
+        false => "Of all processes.",
+    };
+    FigureModel {
+        description: format!("{}: traffic over time", escape_control(&subject(evidence))),
+        arrangement: Arrangement::Stack,
+        note: note.to_owned(),
+        ..FigureModel::of(panels)
+    }
+}
+
+fn subject(evidence: &Evidence) -> String {
+    match evidence.observed.subject.command() {
+        [] => evidence.devices.join(", "),
+        command => command.join(" "),
+    }
+}
+
+/// A step for each moment.
+fn line(
+    name: String,
+    place: usize,
+    moments: &[Moment],
+    factor: f64,
+    value: &dyn Fn(&Moment) -> Option<f64>,
+) -> Series {
+    let steps = moments.iter().filter_map(|moment| {
+        let y = value(moment)? * factor / moment.length_ns.max(1) as f64;
+        let (start, end) = (moment.start_ns, moment.start_ns + moment.length_ns);
+        Some([start, end].map(|at| Mark {
+            x: at as f64,
+            y,
+            interval: None,
+            hollow: false,
+            origin: Origin::default(),
+        }))
+    });
+    Series {
+        name,
+        place,
+        look: Look::Curve,
+        points: steps.flatten().collect(),
+        band: Vec::new(),
+        trials: Vec::new(),
+        bends: Vec::new(),
+    }
+}

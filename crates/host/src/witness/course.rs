@@ -1,0 +1,216 @@
+//! What devices and processes carried over time, in memory of fixed size.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use iolab_storage::sysfs;
+use iolab_workload::counters::{DeviceStat, ProcessIo};
+use iolab_workload::witness::{Course, Moment};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::disks::Number;
+use crate::counters::read_device;
+
+/// Most devices that are followed.
+const DEVICES_MAX: usize = 16;
+/// Longest and shortest time between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_FIRST: Duration = Duration::from_millis(1);
+/// The part of the time so far that passes between two looks, within these bounds: what lasts longer is seen, in a short program too.
+const LOOK_SHARE: u32 = 16;
+/// Once looks are as rare as that, so many times the CPU time that one took passes until the next: observing takes less than 1 % of a CPU.
+const COST_SHARE: u32 = 150;
+
+/// When to look.
+pub(super) struct Pace {
+    pub(super) began: Instant,
+    pub(super) next: Instant,
+}
+
+impl Pace {
+    pub(super) fn new(began: Instant) -> Self {
+        Self {
+            began,
+            next: began,
+        }
+    }
+
+    /// Looks where it is time to.
+    pub(super) fn look(&mut self, look: impl FnOnce()) {
+        if Instant::now() < self.next {
+            return;
+        }
+        let before = cpu_time();
+        look();
+        let cost = cpu_time().saturating_sub(before);
+        let pause = self.began.elapsed() / LOOK_SHARE;
+        let pause = match pause >= LOOK_EVERY {
+            true => LOOK_EVERY.max(cost * COST_SHARE),
+            false => pause.max(LOOK_FIRST),
+        };
+        self.next = Instant::now() + pause;
+    }
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
+}
+
+/// A device that is followed, with what it had counted at the end of the last moment.
+struct Followed {
+    number: Number,
+    name: String,
+    counted: DeviceStat,
+}
+
+/// Records a course.
+pub(super) struct Recorder {
+    began: Instant,
+    devices: Vec<Followed>,
+    moments: Course,
+    least_ns: u64,
+    recorded_ns: u64,
+    program: Option<ProcessIo>,
+}
+
+impl Recorder {
+    /// Follows these devices and then all others that have a size, as far as there is room.
+    pub(super) fn new(began: Instant, first: impl IntoIterator<Item = Number>) -> Self {
+        let sys = Path::new("/sys");
+        let entries = std::fs::read_dir(sys.join("dev/block"));
+        let entries = entries.into_iter().flatten().flatten();
+        let all = entries.filter_map(|entry| sysfs::parse_number(entry.file_name().to_str()?));
+        let folder = |number: &Number| sys.join(format!("dev/block/{}:{}", number.0, number.1));
+        let used = all.filter(|number| sysfs::value(&folder(number).join("size")) > Some(0));
+        let mut devices: Vec<Followed> = Vec::new();
+        for number in first.into_iter().chain(used) {
+            if devices.len() == DEVICES_MAX {
+                break;
+            }
+            let is_known = devices.iter().any(|known| known.number == number);
+            if let Some(counted) = read_device(sys, number).filter(|_| !is_known)
+                && let Ok(folder) = std::fs::canonicalize(folder(&number))
+            {
+                devices.push(Followed {
+                    number,
+                    name: sysfs::name_of(&folder),
+                    counted,
+                });
+            }
+        }
+        Self {
+            began,
+            devices,
+            moments: Course::default(),
+            least_ns: LOOK_EVERY.as_nanos() as u64,
+            recorded_ns: 0,
+            program: None,
+        }
+    }
+
+    /// Whether a moment has passed; a look that comes a little early counts.
+    pub(super) fn is_due(&self) -> bool {
+        let passed = (self.began.elapsed().as_nanos() as u64).saturating_sub(self.recorded_ns);
+        passed >= self.least_ns - self.least_ns / 8
+    }
+
+    /// Ends a moment; `program` is what its processes have done so far.
+    pub(super) fn record(&mut self, program: Option<ProcessIo>) {
+        let now = self.began.elapsed().as_nanos() as u64;
+        let devices = self.devices.iter_mut().map(|device| {
+            let counted = read_device(Path::new("/sys"), device.number).unwrap_or(device.counted);
+            let did = counted.since(device.counted);
+            device.counted = counted;
+            did
+        });
+        let devices = devices.collect();
+        // Accounts of processes that are just ending are nowhere for a moment.
+        let before = self.program.unwrap_or_default();
+        let program = program.map(|now| now.with(before, |a, b| a.max(b)));
+        self.moments.moments.push(Moment {
+            start_ns: self.recorded_ns,
+            length_ns: now.saturating_sub(self.recorded_ns),
+            program: program.map(|now| now.since(before)),
+            devices,
+        });
+        self.program = program.or(self.program);
+        self.recorded_ns = now;
+        if self.moments.moments.len() == Course::MOMENTS_MAX {
+            self.moments.halve();
+            self.least_ns = self.least_ns.saturating_mul(2);
+        }
+    }
+
+    /// All moments, of these devices; of those that carried something, where none of these is among them.
+    pub(super) fn finish(mut self, program: Option<ProcessIo>, names: &[String]) -> Course {
+        self.record(program);
+        let mut course = self.moments;
+        let carried = |n: usize| {
+            let mut moments = course.moments.iter();
+            moments.any(|moment| {
+                let did = moment.devices[n];
+                did.read_ios + did.write_ios + did.flush_ios > 0
+            })
+        };
+        let all: Vec<usize> = (0..self.devices.len()).collect();
+        let is_named = |n: &usize| names.contains(&self.devices[*n].name);
+        let named: Vec<usize> = all.iter().copied().filter(is_named).collect();
+        let kept: Vec<usize> = match named.is_empty() {
+            false => named,
+            true => all.into_iter().filter(|n| carried(*n)).collect(),
+        };
+        for moment in &mut course.moments {
+            moment.devices = kept.iter().map(|n| moment.devices[*n]).collect();
+        }
+        let names = kept.iter().map(|n| self.devices[*n].name.clone());
+        course.devices = names.collect();
+        course
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rchar: u64) -> Option<ProcessIo> {
+        Some(ProcessIo {
+            rchar,
+            ..ProcessIo::default()
+        })
+    }
+
+    #[test]
+    fn a_course_holds_all_that_was_done_in_bounded_memory() {
+        let mut recorder = Recorder::new(Instant::now(), []);
+        let looks = 3 * Course::MOMENTS_MAX as u64;
+        for look in 1..=looks {
+            // An account that is nowhere for a moment takes nothing back.
+            recorder.record(if look % 7 == 0 { of(0) } else { of(10 * look) });
+        }
+        assert!(recorder.least_ns >= 400_000_000);
+        let course = recorder.finish(of(10 * looks), &[]);
+        assert!(course.moments.len() < Course::MOMENTS_MAX);
+        let sum: u64 = course.moments.iter().flat_map(|one| one.program).map(|io| io.rchar).sum();
+        assert_eq!(sum, 10 * looks);
+        let mut end = 0;
+        for moment in &course.moments {
+            assert_eq!(moment.start_ns, end);
+            end += moment.length_ns;
+        }
+    }
+
+    #[test]
+    fn looks_that_cost_much_are_rare() {
+        let began = Instant::now() - Duration::from_secs(60);
+        let mut pace = Pace::new(began);
+        pace.look(|| {
+            let before = cpu_time();
+            while cpu_time() - before < Duration::from_millis(5) {}
+        });
+        assert!(pace.next > Instant::now() + Duration::from_millis(500));
+        let next = pace.next;
+        pace.look(|| unreachable!("it is too early"));
+        assert_eq!(pace.next, next);
+    }
+}

@@ -1,0 +1,112 @@
+//! The file, device or directory that the user named, before and after the observation.
+
+use std::path::{Path, PathBuf};
+
+use iolab_storage::{Opened, Stack};
+use iolab_workload::medium::Medium;
+use iolab_workload::region_state::Region;
+use iolab_workload::witness::{ObservedFile, ObservedTarget};
+
+use super::descriptors::SeenFile;
+use crate::counters::{FileRange, extents, residency};
+
+/// What the user named, before and after.
+pub(super) struct Target {
+    path: PathBuf,
+    /// A device is kept open: the kernel drops its pages when the last one closes it. A file is not, so that the program can delete it.
+    opened: Option<Opened>,
+    medium: Option<Medium>,
+    pub(super) stack: Option<Stack>,
+    bytes: Option<u64>,
+    region: Region,
+}
+
+impl Target {
+    pub(super) fn before(path: &Path) -> Self {
+        let opened = Opened::open(path).ok();
+        // A file that is to be made lies where its folder does.
+        let folder = || {
+            Opened::open(
+                path.parent()
+                    .filter(|parent| !parent.as_os_str().is_empty())
+                    .unwrap_or(Path::new(".")),
+            )
+            .ok()
+        };
+        let stack = opened.as_ref().map(Opened::stack);
+        let mut target = Self {
+            path: path.to_owned(),
+            stack: stack.or_else(|| folder().map(|folder| folder.stack())),
+            bytes: opened.as_ref().and_then(Opened::bytes),
+            medium: opened.as_ref().map(Opened::medium),
+            opened,
+            region: Region::default(),
+        };
+        target.region.before = target.look(residency);
+        let is_file = target.opened.as_ref().is_some_and(Opened::is_file);
+        target.region.extents = target.look(extents).filter(|_| is_file);
+        target.opened = target.opened.filter(|_| !is_file);
+        target
+    }
+
+    fn look<T>(&self, look: impl Fn(&[FileRange<'_>]) -> Option<T>) -> Option<T> {
+        let opened = self.opened.as_ref()?;
+        look(&[range_of(opened)?])
+    }
+
+    pub(super) fn after(mut self) -> ObservedTarget {
+        self.opened = self.opened.or_else(|| Opened::open(&self.path).ok());
+        let opened = self.opened.as_ref();
+        let medium = self.medium.or_else(|| opened.map(Opened::medium));
+        ObservedTarget {
+            medium: medium.unwrap_or(Medium::Storage),
+            bytes: match self.medium {
+                Some(_) => self.bytes,
+                None => opened.and_then(Opened::bytes),
+            },
+            region: Region {
+                after: self.look(residency),
+                ..self.region
+            },
+            path: self.path,
+        }
+    }
+}
+
+/// All of a file or device; `None` for what has no bytes to look at.
+fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
+    let length = opened.bytes().filter(|bytes| *bytes > 0)?;
+    Some(FileRange {
+        file: opened.holder(),
+        offset: 0,
+        length,
+    })
+}
+
+pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
+    ObservedFile {
+        path: seen.path.clone(),
+        medium: seen.opened.medium(),
+        bytes: seen.opened.bytes().unwrap_or(0),
+        is_read: seen.is_read,
+        is_written: seen.is_written,
+        has_device: seen.opened.stack().device.is_some(),
+        after: range_of(&seen.opened).and_then(|range| residency(&[range])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_can_delete_the_file_that_the_user_named() {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        std::fs::write(file.path(), [1; 1 << 16]).expect("written");
+        let target = Target::before(file.path());
+        assert!(target.opened.is_none() && target.region.before.is_some());
+        drop(file);
+        let after = target.after();
+        assert_eq!((after.bytes, after.region.after), (Some(1 << 16), None));
+    }
+}

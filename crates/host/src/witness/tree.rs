@@ -1,0 +1,211 @@
+//! A program that iolab started, with all that descends from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Instant;
+
+use iolab_workload::Result;
+use iolab_workload::counters::{ProcessIo, ResourceUse};
+use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::accounts::{descendants, ignores_children, run_delay_ns};
+use super::course::Recorder;
+use super::descriptors::Descriptors;
+use super::exits::{Exits, family, total};
+use super::signals::Came;
+use super::{Followed, Watch, lost, nanoseconds, wait};
+use crate::counters::{account_of, account_of_collected, resource_use};
+
+/// The program with all that descends from it.
+pub(super) struct Tree {
+    program: Pid,
+    subject: Subject,
+    /// The account of what had been collected before.
+    before: Option<(ProcessIo, u64)>,
+    end: ObservedEnd,
+    ended_ns: Option<u64>,
+    totals: ProcessTotals,
+    /// What each process waited for CPUs, as of the last look at it, ns.
+    delays: BTreeMap<u32, u64>,
+    descriptors: Descriptors,
+}
+
+impl Tree {
+    /// Of a child that has just been started.
+    pub(super) fn new(
+        program: Pid,
+        words: &[OsString],
+        before: Option<(ProcessIo, u64)>,
+    ) -> Self {
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        Self {
+            program,
+            subject: Subject::Program(words.collect()),
+            before,
+            end: ObservedEnd::Running,
+            ended_ns: None,
+            totals: ProcessTotals::default(),
+            delays: BTreeMap::new(),
+            descriptors: Descriptors::new(),
+        }
+    }
+
+    /// Follows it until all have ended, or a signal comes after the program has.
+    pub(super) fn follow(
+        mut self,
+        watch: &mut Watch,
+        outlived: &mut dyn FnMut(usize),
+    ) -> Result<Followed> {
+        let mut told = false;
+        let mut living = true;
+        while living {
+            let (pace, recorder) = (&mut watch.pace, &mut watch.recorder);
+            pace.look(|| self.look(recorder));
+            wait(&watch.signals, None, watch.until())?;
+            let came = watch.take();
+            living = self.collect(watch.began)?;
+            let has_ended = self.ended_ns.is_some();
+            if has_ended && living && !told {
+                told = true;
+                outlived(descendants().len());
+            }
+            for one in came {
+                match has_ended {
+                    true => living = false,
+                    false => self.pass_on(one),
+                }
+            }
+        }
+        let observed_ns = nanoseconds(watch.began);
+        self.totals.run_delay_ns = self.delays.values().sum();
+        self.add_accounts(watch.exits.as_mut());
+        Ok(Followed {
+            subject: self.subject,
+            end: self.end,
+            ended_ns: self.ended_ns,
+            observed_ns,
+            totals: self.totals,
+            ancestors: BTreeSet::from([std::process::id()]),
+            descriptors: self.descriptors,
+        })
+    }
+
+    fn look(&mut self, recorder: &mut Recorder) {
+        let processes = descendants();
+        self.descriptors.look(&processes);
+        for process in &processes {
+            self.totals.ignores_children |= ignores_children(*process);
+            if let Some(delay) = run_delay_ns(*process) {
+                self.delays.insert(*process, delay);
+            }
+        }
+        if recorder.is_due() {
+            let collected = self.before.zip(account_of_collected());
+            let collected = collected.map(|(before, now)| now.0.since(before.0));
+            let running = processes.into_iter().filter_map(account_of);
+            let sum = |collected| running.fold(collected, |sum: ProcessIo, (io, _)| sum.plus(io));
+            recorder.record(collected.map(sum));
+        }
+    }
+
+    /// What the terminal sends reaches the program by itself.
+    fn pass_on(&self, came: Came) {
+        if let Some(signal) = Signal::from_named_raw(came.signal).filter(|_| !came.by_kernel) {
+            // It may have ended meanwhile.
+            let _ = kill_process(self.program, signal);
+        }
+    }
+
+    /// Collects the ends of all children that have ended; whether any child is left.
+    fn collect(&mut self, began: Instant) -> Result<bool> {
+        loop {
+            let Some(process) = ended_child()? else {
+                return Ok(true);
+            };
+            if process == 0 {
+                return Ok(false);
+            }
+            self.totals.collected += 1;
+            let (status, usage) = reap(process)?;
+            self.totals.usage = Some(self.totals.usage.unwrap_or_default().plus(usage));
+            if process == self.program.as_raw_nonzero().get().unsigned_abs() {
+                self.ended_ns = Some(nanoseconds(began));
+                self.end = match (status.code(), status.signal()) {
+                    (Some(code), _) => ObservedEnd::Code(code),
+                    (None, signal) => ObservedEnd::Signal(signal.unwrap_or(0)),
+                };
+            }
+        }
+    }
+
+    /// Adds up the accounts of all that have ended and of those that have not.
+    fn add_accounts(&mut self, exits: Option<&mut Exits>) {
+        let Some((before, now)) = self.before.zip(account_of_collected()) else {
+            return;
+        };
+        let mut io = now.0.since(before.0);
+        let mut cancelled = now.1.saturating_sub(before.1);
+        let running = descendants();
+        // The account of one that runs has children in it that have ended, so that the two are not added.
+        let ended = exits.filter(|_| running.is_empty()).and_then(Exits::all);
+        if let Some(ended) = ended {
+            // Children whose ends their parents ignore are in no other account.
+            let (all, all_cancelled) = total(&family(ended, BTreeSet::from([std::process::id()])));
+            io = io.with(all, |a, b| a.max(b));
+            cancelled = cancelled.max(all_cancelled);
+            self.totals.is_complete = true;
+        }
+        for process in running {
+            self.totals.running += 1;
+            match account_of(process) {
+                Some((own, own_cancelled)) => {
+                    io = io.plus(own);
+                    cancelled += own_cancelled;
+                }
+                None => self.totals.unread += 1,
+            }
+        }
+        self.totals.io = Some(io);
+        self.totals.cancelled_write_bytes = cancelled;
+    }
+}
+
+/// A child that has ended and was not collected; 0 where there is no child, `None` where all are running.
+fn ended_child() -> Result<Option<u32>> {
+    // SAFETY: all-zero bytes are a valid siginfo.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is to a writable siginfo, for the time of the call.
+    if unsafe { libc::waitid(libc::P_ALL, 0, &mut info, flags) } == 0 {
+        // SAFETY: the call has filled it in, or left it zero.
+        let process = unsafe { info.si_pid() };
+        return Ok(Some(process.unsigned_abs()).filter(|process| *process != 0));
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ECHILD) => Ok(Some(0)),
+        Some(libc::EINTR) => Ok(None),
+        _ => Err(lost(error)),
+    }
+}
+
+/// Collects the end of a child: its status, and what it and the children that it waited for used.
+fn reap(process: u32) -> Result<(ExitStatus, ResourceUse)> {
+    let mut status = 0;
+    // SAFETY: all-zero bytes are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both pointers are to writable memory of the right types, for the time of the call.
+        let waited = unsafe { libc::wait4(process.cast_signed(), &mut status, 0, &mut usage) };
+        if waited > 0 {
+            return Ok((ExitStatus::from_raw(status), resource_use(&usage)));
+        }
+        let error = std::io::Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(lost(error));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What devices did, and who had them do it: what `iostat -x` shows, with names.
+
+use iolab_analysis::witness::{DeviceLoad, Evidence};
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent, significant};
+use iolab_workload::witness::{ObservedDevice, OtherProcess};
+
+/// Share of the time from which a device may be taken for one that cannot do more.
+const BUSY_FROM: f64 = 0.95;
+
+/// The line for devices that were watched alone.
+pub(super) fn headline(evidence: &Evidence) -> String {
+    let observed = &evidence.observed;
+    let span = format_ns(observed.observed_ns as f64);
+    let mut sentences: Vec<String> = Vec::new();
+    for device in &observed.devices {
+        sentences.push(match DeviceLoad::of(device, observed.observed_ns) {
+            Some(load) => format!(
+                "{}: {} and {} over {span}; busy {} of the time.",
+                device.name,
+                rate(load.reads_per_s, "read", load.read_mb_s),
+                rate(load.writes_per_s, "write", load.write_mb_s),
+                format_percent(load.busy)
+            ),
+            None => format!("{}: its traffic is not counted.", device.name),
+        });
+    }
+    if let Some(first) = observed.others.active.first() {
+        sentences.push(format!("Most I/O on any disk: {}.", process(first)));
+    }
+    sentences.join(" ")
+}
+
+/// `120 reads/s (50.2 MB/s)`.
+fn rate(per_s: f64, what: &str, mb_s: f64) -> String {
+    format!("{} {what}s/s ({} MB/s)", significant(per_s), significant(mb_s))
+}
+
+/// The load of a device: rates, times, requests in flight, busy time.
+pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
+    let load = DeviceLoad::of(device, elapsed_ns)?;
+    let each = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!(", {} each", format_ns(ms * 1e6)));
+    let mut parts = Vec::new();
+    if load.reads_per_s > 0.0 {
+        let rate = rate(load.reads_per_s, "read", load.read_mb_s);
+        parts.push(rate + &each(load.read_await_ms));
+    }
+    if load.writes_per_s > 0.0 {
+        let rate = rate(load.writes_per_s, "write", load.write_mb_s);
+        parts.push(rate + &each(load.write_await_ms));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    if let Some(in_flight) = load.in_flight {
+        parts.push(format!("{} requests in flight on average", significant(in_flight)));
+    }
+    let caveat = match load.busy >= BUSY_FROM {
+        true => ", which is no limit for a device that serves requests in parallel",
+        false => "",
+    };
+    parts.push(format!("busy {} of the time{caveat}", format_percent(load.busy)));
+    Some(format!("{}: {}", device.name, parts.join("; ")))
+}
+
+/// A process, with what it did.
+pub(super) fn process(one: &OtherProcess) -> String {
+    let kind = match (one.is_kernel, one.has_ended) {
+        (true, _) => ", a thread of the kernel: what it writes back is that of other processes",
+        (false, true) => ", ended",
+        (false, false) => "",
+    };
+    format!(
+        "{} ({}{kind}) read {}, wrote {}",
+        one.name,
+        one.pid,
+        format_bytes(one.read_bytes as f64),
+        format_bytes(one.write_bytes as f64)
+    )
+}
