@@ -23,4 +23,5 @@ mod stages;
 mod swaps;
 mod tables;
 mod verify;
+mod vm;
 mod witness;
