@@ -8,4 +8,5 @@
 //! the random stacks as in `stacks`.
 
 mod lab;
+mod probe;
 mod random_stacks;
