@@ -88,7 +88,7 @@ pub struct Device {
     pub link: Option<DeviceLink>,
     /// Temperature and the limit at which it slows down, degrees Celsius.
     pub temperature: Option<(f64, f64)>,
-    /// What kind of layer it is: `crypt`, `lvm`, `mpath`, `raid1`.
+    /// What kind of layer it is: `crypt`, `lvm`, `thin`, `mpath`, `raid1`.
     pub layer: Option<String>,
     /// The file behind a loop device.
     pub backing: Option<Backing>,
@@ -260,13 +260,25 @@ fn transport(disk: &Path, name: &str) -> Transport {
     }
 }
 
-/// Of device mapper the first part of the UUID (`CRYPT-LUKS2-...`), of software RAID the level.
+/// Of device mapper what its table says, or the first part of the UUID (`CRYPT-LUKS2-...`); of software RAID the level.
 fn layer(disk: &Path) -> Option<String> {
-    let mapper = text_of(disk.join("dm/uuid")).map(|uuid| {
+    let maker = text_of(disk.join("dm/uuid")).map(|uuid| {
         let kind = uuid.split('-').next().unwrap_or(&uuid);
         kind.to_ascii_lowercase()
     });
-    mapper.or_else(|| text_of(disk.join("md/level")))
+    // A volume may be thin or a snapshot, and a device without a UUID anything.
+    let kinds = match maker.as_deref() {
+        None | Some("" | "lvm") => sysfs::device_number(disk).map(iolab_storage::mapped_kinds),
+        Some(_) => None,
+    };
+    let special = kinds.iter().flatten().find(|kind| *kind != "linear");
+    let plain = || kinds.iter().flatten().next().cloned();
+    let maker = maker.filter(|maker| !maker.is_empty());
+    special
+        .cloned()
+        .or(maker)
+        .or_else(plain)
+        .or_else(|| text_of(disk.join("md/level")))
 }
 
 fn backing(disk: &Path) -> Option<Backing> {

@@ -47,6 +47,7 @@ needs! {
     Cgroup, "cgroup", [], "control groups that limit I/O and memory";
     ScsiDebug, "scsi_debug", [], "the kernel module scsi_debug";
     Nvmet, "nvmet", [], "the kernel module nvmet";
+    Vm, "vm", [], "guests under QEMU: root, qemu-system-x86_64, mmdebstrap, a server of packages for the first build";
     Ext4, "mkfs.ext4", ["mkfs.ext4"], "mkfs.ext4, and a kernel with ext4";
     Xfs, "mkfs.xfs", ["mkfs.xfs"], "mkfs.xfs, and a kernel with XFS";
     Btrfs, "mkfs.btrfs", ["mkfs.btrfs"], "mkfs.btrfs, and a kernel with btrfs";

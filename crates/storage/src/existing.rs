@@ -1,6 +1,7 @@
 //! Opens what was there before, a file or a block device, and guards its data.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::fs::{FileType, FlockOperation, OFlags, SeekFrom};
@@ -13,7 +14,7 @@ use super::path_lookup::NamedObject;
 use super::size::check_process_limit;
 use super::space_sources::Sources;
 use super::users::{self, Users};
-use super::{Consent, Need, TargetKind, errno};
+use super::{Consent, Need, TargetKind, device_links, device_state, errno};
 
 /// An existing file or device, opened as `need` allows.
 pub(super) struct Existing {
@@ -106,7 +107,9 @@ fn open_for_writing(
     need: &Need,
     number: Option<Number>,
 ) -> Result<(Opened, Users)> {
-    if let Some(link) = &found.link {
+    let is_systems =
+        |link: &PathBuf| number.is_some_and(|number| device_links::leads_to(link, number));
+    if let Some(link) = found.link.as_ref().filter(|link| !is_systems(link)) {
         return Err(Error::refused(format!(
             "refusing to write through the symlink {}",
             link.display()
@@ -149,6 +152,7 @@ fn check_device(found: &NamedObject, number: Number, users: &mut Users) -> Resul
                 .hint("choose another target, or a workload that only reads"),
         );
     }
+    device_state::check_not_zoned(&found.path, number)?;
     users.check_device(found, number)
 }
 

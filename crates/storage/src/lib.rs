@@ -18,7 +18,9 @@ use iolab_workload::medium::Medium;
 use iolab_workload::{Error, Result};
 
 mod device;
+mod device_links;
 mod device_stack;
+mod device_state;
 mod direct_io;
 mod errno;
 mod existing;
@@ -64,6 +66,7 @@ pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
 pub use target_need::{Consent, Need, Share, Size};
+pub use users::mapped_kinds;
 
 /// What a target is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, errno, existing, lent_file, users,
-    wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno, existing,
+    lent_file, mounts, users, wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
@@ -38,6 +38,11 @@ impl Prepared {
                 link.display(),
                 found.path.display()
             ));
+        }
+        // Before anything is asked of it that would wait.
+        let device = device::number_of(&found.stat).or_else(|| mounts::device_below(&found.handle));
+        if let Some(number) = device {
+            device_state::check_awake(&found.path, number)?;
         }
         if found.file_type() == FileType::Directory {
             check_stores(&found)?;

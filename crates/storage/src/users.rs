@@ -38,6 +38,7 @@ pub(super) use files::check_directory;
 use graph::{Below, FileId, Graph, Node, Span, Way};
 pub(super) use images::{Image, below_device, below_file};
 use inventory::Inventory;
+pub use mapper::mapped_kinds;
 use openers::{How, Look, Unseen, Wanted};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
@@ -48,8 +49,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(20);
 const SEE_DEVICES: &str =
     "see `lsblk` and `losetup -l`; stop that use first, or choose another target";
 const SEE_PATHS: &str = "see `lsblk` and `grep . /sys/block/*/{,device/}wwid` (paths to one disk have one WWID); stop that use first, or choose another target";
-const SEE_EXPORTS: &str =
-    "see `nvmetcli ls` and `targetcli ls`; end that export, or choose another target";
+const SEE_EXPORTS: &str = "see `nvmetcli ls`, `targetcli ls` and /sys/kernel/config; end that export, or choose another target";
 const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";
 
 /// Who uses storage, as the kernel says now.
@@ -205,6 +205,9 @@ impl Users {
             ));
         };
         if let Some(held) = device.holders.first() {
+            // What is mounted above says more than what lies between.
+            let ways = self.ways(number);
+            self.check_uses(&self.sharers(number, &ways))?;
             let holder = self.inventory.name(Node::Device(*held));
             return Err(lasting(
                 format!("{holder} stands on it and holds it"),
@@ -230,14 +233,7 @@ impl Users {
             }
         }
         let sharers = self.sharers(number, &ways);
-        let used = sharers.iter().find_map(|sharer| {
-            let Use { what, see } = self.use_of(Node::Device(sharer.number))?;
-            let why = format!("{}, {what}", sharer.chain);
-            Some(lasting(why, see.unwrap_or(sharer.hint())))
-        });
-        if let Some(used) = used {
-            return Err(used);
-        }
+        self.check_uses(&sharers)?;
         for sharer in &sharers {
             self.look_at_sharer(sharer, &ways)?;
             chains.insert(Node::Device(sharer.number), sharer.chain.clone());
@@ -307,7 +303,12 @@ impl Users {
             let swap = self.inventory.is_swap(node);
             swap.then(|| "used as swap".to_owned())
         };
-        let local = mounted.or_else(swap).map(|what| Use { what, see: None });
+        let flash = || {
+            let by = self.inventory.ubi.get(&node.device()?)?;
+            Some(format!("in use by the volumes of {by}"))
+        };
+        let local = mounted.or_else(swap).or_else(flash);
+        let local = local.map(|what| Use { what, see: None });
         local.or_else(|| {
             let by = self.inventory.exports.by(node)?;
             Some(Use {
@@ -315,6 +316,16 @@ impl Users {
                 see: Some(SEE_EXPORTS),
             })
         })
+    }
+
+    /// Refuses where another device that shares bytes with the target is mounted, swapped to, or exported.
+    fn check_uses(&self, sharers: &[Sharer]) -> Checked {
+        let used = sharers.iter().find_map(|sharer| {
+            let Use { what, see } = self.use_of(Node::Device(sharer.number))?;
+            let why = format!("{}, {what}", sharer.chain);
+            Some(lasting(why, see.unwrap_or(sharer.hint())))
+        });
+        used.map_or(Ok(()), Err)
     }
 
     /// Every other device that shares bytes with the target.

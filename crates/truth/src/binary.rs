@@ -6,29 +6,67 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::system::{Made, Unmade};
+
 /// The binary under test: the one in `IOLAB`, otherwise that of this workspace in the same build folder.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| std::env::var_os("IOLAB").map_or_else(build, PathBuf::from))
 }
 
+/// The binary under test for a guest, whose libraries may be others: the static one in `IOLAB_STATIC`, otherwise built.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn of_guest() -> Made<&'static Path> {
+    static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let named = || std::env::var_os("IOLAB_STATIC").map(PathBuf::from);
+    let built =
+        BINARY.get_or_init(|| named().or_else(|| executable(&mut static_build("iolab", "iolab"))));
+    built.as_deref().ok_or_else(|| unbuilt("iolab"))
+}
+
+/// The program in a guest that the host talks to.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn agent() -> Made<&'static Path> {
+    static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let built = BINARY.get_or_init(|| executable(&mut static_build("iolab-truth", "guest")));
+    built.as_deref().ok_or_else(|| unbuilt("guest"))
+}
+
+fn unbuilt(name: &str) -> Unmade {
+    Unmade::Failed(format!("cargo does not build a static {name}"))
+}
+
 fn build() -> PathBuf {
+    executable(&mut cargo_build("iolab", "iolab")).expect("cargo builds the iolab binary")
+}
+
+/// With the C library in it: the target has to be named, so that what runs in the build is not static.
+fn static_build(package: &str, name: &str) -> Command {
+    let mut cargo = cargo_build(package, name);
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    cargo
+        .args(["--target", &target])
+        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+    cargo
+}
+
+fn cargo_build(package: &str, name: &str) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "iolab",
-            "--bin",
-            "iolab",
-            "--message-format",
-            "json",
-        ])
+        .args(["build", "--quiet", "--package", package, "--bin", name])
+        .args(["--message-format", "json"])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
+    cargo
+}
+
+fn executable(cargo: &mut Command) -> Option<PathBuf> {
     let output = cargo
         .stderr(Stdio::inherit())
         .output()
@@ -37,8 +75,7 @@ fn build() -> PathBuf {
     let messages = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executable = messages
+    messages
         .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .next_back();
-    executable.expect("cargo builds the iolab binary")
+        .next_back()
 }

@@ -21,6 +21,7 @@ pub mod scene;
 pub mod served;
 pub mod stacks;
 pub mod system;
+pub mod vm;
 pub mod workload;
 
 pub use scenarios::{Expect, Scenario};

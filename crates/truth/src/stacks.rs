@@ -10,11 +10,13 @@ pub mod build;
 pub mod contents;
 pub mod draw;
 pub mod holder;
+pub mod mapping;
 pub mod oracle;
 pub mod plan;
 pub mod shrink;
 pub mod trial;
 
 pub use build::Built;
+pub use mapping::Mapping;
 pub use oracle::Expectation;
 pub use plan::{Consent, Format, Hold, Id, Plan, Step, View};

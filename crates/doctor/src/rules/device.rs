@@ -122,7 +122,21 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
             (Transport::Raid, _) => {
                 "spreads or mirrors: one request may become several, and writes may read first"
             }
-            (_, Some("mpath")) => "chooses between several paths to the same device",
+            (_, Some("delay")) => "delays every request by its table",
+            (_, Some("flakey" | "error" | "dust")) => {
+                "fails, drops or corrupts requests by its table: it is made for tests"
+            }
+            (_, Some("zero")) => "stores nothing: it reads as zeros",
+            (_, Some("thin")) => {
+                "allocates space on the first write to a block: such a write takes longer than the next"
+            }
+            (_, Some("snapshot" | "snapshot-origin")) => {
+                "copies a block before the first write to it: such a write takes longer than the next"
+            }
+            (_, Some("cache" | "writecache" | "era")) => {
+                "keeps part of the data on a faster device: results depend on what lies there"
+            }
+            (_, Some("mpath" | "multipath")) => "chooses between several paths to the same device",
             (Transport::Network | Transport::NvmeFabric, _) => {
                 "is on a network: the server's caches and other traffic affect every result"
             }

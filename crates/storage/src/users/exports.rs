@@ -1,4 +1,5 @@
-//! What the kernel exports to other machines: namespaces of NVMe over Fabrics (nvmet), and backstores of SCSI targets (LIO).
+//! What the kernel exports to other machines: namespaces of NVMe over Fabrics (nvmet), backstores of SCSI targets (LIO), and
+//! disks of USB gadgets.
 //! It may use them without a claim; configfs tells which they are.
 
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ struct Exporter {
     read: fn(&mut Reader<'_>, &Path) -> std::io::Result<()>,
 }
 
-const EXPORTERS: [Exporter; 2] = [
+const EXPORTERS: [Exporter; 3] = [
     Exporter {
         name: "nvmet (NVMe over Fabrics)",
         module: "nvmet",
@@ -54,6 +55,12 @@ const EXPORTERS: [Exporter; 2] = [
         module: "target_core_mod",
         folder: "target",
         read: |reader, folder| reader.lio(folder),
+    },
+    Exporter {
+        name: "the USB gadget (mass storage)",
+        module: "usb_f_mass_storage",
+        folder: "usb_gadget",
+        read: |reader, folder| reader.usb(folder),
     },
 ];
 
@@ -161,6 +168,26 @@ impl Reader<'_> {
                 paths.extend(info_file(&info).map(str::to_owned));
                 let by = format!("LIO (backstore {}/{})", name(&adapter), name(&store));
                 self.add(by, device.into_iter().collect(), &paths);
+            }
+        }
+        Ok(())
+    }
+
+    /// Disks that this machine is to another one by USB; the kernel opens them without a claim as soon as they are named.
+    fn usb(&mut self, folder: &Path) -> std::io::Result<()> {
+        for gadget in folders(folder)? {
+            for function in folders(&gadget.join("functions"))? {
+                for unit in folders(&function)? {
+                    let is_unit = name(&unit).starts_with("lun.");
+                    let file = match is_unit {
+                        true => line(&unit.join("file"))?,
+                        false => continue,
+                    };
+                    if !file.is_empty() {
+                        let by = format!("USB gadget {} ({})", name(&gadget), name(&function));
+                        self.add(by, Vec::new(), &[file]);
+                    }
+                }
             }
         }
         Ok(())

@@ -12,14 +12,32 @@ pub(super) const SECTOR: u64 = 512;
 /// The pieces of other devices that a mapped device is made of, as `dmsetup` prints them; `None` when it is no such device,
 /// or the mapping is unknown.
 pub(super) fn pieces(dir: &Path, number: Number) -> Option<Vec<Piece>> {
+    parse_table(&table(dir, number)?)
+}
+
+/// The table of a mapped device; `None` when it is none, or `dmsetup` does not tell.
+fn table(dir: &Path, number: Number) -> Option<String> {
     if !dir.join("dm").exists() {
         return None;
     }
     let (major, minor) = (number.0.to_string(), number.1.to_string());
     let table = system_tools::output("dmsetup", &["table", "-j", &major, "-m", &minor])?;
-    (table.code == Some(0))
-        .then(|| parse_table(&table.stdout))
-        .flatten()
+    (table.code == Some(0)).then_some(table.stdout)
+}
+
+/// The kinds of targets that a mapped device is made of (`linear`, `thin`, `delay`), each once; none where it is no such
+/// device, or its table cannot be read.
+pub fn mapped_kinds(number: Number) -> Vec<String> {
+    let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
+    let table = table(Path::new(&dir), number).unwrap_or_default();
+    let mut kinds: Vec<String> = table.lines().filter_map(kind).map(str::to_owned).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+fn kind(line: &str) -> Option<&str> {
+    line.split_ascii_whitespace().nth(2)
 }
 
 /// Reads a table of linear, crypt and multipath targets.
@@ -108,6 +126,8 @@ mod tests {
             let cut = parse_table(&table[..cut]);
             assert!(cut.is_none_or(|pieces| pieces.len() <= 3));
         }
+        assert_eq!(kind("0 4096 delay 8:16 0 20"), Some("delay"));
+        assert_eq!(kind("0 4096"), None);
         // What else there is keeps its bytes anywhere.
         assert_eq!(parse_table("0 4096 striped 2 128 8:1 0 8:2 0"), None);
         assert_eq!(parse_table("0 4096 linear 8:2"), None);

@@ -1,6 +1,6 @@
 //! Which processes have devices and files open or mapped: `/proc/PID/task/TID/fd`, `/proc/PID/map_files`, see proc(5).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,10 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Which of them a link of `/proc` leads to.
-    fn node(&self, stat: &Statx, link: &Path) -> Option<Node> {
+    /// Which of them a link of `/proc` leads to; `generic` has the character devices that send commands to disks.
+    fn node(&self, stat: &Statx, link: &Path, generic: &BTreeMap<Number, Number>) -> Option<Node> {
         const BLOCK: u32 = libc::S_IFBLK;
+        const CHARACTER: u32 = libc::S_IFCHR;
         let rdev = (stat.stx_rdev_major, stat.stx_rdev_minor);
         let file = FileId {
             dev: (stat.stx_dev_major, stat.stx_dev_minor),
@@ -32,6 +33,10 @@ impl Wanted {
         };
         match u32::from(stat.stx_mode) & libc::S_IFMT {
             BLOCK => self.devices.contains(&rdev).then_some(Node::Device(rdev)),
+            CHARACTER => {
+                let disk = generic.get(&rdev)?;
+                self.devices.contains(disk).then_some(Node::Device(*disk))
+            }
             _ => {
                 let is_it = self.files.contains(&file) || self.is_served(file.inode, link);
                 is_it.then_some(Node::File(file))
@@ -123,11 +128,12 @@ pub(super) fn unseen(proc: &Path) -> Option<Unseen> {
 pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
     let own = std::process::id();
     let servers = servers(sys);
+    let generic = generic_devices(sys);
     let may_look = has_all_rights(proc);
     let mut look = Look::default();
     for process in processes(proc).into_iter().filter(|id| *id != own) {
         let dir = proc.join(process.to_string());
-        let mut uses = mappings(&dir, wanted);
+        let mut uses = mappings(&dir, wanted, &generic);
         let mut is_closed = false;
         let tasks = dir.join("task");
         // A thread can have descriptors of its own (`CLONE_FILES`), and a first thread that has ended has none.
@@ -137,7 +143,7 @@ pub(super) fn look(proc: &Path, sys: &Path, wanted: &Wanted) -> Look {
             .filter(|thread| **thread != process && !shares_descriptors(process, **thread));
         for thread in std::iter::once(&process).chain(others) {
             let thread = tasks.join(thread.to_string());
-            match descriptors(&thread, wanted, &servers) {
+            match descriptors(&thread, wanted, &servers, &generic) {
                 Some(found) => uses.extend(found),
                 None => is_closed |= thread.join("fd").exists(),
             }
@@ -200,6 +206,7 @@ fn descriptors(
     dir: &Path,
     wanted: &Wanted,
     servers: &BTreeSet<Number>,
+    generic: &BTreeMap<Number, Number>,
 ) -> Option<Vec<(How, Node)>> {
     let entries = std::fs::read_dir(dir.join("fd")).ok()?;
     let mut uses = Vec::new();
@@ -213,7 +220,7 @@ fn descriptors(
             None => continue,
         };
         serves |= is_server(&stat, servers);
-        let Some(node) = wanted.node(&stat, &entry.path()) else {
+        let Some(node) = wanted.node(&stat, &entry.path(), generic) else {
             continue;
         };
         let info = dir.join("fdinfo").join(entry.file_name());
@@ -241,6 +248,33 @@ fn descriptors(
 fn is_denied(link: &Path) -> bool {
     let name = std::fs::read_link(link);
     name.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+/// The character devices by which processes send commands to a disk past its block device, each with that disk: sg and bsg of
+/// SCSI, ng of NVMe, mtd of flash memory.
+fn generic_devices(sys: &Path) -> BTreeMap<Number, Number> {
+    let folders = |folder: PathBuf| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut all = BTreeMap::new();
+    for disk in folders(sys.join("block")) {
+        let Some(number) = sysfs::device_number(&disk) else {
+            continue;
+        };
+        let scsi = ["device/scsi_generic", "device/bsg"].map(|class| folders(disk.join(class)));
+        let name = sysfs::name_of(&disk);
+        let nvme = name
+            .strip_prefix("nvme")
+            .map(|rest| sys.join("class/nvme-generic").join(format!("ng{rest}")));
+        let flash = name
+            .strip_prefix("mtdblock")
+            .map(|rest| sys.join("class/mtd").join(format!("mtd{rest}")));
+        let characters = scsi.into_iter().flatten().chain(nvme).chain(flash);
+        let numbers = characters.filter_map(|folder| sysfs::device_number(&folder));
+        all.extend(numbers.map(|character| (character, number)));
+    }
+    all
 }
 
 /// The character devices by which processes serve file systems (FUSE) and block devices (ublk, VDUSE).
@@ -271,7 +305,7 @@ fn open_flags(fdinfo: &str) -> Option<i32> {
 }
 
 /// What a process has mapped.
-fn mappings(dir: &Path, wanted: &Wanted) -> Vec<(How, Node)> {
+fn mappings(dir: &Path, wanted: &Wanted, generic: &BTreeMap<Number, Number>) -> Vec<(How, Node)> {
     let Ok(maps) = std::fs::read(dir.join("maps")) else {
         return Vec::new();
     };
@@ -280,7 +314,7 @@ fn mappings(dir: &Path, wanted: &Wanted) -> Vec<(How, Node)> {
         .filter(|mapping| mapping.may_be(wanted))
         .filter_map(|mapping| {
             let link = dir.join("map_files").join(mapping.range);
-            let node = wanted.node(&stat(&link)?, &link)?;
+            let node = wanted.node(&stat(&link)?, &link, generic)?;
             match (node, mapping.writes) {
                 (Node::Device(_) | Node::Disk(_), false) => None,
                 (_, true) => Some((How::Writes, node)),
@@ -442,6 +476,33 @@ mod tests {
         std::fs::create_dir_all(&class).unwrap();
         std::fs::write(class.join("dev"), "1:3\n").unwrap();
         assert_eq!(how(&proc, &wanted), Some(How::Serves));
+    }
+
+    /// As Linux shows a SCSI disk, a namespace of NVMe, and flash memory; here each has the character device of /dev/null.
+    #[test]
+    fn who_sends_commands_to_a_disk_uses_it() {
+        let null = Path::new("/dev/null");
+        for (disk, character) in [
+            ("sda", "block/sda/device/scsi_generic/sg0"),
+            ("sda", "block/sda/device/bsg/0:0:0:0"),
+            ("nvme0n1", "class/nvme-generic/ng0n1"),
+            ("mtdblock0", "class/mtd/mtd0"),
+        ] {
+            let proc = made_up(&[(4_194_400, &[(null, "0100002")])]);
+            let number = |folder: &str, number: &str| {
+                let folder = proc.path().join("sys").join(folder);
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join("dev"), number).unwrap();
+            };
+            number(&format!("block/{disk}"), "8:0\n");
+            number(character, "1:3\n");
+            let wanted = |minor| Wanted {
+                devices: BTreeSet::from([(8, minor)]),
+                ..Wanted::default()
+            };
+            assert_eq!(how(&proc, &wanted(0)), Some(How::Writes), "{character}");
+            assert_eq!(how(&proc, &wanted(1)), None, "{character}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use needs::Need;
@@ -19,6 +20,9 @@ const BUSY_MAX: Duration = Duration::from_secs(10);
 
 /// Bytes of each piece of data in a file.
 const PIECE: u64 = 128 << 10;
+
+/// How many devices of drivers this process has made.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// A stack that is there; what was made goes when this is dropped.
 #[derive(Debug)]
@@ -114,6 +118,24 @@ impl Built {
                 offset,
                 limit,
             } => self.loop_device(id, *over, *offset, *limit)?,
+            Step::Mapped { kind, over } => {
+                let bytes = plan.extent(*over).map_or(0, |extent| extent.len());
+                // The kernel gives a number free later than it says: each is used once.
+                let number = MAPPED.fetch_add(1, Ordering::Relaxed);
+                let recipe = kind.recipe(number, &self.name(*over), bytes);
+                for words in &recipe.make {
+                    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                    run(words[0], &words[1..])?;
+                }
+                let end: Vec<&str> = recipe.end.iter().map(String::as_str).collect();
+                self.later(id, &end);
+                wait_for(&recipe.device)?;
+                recipe.device
+            }
+            Step::Ended { mapped } => {
+                self.take_down(*mapped)?;
+                PathBuf::new()
+            }
             Step::Table { on } => {
                 let bytes = plan.extent(*on).map_or(0, |extent| extent.len());
                 self.table(*on, bytes)?;

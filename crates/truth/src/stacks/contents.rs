@@ -24,7 +24,7 @@ pub struct Piece {
     sum: u64,
 }
 
-/// All pieces of a stack: of each file what no file system in use lies on, and of each file system in use the witness.
+/// All pieces of a stack: of each file what the kernel does not write to by itself, and of each file system in use the witness.
 ///
 /// # Errors
 /// When one cannot be read.
@@ -56,12 +56,12 @@ pub fn all(plan: &Plan, built: &Built) -> Made<Vec<Piece>> {
     Ok(pieces)
 }
 
-/// The bytes of a file on which neither file systems in use nor the target lie; the latter are a piece of their own.
+/// The bytes of a file that the kernel does not write to by itself; those of the target are a piece of their own.
 fn quiet(plan: &Plan, base: Id, whole: Range<u64>) -> Vec<Range<u64>> {
-    let claims = plan.claims().into_iter();
-    let active = claims.filter(|claim| claim.active.is_some() && claim.extent.base == base);
+    let active = plan.unsettled().into_iter();
+    let active = active.filter(|extent| extent.base == base);
     let mut cuts: Vec<u64> = vec![whole.start, whole.end];
-    let active: Vec<Range<u64>> = active.map(|claim| claim.extent.range).collect();
+    let active: Vec<Range<u64>> = active.map(|extent| extent.range).collect();
     let target = plan
         .extent(plan.target)
         .filter(|extent| extent.base == base)

@@ -3,22 +3,26 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::mapping::{Mapping, OVER_MIN};
 use super::plan::{Consent, Extent, Format, Hold, Id, Plan, Step, View};
 use crate::files::MIB;
 
-/// Most loop devices above one another.
-const LAYERS_MAX: usize = 4;
+/// Most loop devices, and devices of drivers, above one another.
+const LAYERS_MAX: usize = 5;
+/// The same where there are loop devices only.
+const LOOPS_MAX: usize = 4;
 /// Least bytes of a loop device: iolab is to find room on it.
 const LOOP_MIN: u64 = 8 * MIB;
 /// Lengths of files.
 const LENGTHS: &[u64] = &[24 * MIB, 70 * MIB, 160 * MIB, 320 * MIB, 480 * MIB];
 
-/// A stack of up to 18 steps with a target, drawn from a seed, of these kinds of file systems.
-pub fn plan(seed: u64, kinds: &[Format]) -> Plan {
+/// A stack of up to 18 steps with a target, drawn from a seed, of these kinds of file systems and devices of drivers.
+pub fn plan(seed: u64, kinds: &[Format], mappings: &[Mapping]) -> Plan {
     let mut draw = Draw {
         random: Xoshiro256PlusPlus::seed_from_u64(seed),
         plan: Plan::new(),
         kinds,
+        mappings,
     };
     let steps = 6 + draw.below(13);
     let mut attempts = 0;
@@ -36,6 +40,7 @@ struct Draw<'a> {
     random: Xoshiro256PlusPlus,
     plan: Plan,
     kinds: &'a [Format],
+    mappings: &'a [Mapping],
 }
 
 impl Draw<'_> {
@@ -56,7 +61,7 @@ impl Draw<'_> {
     /// A step that fits the condition; the last one in every second draw, so that stacks grow high.
     fn node(&mut self, fits: impl Fn(&Plan, Id) -> bool) -> Option<Id> {
         let ids: Vec<Id> = (0..self.plan.steps.len())
-            .filter(|id| fits(&self.plan, *id))
+            .filter(|id| self.plan.is_there(*id) && fits(&self.plan, *id))
             .collect();
         match self.one_in(2) {
             true => ids.last().copied(),
@@ -66,6 +71,12 @@ impl Draw<'_> {
 
     /// A step that can be carried out after those before it; `None` where what was drawn cannot.
     fn step(&mut self) -> Option<Step> {
+        if !self.mappings.is_empty() && self.one_in(3) {
+            return match self.one_in(6) {
+                true => self.end(),
+                false => self.mapped(),
+            };
+        }
         // Weights by which stacks are high, and about as many targets are free as are in use.
         match self.below(40) {
             0 => self.folder(),
@@ -105,10 +116,18 @@ impl Draw<'_> {
         Some(Step::Link { file })
     }
 
+    fn layers_max(&self) -> usize {
+        match self.mappings {
+            [] => LOOPS_MAX,
+            _ => LAYERS_MAX,
+        }
+    }
+
     fn loop_device(&mut self) -> Option<Step> {
+        let layers_max = self.layers_max();
         let over = self.node(|plan, id| {
             let extent = plan.extent(id);
-            extent.is_some_and(|extent| extent.len() >= LOOP_MIN) && plan.layers(id) < LAYERS_MAX
+            extent.is_some_and(|extent| extent.len() >= LOOP_MIN) && plan.layers(id) < layers_max
         })?;
         let bytes = self.plan.extent(over)?.len();
         if self.one_in(2) {
@@ -133,9 +152,34 @@ impl Draw<'_> {
 
     fn table(&mut self) -> Option<Step> {
         let on = self.node(|plan, id| {
-            matches!(plan.steps[id], Step::Loop { .. }) && plan.is_blank(id, 24 * MIB)
+            let takes_one = match plan.steps[id] {
+                Step::Loop { .. } => true,
+                Step::Mapped { kind, .. } => kind.takes_partitions(),
+                _ => false,
+            };
+            takes_one && plan.is_blank(id, 24 * MIB)
         })?;
         Some(Step::Table { on })
+    }
+
+    fn mapped(&mut self) -> Option<Step> {
+        let kind = self.pick(self.mappings)?;
+        let layers_max = self.layers_max();
+        let over = self.node(|plan, id| {
+            plan.is_device(id) && plan.is_blank(id, OVER_MIN) && plan.layers(id) < layers_max
+        })?;
+        Some(Step::Mapped { kind, over })
+    }
+
+    fn end(&mut self) -> Option<Step> {
+        let mapped = self.node(|plan, id| {
+            let is_quiet = |(upon, step): (Id, &Step)| {
+                !plan.stands_on(upon, id)
+                    || matches!(step, Step::Format { .. } | Step::Table { .. })
+            };
+            matches!(plan.steps[id], Step::Mapped { .. }) && plan.all().all(is_quiet)
+        })?;
+        Some(Step::Ended { mapped })
     }
 
     fn partition(&mut self) -> Option<Step> {
@@ -237,11 +281,10 @@ impl Draw<'_> {
     fn hold(&mut self) -> Option<Step> {
         let node = self.node(|plan, id| {
             plan.extent(id).is_some_and(|extent| {
-                let active = |claim: &super::plan::Claim| claim.active.is_some();
                 !plan
-                    .claims()
+                    .unsettled()
                     .iter()
-                    .any(|claim| active(claim) && claim.extent.overlaps(&extent))
+                    .any(|unsettled| unsettled.overlaps(&extent))
             })
         })?;
         let how = self.pick(&[Hold::Writing, Hold::Mapped, Hold::Reading])?;
@@ -291,8 +334,7 @@ impl Plan {
             return false;
         };
         let claimed = self
-            .claims()
-            .iter()
+            .claims_of_others(id)
             .any(|claim| claim.extent.overlaps(&extent));
         let held = self.all().any(|(_, step)| match step {
             Step::Hold { node, .. } => self
@@ -362,14 +404,15 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::stacks::oracle::{self, Expectation};
+    use crate::stacks::plan::Claim;
 
     const MANY: u64 = 2000;
 
     #[test]
     fn stacks_follow_from_their_seed_and_stand_on_what_is_below() {
         for seed in 0..MANY {
-            let plan = plan(seed, Format::ALL);
-            assert_eq!(plan, super::plan(seed, Format::ALL));
+            let plan = plan(seed, Format::ALL, Mapping::ALL);
+            assert_eq!(plan, super::plan(seed, Format::ALL, Mapping::ALL));
             for (id, _) in plan.all() {
                 assert!(plan.below(id).iter().all(|below| *below < id), "{plan:#?}");
                 assert!(plan.layers(id) <= LAYERS_MAX, "{plan:#?}");
@@ -383,10 +426,12 @@ mod tests {
     #[test]
     fn no_two_claims_overlap() {
         for seed in 0..MANY {
-            let plan = plan(seed, Format::ALL);
+            let plan = plan(seed, Format::ALL, Mapping::ALL);
             let claims = plan.claims();
             for (index, claim) in claims.iter().enumerate() {
-                let mut others = claims[index + 1..].iter();
+                // What stands on a driver's device lies within that driver's bytes.
+                let is_apart = |other: &&Claim| !plan.stands_on(other.by, claim.by);
+                let mut others = claims[index + 1..].iter().filter(is_apart);
                 assert!(
                     !others.any(|other| other.extent.overlaps(&claim.extent)),
                     "{plan:#?}"
@@ -399,7 +444,7 @@ mod tests {
     fn every_kind_of_step_and_verdict_is_drawn() {
         let (mut steps, mut verdicts) = (std::collections::BTreeMap::new(), [0; 3]);
         for seed in 0..MANY {
-            let plan = plan(seed, Format::ALL);
+            let plan = plan(seed, Format::ALL, Mapping::ALL);
             for step in &plan.steps {
                 let text = format!("{step:?}");
                 let name = text.split(' ').next().unwrap_or_default().to_owned();
@@ -412,7 +457,7 @@ mod tests {
             };
             verdicts[verdict] += 1;
         }
-        assert_eq!(steps.len(), 15, "{steps:?}");
+        assert_eq!(steps.len(), 17, "{steps:?}");
         assert!(
             verdicts.iter().all(|count| *count > MANY / 10),
             "{verdicts:?}"
@@ -422,7 +467,7 @@ mod tests {
     #[test]
     fn a_smaller_stack_stands_as_well() {
         for seed in 0..MANY / 10 {
-            let plan = plan(seed, Format::ALL);
+            let plan = plan(seed, Format::ALL, Mapping::ALL);
             for smaller in (1..plan.steps.len()).filter_map(|id| plan.without(id)) {
                 assert!(smaller.steps.len() < plan.steps.len());
                 let is_below = |id| smaller.below(id).iter().all(|below| *below < id);

@@ -43,7 +43,7 @@ pub fn names(plan: &Plan) -> Option<String> {
         Consent::Wrong => Some("ntfs".to_owned()),
         Consent::Named => {
             let extent = plan.extent(plan.target)?;
-            let claims = plan.claims().into_iter();
+            let claims = plan.claims_of_others(plan.target);
             let inside = claims.filter(|claim| claim.active.is_none() && is_shown(claim, &extent));
             let mut names: Vec<&str> = inside
                 .flat_map(|claim| claim.signature.split(','))
@@ -100,10 +100,11 @@ fn is_layer(plan: &Plan, folder: Id) -> bool {
 
 /// File systems, swap and tables on the bytes that were not named.
 fn claimed(plan: &Plan, target: &Extent) -> Vec<String> {
-    let claims = plan.claims().into_iter();
+    let claims = plan.claims_of_others(plan.target);
     let on_it = claims.filter(|claim| claim.extent.overlaps(target));
     let wrong = on_it.filter(|claim| claim.active.is_some() || !is_named(plan, claim, target));
     let told = |claim: Claim| match claim.active {
+        Some(id) if id == claim.by => format!("step {id} stands on it"),
         Some(id) => format!(
             "{} of step {} is in use by step {id}",
             claim.signature, claim.by
@@ -166,7 +167,7 @@ fn beside(plan: &Plan, target: &Extent) -> Option<String> {
         .iter()
         .filter_map(|id| Some(plan.extent(*id)?.range.start))
         .collect();
-    let mut claims = plan.claims().into_iter();
+    let mut claims = plan.claims_of_others(plan.target);
     let foreign = claims
         .any(|claim| claim.extent.overlaps(target) && !starts.contains(&claim.extent.range.start));
     foreign.then(|| "what it holds was made by another way".to_owned())

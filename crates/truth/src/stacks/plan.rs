@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use needs::Need;
 
+use super::mapping::Mapping;
 use crate::files::MIB;
 
 /// The number of a step; later steps refer to what it made by this.
@@ -40,9 +41,21 @@ pub enum Step {
         /// Its length where it ends before what lies below does.
         limit: Option<u64>,
     },
+    /// A device that a driver puts over another one.
+    Mapped {
+        /// Which driver.
+        kind: Mapping,
+        /// The device below.
+        over: Id,
+    },
+    /// Such a device is ended; its data stays.
+    Ended {
+        /// The device.
+        mapped: Id,
+    },
     /// An MBR partition table with two partitions of about half a device each.
     Table {
-        /// A loop device.
+        /// A loop device or RAID.
         on: Id,
     },
     /// The device of a partition.
@@ -247,14 +260,14 @@ impl Extent {
     }
 }
 
-/// Bytes that a table, a file system or swap space takes.
+/// Bytes that a table, a file system, swap space or a driver takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The step that took them.
     pub by: Id,
     /// The bytes.
     pub extent: Extent,
-    /// Its signature there.
+    /// Its signature there; empty where it leaves none.
     pub signature: &'static str,
     /// The step that put it to use.
     pub active: Option<Id>,
@@ -296,7 +309,18 @@ impl Plan {
 
     /// Whether a step made a block device.
     pub fn is_device(&self, id: Id) -> bool {
-        matches!(self.steps[id], Step::Loop { .. } | Step::Partition { .. })
+        let made_one = matches!(
+            self.steps[id],
+            Step::Loop { .. } | Step::Partition { .. } | Step::Mapped { .. }
+        );
+        made_one && self.is_there(id)
+    }
+
+    /// Whether what a step made, and all that it stands on, was not ended.
+    pub fn is_there(&self, id: Id) -> bool {
+        !self.steps.iter().any(|step| {
+            matches!(step, Step::Ended { mapped } if *mapped == id || self.stands_on(id, *mapped))
+        })
     }
 
     /// The steps that a step stands on directly.
@@ -306,6 +330,8 @@ impl Plan {
             Step::Folder { within } | Step::File { within, .. } => vec![*within],
             Step::Link { file } | Step::Under { file } => vec![*file],
             Step::Loop { over, .. } => vec![*over],
+            Step::Mapped { over, .. } => vec![*over],
+            Step::Ended { mapped } => vec![*mapped],
             Step::Table { on } => vec![*on],
             Step::Partition { table, .. } => vec![*table],
             Step::Format { on, .. } => on.clone(),
@@ -324,9 +350,12 @@ impl Plan {
             .any(|below| below == other || self.stands_on(below, other))
     }
 
-    /// The most loop devices on a way down from a step.
+    /// The most loop devices and devices of drivers on a way down from a step.
     pub fn layers(&self, id: Id) -> usize {
-        let own = usize::from(matches!(self.steps[id], Step::Loop { .. }));
+        let own = usize::from(matches!(
+            self.steps[id],
+            Step::Loop { .. } | Step::Mapped { .. }
+        ));
         let below = self.below(id).into_iter().map(|below| self.layers(below));
         own + below.max().unwrap_or(0)
     }
@@ -359,6 +388,15 @@ impl Plan {
                     ..below
                 })
             }
+            Step::Mapped { kind, over } => {
+                let below = self.extent(*over)?;
+                let data = kind.data(below.len());
+                let start = below.range.start;
+                Some(Extent {
+                    range: start + data.start..start + data.end,
+                    ..below
+                })
+            }
             Step::Partition { table, nth } => {
                 let Step::Table { on } = self.steps[*table] else {
                     return None;
@@ -379,7 +417,7 @@ impl Plan {
     /// All claims on all bytes.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
-        for (id, step) in self.all() {
+        for (id, step) in self.all().filter(|(id, _)| !self.is_lost(*id)) {
             match step {
                 Step::Table { on } => {
                     let disk = self.extent(*on);
@@ -392,6 +430,19 @@ impl Plan {
                         signature: "mbr,dos",
                         active: None,
                     }));
+                }
+                Step::Mapped { kind, over } => {
+                    let active = self.is_there(id).then_some(id);
+                    let left = kind.signature().or(active.map(|_| ""));
+                    claims.extend(
+                        left.zip(self.extent(*over))
+                            .map(|(signature, extent)| Claim {
+                                by: id,
+                                extent,
+                                signature,
+                                active,
+                            }),
+                    );
                 }
                 Step::Format { kind, on } => {
                     let uses = |step: &Step| matches!(step, Step::Mount { format, .. } | Step::Swap { format } if *format == id);
@@ -410,6 +461,50 @@ impl Plan {
             }
         }
         claims
+    }
+
+    /// Whether a step lies on a cipher that was ended: nothing tells of it any more.
+    fn is_lost(&self, id: Id) -> bool {
+        self.all().any(|(below, step)| {
+            let is_cipher = matches!(
+                step,
+                Step::Mapped {
+                    kind: Mapping::Crypt,
+                    ..
+                }
+            );
+            is_cipher && !self.is_there(below) && self.stands_on(id, below)
+        })
+    }
+
+    /// The claims on bytes, but for those by a node itself and by what it stands on.
+    pub fn claims_of_others(&self, node: Id) -> impl Iterator<Item = Claim> {
+        let is_own = move |claim: &Claim| claim.by == node || self.stands_on(node, claim.by);
+        self.claims()
+            .into_iter()
+            .filter(move |claim| !is_own(claim))
+    }
+
+    /// Bytes that the kernel may change at any time: file systems and swap in use, and metadata of drivers.
+    pub fn unsettled(&self) -> Vec<Extent> {
+        let mut all = Vec::new();
+        for claim in self.claims() {
+            let (Some(_), extent) = (claim.active, claim.extent) else {
+                continue;
+            };
+            match self.steps[claim.by] {
+                Step::Mapped { kind, .. } => {
+                    let start = extent.range.start;
+                    let own = kind.metadata(extent.len()).into_iter();
+                    all.extend(own.map(|part| Extent {
+                        base: extent.base,
+                        range: start + part.start..start + part.end,
+                    }));
+                }
+                _ => all.push(extent),
+            }
+        }
+        all
     }
 
     /// The file system that a file or folder lies in: a mount, or the root.

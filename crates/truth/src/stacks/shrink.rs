@@ -77,6 +77,8 @@ impl Step {
             Step::Folder { within } | Step::File { within, .. } => *within = now(*within),
             Step::Link { file } | Step::Under { file } => *file = now(*file),
             Step::Loop { over, .. } => *over = now(*over),
+            Step::Mapped { over, .. } => *over = now(*over),
+            Step::Ended { mapped } => *mapped = now(*mapped),
             Step::Table { on } => *on = now(*on),
             Step::Partition { table, .. } => *table = now(*table),
             Step::Format { on, .. } => on.iter_mut().for_each(|on| *on = now(*on)),

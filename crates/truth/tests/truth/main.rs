@@ -24,4 +24,5 @@ mod stages;
 mod swaps;
 mod tables;
 mod verify;
+mod vm;
 mod witness;

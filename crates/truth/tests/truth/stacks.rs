@@ -89,7 +89,7 @@ fn nothing_in_use_is_written_and_nothing_free_is_refused() {
     let stacks = number("IOLAB_TRUTH_STACKS").unwrap_or(STACKS);
     let (mut free, mut taken, mut failed) = (0, 0, Vec::new());
     for seed in begin..begin + stacks {
-        let plan = draw::plan(seed, &kinds);
+        let plan = draw::plan(seed, &kinds, &[]);
         let outcome =
             trial::of(&plan).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{plan:#?}"));
         match outcome.verdict {

@@ -77,6 +77,11 @@ fn what_the_kernel_exports_is_in_use() {
     assert_eq!(by().as_deref(), Some("LIO (backstore fileio_0/im)"));
     config.object(store, &[("enable", "0")]);
     assert_eq!(by(), None);
+    let unit = "usb_gadget/g1/functions/mass_storage.0/lun.0";
+    config.object(unit, &[("file", "")]);
+    assert_eq!(by(), None);
+    config.object(unit, &[("file", &path)]);
+    assert_eq!(by().as_deref(), Some("USB gadget g1 (mass_storage.0)"));
 }
 
 #[test]

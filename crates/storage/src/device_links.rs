@@ -1,0 +1,104 @@
+//! The system's own names for block devices: symlinks below `/dev` that only root can make (`/dev/mapper/*`, `/dev/VG/LV`,
+//! `/dev/disk/by-id/*`). Kernel names may change with every boot; these do not.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::device::Number;
+use super::mounts;
+
+/// Most links that are followed, as the kernel does.
+const LINKS_MAX: usize = 40;
+/// The group's and everybody else's right to write.
+const WRITABLE: u32 = 0o022;
+
+/// Whether a symlink below `/dev` leads to this device by links and folders that nobody but root can change.
+pub(super) fn leads_to(link: &Path, device: Number) -> bool {
+    leads_within(Path::new("/dev"), link)
+        .is_some_and(|end| mounts::block_device_at(&end) == Some(device))
+}
+
+/// Where a symlink below `root` ends; `None` where a step on the way leaves it or belongs to another user.
+fn leads_within(root: &Path, link: &Path) -> Option<PathBuf> {
+    let owner = root.metadata().ok()?.uid();
+    let mut at = link.to_owned();
+    for _ in 0..LINKS_MAX {
+        let name = at.file_name()?.to_owned();
+        let folder = std::fs::canonicalize(at.parent()?).ok()?;
+        is_guarded(root, &folder, owner).then_some(())?;
+        let path = folder.join(name);
+        let stat = path.symlink_metadata().ok()?;
+        if !stat.is_symlink() {
+            return Some(path);
+        }
+        (stat.uid() == owner).then_some(())?;
+        at = folder.join(std::fs::read_link(&path).ok()?);
+    }
+    None
+}
+
+/// Whether a folder lies on the file system of `root`, and it and all between belong to one user, who alone may write there.
+fn is_guarded(root: &Path, folder: &Path, owner: u32) -> bool {
+    let Ok(within) = root.metadata() else {
+        return false;
+    };
+    folder.starts_with(root)
+        && folder
+            .ancestors()
+            .take_while(|above| above.starts_with(root))
+            .all(|above| {
+                above.metadata().is_ok_and(|stat| {
+                    stat.dev() == within.dev() && stat.uid() == owner && stat.mode() & WRITABLE == 0
+                })
+            })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn links_lead_to_devices_by_guarded_steps_only() {
+        let place = tempfile::tempdir().expect("a folder");
+        let root = fs::canonicalize(place.path()).expect("its path");
+        for folder in ["mapper", "vg", "open"] {
+            let folder = root.join(folder);
+            fs::create_dir(&folder).expect("created");
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("set");
+        }
+        fs::write(root.join("dm-0"), "").expect("written");
+        symlink("../dm-0", root.join("mapper/vg-lv")).expect("linked");
+        symlink("../mapper/vg-lv", root.join("vg/lv")).expect("linked");
+        symlink(root.join("vg/lv"), root.join("open/lv")).expect("linked");
+        let end = Some(root.join("dm-0"));
+        for link in ["mapper/vg-lv", "vg/lv", "open/lv"] {
+            assert_eq!(leads_within(&root, &root.join(link)), end, "{link}");
+        }
+        let open = |mode| {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(root.join("open"), mode).expect("set");
+        };
+        // Somebody may put another link in its place.
+        for mode in [0o777, 0o1777, 0o775] {
+            open(mode);
+            assert_eq!(leads_within(&root, &root.join("open/lv")), None);
+        }
+        // A step on the way may be anywhere.
+        symlink(root.join("open/lv"), root.join("vg/far")).expect("linked");
+        assert_eq!(leads_within(&root, &root.join("vg/far")), None);
+        open(0o755);
+        assert_eq!(leads_within(&root, &root.join("vg/far")), end);
+        symlink("/etc/passwd", root.join("vg/out")).expect("linked");
+        symlink("round", root.join("vg/round")).expect("linked");
+        for link in ["vg/out", "vg/round", "vg/none"] {
+            assert_eq!(leads_within(&root, &root.join(link)), None, "{link}");
+        }
+        let outside = tempfile::tempdir().expect("a folder");
+        let link = outside.path().join("lv");
+        symlink(root.join("vg/lv"), &link).expect("linked");
+        assert_eq!(leads_within(&root, &link), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! States of a block device in which it does not take what iolab asks of it.
+
+use std::path::{Path, PathBuf};
+
+use iolab_workload::{Error, Result};
+
+use super::device::Number;
+use super::device_stack::Stack;
+use super::sysfs;
+
+/// Checks that a device, and what it stands on, is not suspended: each request would wait for as long as it is.
+///
+/// # Errors
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): which one is, and the command that resumes it.
+pub(super) fn check_awake(path: &Path, number: Number) -> Result<()> {
+    let sys = Path::new("/sys");
+    let all = std::iter::once(number).chain(Stack::below(Some(number)).below);
+    let Some(name) = all.into_iter().find_map(|number| suspended(sys, number)) else {
+        return Ok(());
+    };
+    Err(Error::refused(format!(
+        "{} does not answer: the device mapper has suspended {name}, and every request to it waits",
+        path.display()
+    ))
+    .hint(format!(
+        "resume it (`dmsetup resume {name}`), or choose another target"
+    )))
+}
+
+/// The name of a mapped device that is suspended.
+fn suspended(sys: &Path, number: Number) -> Option<String> {
+    let folder = folder_of(sys, number)?;
+    let is_suspended = sysfs::value(&folder.join("dm/suspended")) == Some(1);
+    is_suspended.then(|| {
+        let name = std::fs::read_to_string(folder.join("dm/name"));
+        name.map_or_else(|_| sysfs::name_of(&folder), |name| name.trim().to_owned())
+    })
+}
+
+/// Checks that a device takes writes at any offset, as iolab makes them.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) for a zoned disk.
+pub(super) fn check_not_zoned(path: &Path, number: Number) -> Result<()> {
+    if !is_host_managed(Path::new("/sys"), number) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "{} is a zoned device (host-managed): each zone takes writes only at its write pointer, and iolab chooses offsets by itself",
+        path.display()
+    ))
+    .hint("measure reads, or make a file system for zones on it (btrfs, f2fs) and give a directory there"))
+}
+
+/// Whether a disk, or that of a partition, takes only sequential writes within its zones.
+fn is_host_managed(sys: &Path, number: Number) -> bool {
+    let zoned = |folder: PathBuf| std::fs::read_to_string(folder.join("queue/zoned")).ok();
+    let folder = folder_of(sys, number);
+    let model = folder.and_then(|folder| match folder.join("partition").exists() {
+        true => zoned(folder.parent()?.to_owned()),
+        false => zoned(folder),
+    });
+    model.is_some_and(|model| model.trim() == "host-managed")
+}
+
+fn folder_of(sys: &Path, number: Number) -> Option<PathBuf> {
+    std::fs::canonicalize(sys.join(format!("dev/block/{}:{}", number.0, number.1))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn device(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let sys = tempfile::tempdir().expect("a folder");
+        for (name, text) in files {
+            let path = sys.path().join("disk").join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+            fs::write(path, format!("{text}\n")).expect("written");
+        }
+        fs::create_dir_all(sys.path().join("dev/block")).expect("created");
+        for (number, folder) in [("253:0", "disk"), ("253:1", "disk/part")] {
+            let to = sys.path().join(folder);
+            std::os::unix::fs::symlink(to, sys.path().join("dev/block").join(number))
+                .expect("linked");
+        }
+        sys
+    }
+
+    #[test]
+    fn states_are_read_as_the_kernel_writes_them() {
+        let sys = device(&[
+            ("dm/suspended", "1"),
+            ("dm/name", "vg-lv"),
+            ("queue/zoned", "none"),
+        ]);
+        assert_eq!(suspended(sys.path(), (253, 0)), Some("vg-lv".to_owned()));
+        assert!(!is_host_managed(sys.path(), (253, 0)));
+        let sys = device(&[
+            ("dm/suspended", "0"),
+            ("queue/zoned", "host-managed"),
+            ("part/partition", "1"),
+        ]);
+        assert_eq!(suspended(sys.path(), (253, 0)), None);
+        assert!(is_host_managed(sys.path(), (253, 0)));
+        assert!(is_host_managed(sys.path(), (253, 1)));
+        assert!(!is_host_managed(sys.path(), (253, 2)));
+    }
+}

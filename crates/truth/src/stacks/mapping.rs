@@ -1,0 +1,179 @@
+//! What drivers of the kernel put between a device and those above it: device mapper, RAID, logical volumes.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::files::MIB;
+
+/// A device over all of another one, made by a driver that claims that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mapping {
+    /// dm-linear, all but 1 MiB at either end.
+    Linear,
+    /// dm-crypt without a header: formats on it cannot be seen from below.
+    Crypt,
+    /// The one logical volume of a volume group of its own.
+    Volume,
+    /// A RAID 1 of one member whose metadata 0.90 lies at the end.
+    RaidEarly,
+    /// The same with metadata 1.0, at the end.
+    RaidEnd,
+    /// The same with metadata 1.2, near the start.
+    RaidStart,
+}
+
+/// Least bytes of a device that something is put upon.
+pub const OVER_MIN: u64 = 24 * MIB;
+
+/// How a mapping is made and ended.
+#[derive(Debug)]
+pub struct Recipe {
+    /// The device that there will be.
+    pub device: PathBuf,
+    /// Commands that make it.
+    pub make: Vec<Vec<String>>,
+    /// The command that ends it, and leaves its data.
+    pub end: Vec<String>,
+}
+
+impl Mapping {
+    /// Each of them.
+    pub const ALL: &[Self] = &[
+        Self::Linear,
+        Self::Crypt,
+        Self::Volume,
+        Self::RaidEarly,
+        Self::RaidEnd,
+        Self::RaidStart,
+    ];
+
+    /// The bytes of a device of this length, below, that the mapping shows.
+    pub fn data(self, bytes: u64) -> Range<u64> {
+        let whole = bytes / MIB * MIB;
+        match self {
+            Self::Linear | Self::Volume => MIB..whole - MIB,
+            Self::Crypt => 0..bytes,
+            Self::RaidEarly | Self::RaidEnd => 0..whole - 4 * MIB,
+            Self::RaidStart => MIB..whole - 4 * MIB,
+        }
+    }
+
+    /// Where the driver itself writes at any time while the device is there.
+    pub fn metadata(self, bytes: u64) -> Vec<Range<u64>> {
+        let data = self.data(bytes);
+        match self {
+            Self::Linear | Self::Crypt => Vec::new(),
+            Self::Volume | Self::RaidEarly | Self::RaidEnd | Self::RaidStart => {
+                vec![0..data.start, data.end..bytes]
+            }
+        }
+    }
+
+    /// The name that `--destroy-data=` takes for what it leaves below once it has ended.
+    pub fn signature(self) -> Option<&'static str> {
+        match self {
+            Self::Linear | Self::Crypt => None,
+            Self::Volume => Some("lvm2"),
+            Self::RaidEarly | Self::RaidEnd | Self::RaidStart => Some("mdraid"),
+        }
+    }
+
+    /// Whether the kernel knows partitions on it.
+    pub fn takes_partitions(self) -> bool {
+        matches!(self, Self::RaidEarly | Self::RaidEnd | Self::RaidStart)
+    }
+
+    /// How one is made over a device of this length; `number` makes its name unique.
+    pub fn recipe(self, number: usize, below: &str, bytes: u64) -> Recipe {
+        let data = self.data(bytes);
+        let (from, length) = (data.start / 512, (data.end - data.start) / 512);
+        let mapped = |table: String| Recipe {
+            device: format!("/dev/mapper/layer{number}").into(),
+            make: vec![words(&[
+                "dmsetup",
+                "create",
+                &format!("layer{number}"),
+                "--table",
+                &table,
+            ])],
+            end: words(&["dmsetup", "remove", &format!("layer{number}")]),
+        };
+        let raid = |version: &str| {
+            let device = format!("/dev/md{}", 100 + number);
+            let size = format!("--size={}", (data.end - data.start) >> 10);
+            let metadata = format!("--metadata={version}");
+            let mut make = words(&[
+                "mdadm",
+                "--create",
+                &device,
+                "--quiet",
+                "--run",
+                "--force",
+                "--level=1",
+                "--raid-devices=1",
+                "--bitmap=none",
+                &metadata,
+                &size,
+            ]);
+            if self == Self::RaidStart {
+                make.push(format!("--data-offset={}", data.start >> 10));
+            }
+            make.push(below.to_owned());
+            Recipe {
+                end: words(&["mdadm", "--stop", "--quiet", &device]),
+                device: device.into(),
+                make: vec![make],
+            }
+        };
+        match self {
+            Self::Linear => mapped(format!("0 {length} linear {below} {from}")),
+            Self::Crypt => {
+                let key = "0123456789abcdef".repeat(4);
+                mapped(format!(
+                    "0 {length} crypt aes-xts-plain64 {key} 0 {below} 0"
+                ))
+            }
+            Self::Volume => {
+                // Another loop device over the same bytes is no second volume.
+                let only = ["--devices", below];
+                let group = format!("group{number}");
+                let size = format!("{}m", (data.end - data.start) / MIB);
+                let tool = |name: &str, rest: &[&str]| words(&[&[name], &only[..], rest].concat());
+                let made = [
+                    "--yes",
+                    "--zero",
+                    "n",
+                    "--wipesignatures",
+                    "n",
+                    "--name",
+                    "v",
+                ];
+                Recipe {
+                    device: format!("/dev/mapper/{group}-v").into(),
+                    make: vec![
+                        tool(
+                            "pvcreate",
+                            &["--quiet", "--yes", "--dataalignment", "1m", below],
+                        ),
+                        tool(
+                            "vgcreate",
+                            &["--quiet", "--physicalextentsize", "1m", &group, below],
+                        ),
+                        tool(
+                            "lvcreate",
+                            &[&made[..], &["--size", &size, &group]].concat(),
+                        ),
+                    ],
+                    end: tool("vgchange", &["--quiet", "--activate", "n", &group]),
+                }
+            }
+            Self::RaidEarly => raid("0.90"),
+            Self::RaidEnd => raid("1.0"),
+            Self::RaidStart => raid("1.2"),
+        }
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}

@@ -1,0 +1,240 @@
+//! A guest that runs, with its disks.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::image::Image;
+use super::talk;
+use crate::binary;
+use crate::files::{MIB, hole};
+use crate::scene::Scene;
+use crate::system::{Made, Unmade, failed, run};
+
+/// How long a guest may take to boot on a machine that is busy with something else.
+const BOOT_MAX: Duration = Duration::from_secs(180);
+/// How much longer than a command in it the host waits.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Disks of each guest by serial number: `/dev/disk/by-id/virtio-NAME`.
+pub const DISKS: &[&str] = &["a", "b", "c"];
+/// Bytes of each of them.
+pub const DISK_LEN: u64 = 128 * MIB;
+/// Namespaces of the NVMe disk: serial number and options of QEMU.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("n1", "nsid=1"),
+    (
+        "n2",
+        "nsid=2,logical_block_size=4096,physical_block_size=4096",
+    ),
+    (
+        "n3",
+        "nsid=3,zoned=on,zoned.zone_size=4M,zoned.zone_capacity=4M",
+    ),
+];
+
+/// A guest, ended when this is dropped or this process ends.
+#[derive(Debug)]
+pub struct Guest {
+    child: Child,
+    orders: ChildStdin,
+    answers: Receiver<Value>,
+    scene: Scene,
+    /// Release of its kernel.
+    pub kernel: String,
+}
+
+/// What a command in a guest came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Its exit code; `None` after a signal.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed on the other stream.
+    pub stderr: String,
+}
+
+impl Answer {
+    /// What it printed as JSON; null for anything else.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_default()
+    }
+}
+
+impl Guest {
+    /// Boots a guest of an image: one processor, three virtio disks, and one of NVMe with three namespaces.
+    ///
+    /// # Errors
+    /// Missing as [`Image::of_suite`] says; failed where the guest does not come up.
+    pub fn boot(image: &Image) -> Made<Self> {
+        let scene = Scene::new()?;
+        let tools = scene.subfolder("tools")?;
+        for (program, name) in [(binary::of_guest()?, "iolab"), (binary::agent()?, "guest")] {
+            std::fs::copy(program, tools.join(name)).map_err(failed(program.display()))?;
+        }
+        let at = |name: &str| scene.folder().join(format!("{name}.img"));
+        let text = |path: PathBuf| path.display().to_string();
+        let folder = text(tools);
+        run(
+            "mke2fs",
+            &[
+                "-q",
+                "-t",
+                "ext4",
+                "-d",
+                &folder,
+                &text(at("tools")),
+                "512M",
+            ],
+        )?;
+        run("mke2fs", &["-q", "-t", "ext4", &text(at("data")), "6G"])?;
+        for name in DISKS.iter().chain(NAMESPACES.iter().map(|(name, _)| name)) {
+            hole(at(name), DISK_LEN)?;
+        }
+        let drive = |name: &str, file: PathBuf, more: &str| {
+            let file = file.display();
+            format!("if=none,id={name},file={file},format=raw{more}")
+        };
+        let mut command = Command::new("qemu-system-x86_64");
+        command
+            .args(["-nodefaults", "-display", "none", "-no-reboot"])
+            .args(["-machine", "q35", "-accel", "tcg", "-cpu", "max"])
+            .args(["-smp", "1", "-m", "1536"])
+            .arg("-kernel")
+            .arg(image.file("vmlinuz"))
+            .arg("-initrd")
+            .arg(image.file("initramfs.gz"))
+            .args([
+                "-append",
+                "console=ttyS0 quiet panic=-1 nokaslr mitigations=off",
+            ])
+            .arg("-serial")
+            .arg(format!("file:{}", scene.folder().join("console").display()))
+            .args(["-chardev", "stdio,id=lab", "-device", "virtio-serial-pci"])
+            .args(["-device", "virtserialport,chardev=lab,name=lab"]);
+        let read_only = ",readonly=on,file.locking=off";
+        let disks = [
+            ("root", image.file("root.img"), read_only),
+            ("tools", at("tools"), read_only),
+        ]
+        .into_iter()
+        .chain(
+            ["data"]
+                .iter()
+                .chain(DISKS)
+                .map(|&name| (name, at(name), ",discard=unmap")),
+        );
+        for (name, file, more) in disks {
+            let device = format!("virtio-blk-pci,drive={name},serial={name}");
+            command.args(["-drive", &drive(name, file, more), "-device", &device]);
+        }
+        command.args(["-device", "nvme-subsys,id=subsystem", "-device"]);
+        command.arg("nvme,serial=lab,id=nvme,subsys=subsystem");
+        for (name, more) in NAMESPACES {
+            let device = format!("nvme-ns,drive={name},bus=nvme,{more}");
+            command.args(["-drive", &drive(name, at(name), ""), "-device", &device]);
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(failed("qemu-system-x86_64"))?;
+        scene.keeper.end(&child);
+        let (Some(orders), Some(lines)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Unmade::Failed("a guest without a port".to_owned()));
+        };
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            let lines = BufReader::new(lines).lines().map_while(Result::ok);
+            let values = lines.filter_map(|line| serde_json::from_str(&line).ok());
+            values
+                .map_while(|value: Value| sender.send(value).ok())
+                .for_each(drop);
+        });
+        let mut guest = Self {
+            child,
+            orders,
+            answers,
+            scene,
+            kernel: String::new(),
+        };
+        let hello = guest.wait(BOOT_MAX)?;
+        guest.kernel = hello["hello"].as_str().unwrap_or_default().to_owned();
+        Ok(guest)
+    }
+
+    /// Carries out a script of bash in the guest.
+    ///
+    /// # Errors
+    /// When the guest does not answer in time.
+    pub fn shell(&mut self, script: &str, seconds: u64) -> Made<Answer> {
+        self.command(&["bash", "-c", script], seconds)
+    }
+
+    /// Carries out a command in the guest.
+    ///
+    /// # Errors
+    /// When the guest does not answer in time.
+    pub fn command(&mut self, words: &[&str], seconds: u64) -> Made<Answer> {
+        let asked = talk::ask_command(words, seconds);
+        let answer = self.ask(&asked, Duration::from_secs(seconds))?;
+        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        if let Some(why) = answer["error"].as_str() {
+            return Err(Unmade::Failed(format!("{words:?}: {why}")));
+        }
+        Ok(Answer {
+            code: answer["code"]
+                .as_i64()
+                .and_then(|code| code.try_into().ok()),
+            stdout: text("stdout"),
+            stderr: text("stderr"),
+        })
+    }
+
+    /// Builds the random stack of a seed in the guest, and lets iolab write to a node of it ([`talk::ask_stack`]).
+    ///
+    /// # Errors
+    /// When the guest does not answer in time.
+    pub fn stack(&mut self, seed: u64) -> Made<Value> {
+        self.ask(&talk::ask_stack(seed), Duration::from_secs(talk::SECONDS))
+    }
+
+    fn ask(&mut self, asked: &Value, time: Duration) -> Made<Value> {
+        writeln!(self.orders, "{asked}").map_err(failed("the port of the guest"))?;
+        self.wait(time + PATIENCE)
+    }
+
+    fn wait(&mut self, time: Duration) -> Made<Value> {
+        self.answers.recv_timeout(time).map_err(|_| {
+            let console = std::fs::read(self.scene.folder().join("console")).unwrap_or_default();
+            let console = String::from_utf8_lossy(&console);
+            let last: Vec<&str> = console.lines().rev().take(20).collect();
+            let last: Vec<&str> = last.into_iter().rev().collect();
+            let seconds = time.as_secs();
+            Unmade::Failed(format!(
+                "no answer of the guest in {seconds} s\n{}",
+                last.join("\n")
+            ))
+        })
+    }
+
+    /// The file of the host that a disk of the guest is.
+    pub fn disk(&self, name: &str) -> PathBuf {
+        self.scene.folder().join(format!("{name}.img"))
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Its disks are no longer of use: it is not shut down.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.scene.keeper.forget();
+    }
+}

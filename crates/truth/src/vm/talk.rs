@@ -1,0 +1,89 @@
+//! What the host asks a guest, and what it answers: one JSON object in a line each.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::stacks::plan::Format;
+use crate::stacks::{Expectation, Mapping, Plan, draw, trial};
+
+/// Seconds that a command in a guest may take if the host does not say.
+pub const SECONDS: u64 = 120;
+
+/// The first line of a guest, which is ready then.
+pub fn hello() -> Value {
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    json!({ "hello": kernel.trim() })
+}
+
+/// Asks for a command; its answer has `code` (null after a signal), `stdout` and `stderr`.
+pub fn ask_command(words: &[&str], seconds: u64) -> Value {
+    json!({ "run": words, "seconds": seconds })
+}
+
+/// Asks for the random stack of a seed; its answer has `expected`, `code`, `text`, `faults` and `steps`, or `error` where it
+/// could not be made.
+pub fn ask_stack(seed: u64) -> Value {
+    json!({ "stack": seed })
+}
+
+/// What a guest answers.
+pub fn answer(line: &str) -> Value {
+    let asked: Value = serde_json::from_str(line).unwrap_or_default();
+    if let Some(seed) = asked["stack"].as_u64() {
+        return stack(seed);
+    }
+    let Some(words) = asked["run"].as_array() else {
+        return json!({ "error": format!("not understood: {line}") });
+    };
+    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    command(&words, asked["seconds"].as_u64().unwrap_or(SECONDS))
+}
+
+fn command(words: &[&str], seconds: u64) -> Value {
+    let seconds = seconds.to_string();
+    let output = Command::new("timeout")
+        .args(["--signal=KILL", &seconds])
+        .args(words)
+        .stdin(Stdio::null())
+        .env("COLUMNS", "1000")
+        .env("NO_COLOR", "1")
+        .env("LC_ALL", "C.UTF-8")
+        .output();
+    match output {
+        Ok(output) => json!({
+            "code": output.status.code(),
+            "stdout": String::from_utf8_lossy(&output.stdout),
+            "stderr": String::from_utf8_lossy(&output.stderr),
+        }),
+        Err(error) => json!({ "error": error.to_string() }),
+    }
+}
+
+fn stack(seed: u64) -> Value {
+    let plan = draw::plan(seed, Format::ALL, Mapping::ALL);
+    match trial::of(&plan) {
+        Ok(outcome) => json!({
+            "expected": match &outcome.verdict {
+                Expectation::Free => "free",
+                Expectation::Taken(_) => "taken",
+                Expectation::Open(_) => "open",
+            },
+            "code": outcome.code,
+            "text": outcome.text,
+            "faults": outcome.faults,
+            "steps": shown(&plan),
+        }),
+        Err(why) => json!({ "error": why.to_string(), "steps": shown(&plan) }),
+    }
+}
+
+/// A plan, step by step, as a person reads it.
+fn shown(plan: &Plan) -> Vec<String> {
+    let steps = plan.all().map(|(id, step)| {
+        let mark = if id == plan.target { " <- target" } else { "" };
+        format!("{id}: {step:?}{mark}")
+    });
+    let asked = format!("{:?}, {:?}", plan.consent, plan.view);
+    steps.chain([asked]).collect()
+}

@@ -1,0 +1,12 @@
+//! Cases in a guest: what iolab says of storage that no host has at hand, and what it leaves alone there.
+//!
+//! One guest serves all of them, one after another; one that does not answer is ended, and the next case boots another.
+//!
+//!     cargo test -p iolab-truth --test truth vm::
+//!
+//! `IOLAB_STATIC` names a static binary instead of the one that is built. `IOLAB_TRUTH_STACKS` and `IOLAB_TRUTH_SEED` choose
+//! the random stacks as in `stacks`.
+
+mod lab;
+mod probe;
+mod random_stacks;

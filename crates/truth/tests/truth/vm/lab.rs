@@ -1,0 +1,214 @@
+//! The guest that all cases share, and what they ask of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Read;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use iolab_truth::system::{Unmade, unless_missing};
+use iolab_truth::vm::guest::{Answer, DISKS, Guest};
+use iolab_truth::vm::image::Image;
+use serde_json::Value;
+
+/// The suite of Debian whose kernel the cases run on.
+const SUITE: &str = "bookworm";
+
+static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
+
+/// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
+const RESET: &str = r"
+set +e
+swapoff -a
+grep -o ' /mnt[^ ]*' /proc/mounts | sort -r | xargs -r umount
+for pass in 1 2 3 4; do
+  vgchange -q -an >/dev/null 2>&1; dmsetup remove_all >/dev/null 2>&1; mdadm -q --stop --scan 2>/dev/null; losetup -D
+  udevadm settle
+done
+set -e
+for name in a b c; do blkdiscard -f /dev/disk/by-id/virtio-$name; done
+udevadm settle
+rm -rf /tmp/* /data/case; mkdir -p /data/case; cd /data/case
+";
+
+/// The guest, for one case.
+pub(crate) struct Lab {
+    guest: MutexGuard<'static, Option<Guest>>,
+}
+
+/// The guest with empty disks; a skip where it cannot be had.
+#[track_caller]
+pub(crate) fn lab() -> Option<Lab> {
+    let mut lab = Lab {
+        guest: unless_missing(guest())?,
+    };
+    lab.shell(RESET);
+    Some(lab)
+}
+
+/// The guest as the last case has left it.
+pub(crate) fn guest() -> Result<MutexGuard<'static, Option<Guest>>, Unmade> {
+    let mut guest = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if guest.is_none() {
+        let mut new = Guest::boot(&Image::of_suite(SUITE)?)?;
+        let devices = "/lib/systemd/systemd-udevd --daemon && udevadm trigger --type=subsystems && udevadm trigger && udevadm settle";
+        new.shell(devices, 60)?;
+        *guest = Some(new);
+    }
+    Ok(guest)
+}
+
+impl Lab {
+    fn command(&mut self, words: &[&str], seconds: u64) -> Answer {
+        let Some(guest) = self.guest.as_mut() else {
+            panic!("the guest has ended");
+        };
+        let answer = guest.command(words, seconds);
+        answer.unwrap_or_else(|why| {
+            // What it does still is not known.
+            *self.guest = None;
+            panic!("{words:?}: {why}")
+        })
+    }
+
+    /// Carries out a script; what it prints.
+    #[track_caller]
+    pub(crate) fn shell(&mut self, script: &str) -> String {
+        let script =
+            format!("set -e; cd /data/case 2>/dev/null || :\n{script}\nudevadm settle || :");
+        let answer = self.command(&["bash", "-c", &script], 120);
+        assert_eq!(
+            answer.code,
+            Some(0),
+            "{script}\n{}{}",
+            answer.stdout,
+            answer.stderr
+        );
+        answer.stdout.trim().to_owned()
+    }
+
+    /// Carries out iolab.
+    pub(crate) fn iolab(&mut self, words: &[&str]) -> Answer {
+        let script = "cd /data/case; exec /lab/iolab \"$@\"";
+        self.command(&[&["bash", "-c", script, "iolab"], words].concat(), 120)
+    }
+
+    /// Lets iolab write a little to a target, with this consent.
+    pub(crate) fn write(&mut self, target: &str, consent: &str) -> Answer {
+        self.shell("rm -f run.iolab");
+        let words = [
+            "run",
+            "write-random",
+            target,
+            "--set",
+            "bs=64k",
+            "--size",
+            "4M",
+            "--budget",
+            ".3",
+            "--time",
+            ".05",
+            "-o",
+            "run.iolab",
+            consent,
+        ];
+        self.iolab(&words)
+    }
+
+    /// iolab must refuse to write to a target, with these words in its message; no byte of any disk changes.
+    #[track_caller]
+    pub(crate) fn refused(&mut self, target: &str, consent: &str, words: &[&str]) {
+        let before = self.sums();
+        let answer = self.write(target, consent);
+        assert_eq!(
+            answer.code,
+            Some(3),
+            "{target} is not refused\n{}{}",
+            answer.stdout,
+            answer.stderr
+        );
+        for word in words {
+            assert!(
+                answer.stderr.contains(word),
+                "no '{word}' in: {}",
+                answer.stderr
+            );
+        }
+        assert_eq!(
+            before,
+            self.sums(),
+            "{target} was refused, and bytes have changed"
+        );
+    }
+
+    /// iolab must write to a target, and to none of these disks.
+    #[track_caller]
+    pub(crate) fn accepted(&mut self, target: &str, consent: &str, unchanged: &[&str]) {
+        let before = self.sums();
+        let answer = self.write(target, consent);
+        assert_eq!(
+            answer.code,
+            Some(0),
+            "{target} is not accepted\n{}{}",
+            answer.stdout,
+            answer.stderr
+        );
+        let after = self.sums();
+        for disk in unchanged {
+            assert_eq!(
+                before[disk], after[disk],
+                "{target} was written, and {disk} has changed"
+            );
+        }
+        assert_ne!(
+            before, after,
+            "{target} was accepted, and nothing is written"
+        );
+    }
+
+    /// Checksums of the disks, from their files on the host.
+    #[track_caller]
+    pub(crate) fn sums(&mut self) -> BTreeMap<&'static str, u64> {
+        self.shell("sync");
+        let Some(guest) = self.guest.as_ref() else {
+            panic!("the guest has ended");
+        };
+        let sum = |name: &&'static str| {
+            let mut file = File::open(guest.disk(name)).expect("a disk");
+            let (mut sum, mut memory) = (DefaultHasher::new(), vec![0; 1 << 20]);
+            loop {
+                match file.read(&mut memory).expect("it can be read") {
+                    0 => break (*name, sum.finish()),
+                    read => sum.write(&memory[..read]),
+                }
+            }
+        };
+        DISKS.iter().map(sum).collect()
+    }
+
+    /// What `iolab doctor` says of a target.
+    #[track_caller]
+    pub(crate) fn doctor(&mut self, target: &str) -> Value {
+        let answer = self.iolab(&["doctor", target, "--format", "json"]);
+        let json = answer.json();
+        assert!(
+            json.is_object() || json.is_array(),
+            "{}{}",
+            answer.stdout,
+            answer.stderr
+        );
+        json
+    }
+
+    /// Builds a random stack; see [`Guest::stack`].
+    pub(crate) fn stack(&mut self, seed: u64) -> Value {
+        let Some(guest) = self.guest.as_mut() else {
+            panic!("the guest has ended");
+        };
+        let answer = guest.stack(seed);
+        answer.unwrap_or_else(|why| {
+            *self.guest = None;
+            panic!("seed {seed}: {why}")
+        })
+    }
+}
