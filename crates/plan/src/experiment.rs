@@ -13,6 +13,7 @@ mod rate_search;
 mod refined_sizes;
 mod region_fit;
 mod serialize;
+mod soak;
 mod trial_time;
 mod workload_overlap;
 
@@ -28,7 +29,7 @@ use crate::named_file;
 pub use builtin::BUILTIN;
 pub use change::Change;
 pub use combinations::Combination;
-pub use design::{BUDGET_MAX, Design, TRIALS_MAX};
+pub use design::{BUDGET_MAX, Design, TRIALS_MAX, WarmUp};
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{ExperimentGroup, Scoped};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
@@ -46,7 +47,7 @@ pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names in `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 8] = [
+pub const DESIGN: [&str; 9] = [
     "trials_min",
     "trials_max",
     "precision",
@@ -55,6 +56,7 @@ pub const DESIGN: [&str; 8] = [
     "settle",
     "precondition",
     "pilot",
+    "warmup",
 ];
 
 /// One varied setting.

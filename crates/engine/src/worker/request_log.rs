@@ -2,6 +2,8 @@
 
 use super::Request;
 use crate::request::Action;
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::operation::PerOperation;
 use iolab_workload::trial::TrialSpec;
 
 /// Requests of a trial that are noted, at most: 32 MiB of them.
@@ -20,11 +22,23 @@ pub(crate) struct NotedRequest {
 
 /// What is noted of single requests: a type, so that a loop that notes none has no code for it.
 pub(crate) trait Log {
-    /// Takes note of a completed request.
-    fn note(&mut self, request: Request, started: u64, ended: u64);
+    /// The worker begins at a stamp.
+    fn begin(&mut self, _start: u64) {}
 
-    /// What was noted.
+    /// Takes note of a completed request, whose latency counts from `begun`: the intended start at a rate, else `started`.
+    fn note(&mut self, request: Request, begun: u64, started: u64, ended: u64);
+
+    /// Takes note of a sync that followed a write.
+    #[inline(always)]
+    fn note_sync(&mut self, _started: u64, _ended: u64) {}
+
+    /// What was noted of single requests.
     fn take(&mut self) -> Option<NotedRequests>;
+
+    /// The latencies over time, where they are kept.
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
+        None
+    }
 }
 
 /// Nothing is noted.
@@ -32,7 +46,7 @@ pub(crate) struct NoLog;
 
 impl Log for NoLog {
     #[inline(always)]
-    fn note(&mut self, _request: Request, _started: u64, _ended: u64) {}
+    fn note(&mut self, _request: Request, _begun: u64, _started: u64, _ended: u64) {}
 
     fn take(&mut self) -> Option<NotedRequests> {
         None
@@ -76,7 +90,7 @@ impl NotedRequests {
 
 impl Log for NotedRequests {
     #[inline(always)]
-    fn note(&mut self, request: Request, started: u64, ended: u64) {
+    fn note(&mut self, request: Request, _begun: u64, started: u64, ended: u64) {
         if self.requests.len() == self.requests.capacity() {
             let first = self.left_out_from.unwrap_or(u64::MAX);
             self.left_out_from = Some(first.min(started));
@@ -119,13 +133,13 @@ mod tests {
             len: 4096,
         };
         for number in 0..room {
-            log.note(request(), number, 100 + number);
+            log.note(request(), number, number, 100 + number);
         }
         assert_eq!(log.left_out_from, None);
         // Completed in another order than they were started.
-        log.note(request(), 70, 300);
-        log.note(request(), 60, 310);
-        log.note(request(), 80, 320);
+        log.note(request(), 70, 70, 300);
+        log.note(request(), 60, 60, 310);
+        log.note(request(), 80, 80, 320);
         let noted = log.take().expect("a log");
         assert_eq!(noted.requests.len() as u64, room);
         assert_eq!(noted.left_out_from, Some(60));

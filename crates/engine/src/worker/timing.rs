@@ -2,6 +2,8 @@
 
 use super::request_log::{Log, NoLog, NotedRequests};
 use crate::request::Request;
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::operation::PerOperation;
 
 /// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
 /// it does not record.
@@ -9,11 +11,20 @@ pub(crate) trait Timing {
     /// Whether requests are stamped and their service time is recorded.
     const TIMED: bool;
 
+    /// The worker begins at a stamp.
+    fn begin(&mut self, start: u64);
+
     /// Takes note of a completed request.
     fn completed(&mut self, slot: u32, request: Request, started: u64, now: u64);
 
+    /// Takes note of a sync that followed a write.
+    fn synced(&mut self, started: u64, now: u64);
+
     /// The requests that were noted one by one.
     fn take_noted(&mut self) -> Option<NotedRequests>;
+
+    /// The latencies over time, where they are kept.
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>>;
 }
 
 /// The closed loop, in which a request follows as soon as one completes. `TIMED` says that each is timed.
@@ -22,12 +33,25 @@ pub(crate) struct Closed<const TIMED: bool, L = NoLog>(pub(crate) L);
 impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     const TIMED: bool = TIMED;
 
+    fn begin(&mut self, start: u64) {
+        self.0.begin(start);
+    }
+
     #[inline(always)]
     fn completed(&mut self, _slot: u32, request: Request, started: u64, now: u64) {
-        self.0.note(request, started, now);
+        self.0.note(request, started, started, now);
+    }
+
+    #[inline(always)]
+    fn synced(&mut self, started: u64, now: u64) {
+        self.0.note_sync(started, now);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {
         self.0.take()
+    }
+
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
+        self.0.over_time()
     }
 }

@@ -116,6 +116,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         fadvise,
         ioprio,
         nice,
+        latency_over_time,
         trace,
     } = spec;
     let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
@@ -166,6 +167,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
+        ),
+        (
+            *latency_over_time,
+            "iolab keeps the latencies of its own requests only",
         ),
         (*trace, "iolab traces its own requests only"),
         (*trim_percent > 0, "it does not trim"),
