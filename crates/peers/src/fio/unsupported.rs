@@ -83,7 +83,8 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         nowait,
         fadvise,
         nice,
-        latency_over_time,
+        // Latencies over time are kept of iolab's own requests.
+        latency_over_time: _,
         trace,
     } = spec;
     let refused = [
@@ -126,10 +127,6 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             nice.is_some(),
             "its nice value is added to that of the process",
-        ),
-        (
-            *latency_over_time,
-            "iolab keeps the latencies of its own requests only",
         ),
         (*trace, "iolab traces its own requests only"),
         (*trim_percent > 0, "iolab has not tried how it trims"),

@@ -116,7 +116,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         fadvise,
         ioprio,
         nice,
-        latency_over_time,
+        latency_over_time: _,
         trace,
     } = spec;
     let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
@@ -167,10 +167,6 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
-        ),
-        (
-            *latency_over_time,
-            "iolab keeps the latencies of its own requests only",
         ),
         (*trace, "iolab traces its own requests only"),
         (*trim_percent > 0, "it does not trim"),

@@ -211,7 +211,7 @@ impl Strategy for Blocks {
             in_block += to_come;
         }
         // Part of the first block is too little for an estimate.
-        if is_warmup && in_block > 0 {
+        if block == self.begin && in_block > 0 {
             // A warm-up and a measured block are made whatever they take.
             let granted = record.plan.experiment().design.granted();
             let granted = record.plan.block_at_most().saturating_mul(granted);
