@@ -91,7 +91,10 @@ impl IntervalLatency {
     /// Both together.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
-        let (mut a, mut b) = (self.counts.iter().peekable(), other.counts.iter().peekable());
+        let (mut a, mut b) = (
+            self.counts.iter().peekable(),
+            other.counts.iter().peekable(),
+        );
         let mut counts = Vec::with_capacity(self.counts.len().max(other.counts.len()));
         loop {
             counts.push(match (a.peek(), b.peek()) {
@@ -211,7 +214,8 @@ impl LatencyOverTime {
             }
         }
         let count = count.min(INTERVALS_MAX);
-        self.intervals.resize(count.max(1), IntervalLatency::default());
+        self.intervals
+            .resize(count.max(1), IntervalLatency::default());
         self
     }
 
@@ -266,7 +270,11 @@ impl LatencyOverTime {
             found.intervals.push(interval);
         }
         let before = (found.intervals.len() as u64).saturating_sub(1);
-        if interval_ns == 0 || before.checked_mul(interval_ns).is_none_or(|ns| ns > span_ns) {
+        if interval_ns == 0
+            || before
+                .checked_mul(interval_ns)
+                .is_none_or(|ns| ns > span_ns)
+        {
             return Err("its intervals are longer than its span".to_owned());
         }
         match total > COUNT_MAX {

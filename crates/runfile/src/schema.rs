@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
-    LATENCY_OVER_TIME, PART,
-    QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
+    LATENCY_OVER_TIME, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 use rusqlite::Connection;
 

@@ -17,13 +17,12 @@ use iolab_workload::group::GroupSpec;
 use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
 use std::time::Duration;
 
-use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_record::environment::KEYS;
 use iolab_record::{
     EventKind, Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency,
-    SampleLatencyOverTime, SampleSeries, Series,
-    TargetKind,
+    SampleLatencyOverTime, SampleSeries, Series, TargetKind,
 };
+use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use opening::immutable_uri;
 use rows::*;

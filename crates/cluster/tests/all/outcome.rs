@@ -9,8 +9,8 @@ use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
 };
 use iolab_workload::cpus::Cpus;
-use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::operation_summary::{LatencySummary, OperationSummary};

@@ -354,7 +354,10 @@ impl<'a> Worker<'a> {
             }
         }
         if let Some(over_time) = &mut self.over_time {
-            let begun = self.open.as_ref().map_or(started, |open| open.intended(slot));
+            let begun = self
+                .open
+                .as_ref()
+                .map_or(started, |open| open.intended(slot));
             over_time.record(action.completes(), begun, now);
             if is_sync {
                 let started = self.following.started[slot as usize];

@@ -208,7 +208,9 @@ impl Log for Notes<'_> {
     }
 
     fn take(&mut self) -> Option<NotedRequests> {
-        self.requests.take().and_then(|mut requests| requests.take())
+        self.requests
+            .take()
+            .and_then(|mut requests| requests.take())
     }
 
     fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {

@@ -29,11 +29,10 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let quantity = options.y.unwrap_or(Response::Throughput);
     let shows_latency = quantity.is_latency();
     if !shows_latency && quantity != Response::Throughput {
-        return Err(Error::usage(format!(
-            "{} has no course inside a trial",
-            quantity.name()
-        ))
-        .hint("set --y throughput, latency, p90, p99, p99.9 or max"));
+        return Err(
+            Error::usage(format!("{} has no course inside a trial", quantity.name()))
+                .hint("set --y throughput, latency, p90, p99, p99.9 or max"),
+        );
     }
     if shows_latency && runs.iter().all(|run| run.over_time.is_empty()) {
         return Err(over_time::none_kept());
@@ -74,16 +73,14 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             .flat_map(|s| &s.points)
     };
     if points().next().is_none() {
-        return Err(
-            Error::usage(match shows_latency {
-                true => "too few requests per interval for this quantile",
-                false => "no trial is long enough to show a course over its time",
-            })
-            .hint(match shows_latency {
-                true => "show a lower one, such as --y latency, or all: --kind heat-latency",
-                false => "measure with a longer --time, or see the order of the trials: --kind order",
-            }),
-        );
+        return Err(Error::usage(match shows_latency {
+            true => "too few requests per interval for this quantile",
+            false => "no trial is long enough to show a course over its time",
+        })
+        .hint(match shows_latency {
+            true => "show a lower one, such as --y latency, or all: --kind heat-latency",
+            false => "measure with a longer --time, or see the order of the trials: --kind order",
+        }));
     }
     let x = time_axis(points().map(|point| point.x).fold(0.0, f64::max));
     let values: Vec<f64> = points().map(|point| point.y).collect();
@@ -96,10 +93,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         (panel.x, panel.y) = (x.clone(), y.clone());
     }
     Ok(FigureModel {
-        description: format!(
-            "{} inside the trials",
-            super::subject(runs, quantity)
-        ),
+        description: format!("{} inside the trials", super::subject(runs, quantity)),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         note: "A line for each measured trial.".to_owned(),

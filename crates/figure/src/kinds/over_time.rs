@@ -12,7 +12,7 @@ use super::super::data::{CellValues, Data, measured};
 use super::super::labels;
 use super::super::model::{Axis, Field, FigureModel, Origin, Panel, Ticks};
 use super::super::options::Options;
-use super::super::scale::{Scale, round_steps};
+use super::super::scale::Scale;
 
 /// Most columns of a panel; of more intervals neighbours are taken together.
 const COLUMNS_MAX: usize = 128;
@@ -20,8 +20,8 @@ const COLUMNS_MAX: usize = 128;
 const ROWS_MAX: usize = 56;
 /// Most panels: each is a cell.
 const PANELS_MAX: usize = 12;
-/// Ticks of the time axis, about.
-const TICKS: usize = 6;
+/// Where the last bucket, which has no end, is drawn to end, ns.
+const LAST_NS: u64 = (1 << 36) - 1;
 
 /// The error where no trial keeps its latency over time.
 pub(super) fn none_kept() -> Error {
@@ -86,7 +86,10 @@ pub(super) fn quantiles(
     points
         .filter_map(|(number, one)| {
             let (start, end) = latency.bounds_ns(number);
-            Some((f64::midpoint(start as f64, end as f64), one.quantile_ns(share)? as f64))
+            Some((
+                f64::midpoint(start as f64, end as f64),
+                one.quantile_ns(share)? as f64,
+            ))
         })
         .collect()
 }
@@ -118,15 +121,21 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     let (lowest, highest) = used.fold((BUCKETS, 0), |(low, high), bucket| {
         (low.min(bucket), high.max(bucket))
     });
-    let step = (highest + 1 - lowest).div_ceil(ROWS_MAX).next_power_of_two();
+    let step = (highest + 1 - lowest)
+        .div_ceil(ROWS_MAX)
+        .next_power_of_two();
     let lowest = lowest - lowest % step;
     let rows = Rows {
         lowest,
         step,
         count: (highest - lowest) / step + 1,
     };
+    let time = time_axis(&kept);
     let several = kept.len() > 1;
-    let shares: Vec<Vec<Vec<f64>>> = kept.iter().map(|(_, latency)| rows.shares(latency)).collect();
+    let shares: Vec<Vec<Vec<f64>>> = kept
+        .iter()
+        .map(|(_, latency)| rows.shares(latency))
+        .collect();
     let all = shares.iter().flatten().flatten().copied();
     let least = all.filter(|share| *share > 0.0).fold(100.0, f64::min);
     let scale = Scale::Log {
@@ -134,7 +143,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
         high: 100.0,
     };
     let panels = kept.iter().zip(&shares).map(|((row, latency), shares)| {
-        let mut panel = Panel::new(time_axis(latency), rows.axis());
+        let mut panel = Panel::new(time.clone(), rows.axis());
         if several {
             panel.title = super::cell_name(row);
         }
@@ -202,8 +211,8 @@ impl Rows {
                 let (low, high) = self.ends_ns(place);
                 let when = format_ns(f64::midpoint(start as f64, end as f64));
                 Field {
-                    column,
-                    row: place,
+                    x: (start as f64, end as f64),
+                    y: (low.max(1) as f64, (high.min(LAST_NS) + 1) as f64),
                     value: *share,
                     label: String::new(),
                     hollow: false,
@@ -225,59 +234,31 @@ impl Rows {
         fields
     }
 
-    /// The axis of latencies: powers of ten and their halves stand in the row that holds them.
+    /// The axis of latencies.
     fn axis(&self) -> Axis {
-        let ends = (self.ends_ns(0).0.max(1), self.ends_ns(self.count - 1).1);
-        let decades = (0..11).map(|power| 10u64.pow(power));
-        let few = decades
-            .clone()
-            .filter(|ns| (ends.0..=ends.1).contains(ns))
-            .count()
-            < 3;
-        let parts = if few { &[1, 2, 5][..] } else { &[1][..] };
-        let values = decades.flat_map(|ns| parts.iter().map(move |part| ns * part));
-        let ticks = values
-            .filter(|ns| (ends.0..=ends.1).contains(ns))
-            .map(|ns| (self.place(ns), format_ns(ns as f64).replace(" us", " µs")));
+        let (low, high) = (self.ends_ns(0).0, self.ends_ns(self.count - 1).1);
         Axis {
             label: "Latency".to_owned(),
-            scale: Scale::Linear {
-                low: -0.5,
-                high: self.count as f64 - 0.5,
+            scale: Scale::Log {
+                low: low.max(1) as f64,
+                high: (high.min(LAST_NS) + 1) as f64,
             },
-            ticks: Ticks::Named(ticks.collect()),
+            ticks: Ticks::Time,
         }
-    }
-
-    /// Where a latency stands, in rows from the middle of the first one.
-    fn place(&self, ns: u64) -> f64 {
-        let row = (0..self.count).rfind(|row| self.ends_ns(*row).0 <= ns);
-        let row = row.unwrap_or(0);
-        let (low, high) = self.ends_ns(row);
-        let within = (ns - low.min(ns)) as f64 / (high - low + 1) as f64;
-        row as f64 - 0.5 + within
     }
 }
 
-/// The axis of time, in columns.
-fn time_axis(latency: &LatencyOverTime) -> Axis {
-    let count = latency.intervals.len();
-    let span = latency.span_ns as f64;
+/// The axis of time, for the longest of the trials.
+fn time_axis(kept: &[(&CellValues<'_>, LatencyOverTime)]) -> Axis {
+    let spans = kept.iter().map(|(_, latency)| latency.span_ns);
+    let span = spans.max().unwrap_or(1) as f64;
     let (factor, unit) = labels::time_unit(span);
-    let place = |ns: f64| {
-        let number = (0..count).rfind(|number| latency.bounds_ns(*number).0 as f64 <= ns);
-        let number = number.unwrap_or(0);
-        let (start, end) = latency.bounds_ns(number);
-        number as f64 - 0.5 + (ns - start as f64) / (end - start).max(1) as f64
-    };
-    let steps = round_steps(0.0, span / factor, TICKS).into_iter();
-    let ticks = steps.map(|value| (place(value * factor), labels::number(value)));
     Axis {
         label: format!("Time in the trial ({unit})"),
         scale: Scale::Linear {
-            low: -0.5,
-            high: count as f64 - 0.5,
+            low: 0.0,
+            high: span,
         },
-        ticks: Ticks::Named(ticks.collect()),
+        ticks: Ticks::TimeIn { factor },
     }
 }

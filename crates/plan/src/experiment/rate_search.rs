@@ -97,8 +97,9 @@ impl Experiment {
             .hint("bound times: p99<1ms, mean<500us, max<50ms"));
         }
         if self.design.warmup == WarmUp::None {
-            return Err(Error::usage("a search for a rate without a warm-up")
-                .hint("leave warmup=none out: the first rate is tried on storage that is not warm yet"));
+            return Err(Error::usage("a search for a rate without a warm-up").hint(
+                "leave warmup=none out: the first rate is tried on storage that is not warm yet",
+            ));
         }
         if self.ever("tool", |tool| tool != Tool::IOLAB.name()) {
             return Err(

@@ -50,7 +50,10 @@ impl Experiment {
         self.apply_all(&changes)?;
         let cells = cells(self)?;
         let trials = cells.iter().flat_map(|cell| cell.spec.trials());
-        if trials.into_iter().any(|trial| trial.requests_bound().is_some()) {
+        if trials
+            .into_iter()
+            .any(|trial| trial.requests_bound().is_some())
+        {
             return Err(Error::usage("a limit ends its trials before their time")
                 .hint("set bytes=none, requests=none and fresh=false, also for each group"))
             .map_err(within);
@@ -89,10 +92,10 @@ impl Experiment {
             );
         }
         if self.seek.is_some() || self.hold.is_some() {
-            return Err(
-                Error::usage("the experiment asks for service levels, which takes several trials")
-                    .hint("give the time of its trials with --time"),
-            );
+            return Err(Error::usage(
+                "the experiment asks for service levels, which takes several trials",
+            )
+            .hint("give the time of its trials with --time"));
         }
         Ok(())
     }

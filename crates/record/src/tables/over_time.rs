@@ -41,7 +41,9 @@ pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::ne
             .doc("what the requests did: `read`, `write`, `sync`, `trim`"),
         word!("quantity", LatencyOverTimeRow, quantity, RequestTime)
             .since(6)
-            .doc("`response`: response times, of requests at a rate; else `service`: service times"),
+            .doc(
+                "`response`: response times, of requests at a rate; else `service`: service times",
+            ),
         whole!("interval_ns", LatencyOverTimeRow, interval_ns as u64)
             .between(1, COUNT_MAX)
             .since(6)

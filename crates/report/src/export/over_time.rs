@@ -26,7 +26,10 @@ pub(super) fn joined(series: &Series, latency: &[SampleLatencyOverTime]) -> Vec<
         groups.reduce(LatencyOverTime::plus).unwrap_or_default()
     };
     let kept = PerOperation::from_fn(of);
-    let longest = kept.iter().map(|(_, own)| own).max_by_key(|own| own.interval_ns);
+    let longest = kept
+        .iter()
+        .map(|(_, own)| own)
+        .max_by_key(|own| own.interval_ns);
     let Some(longest) = longest.filter(|own| !own.intervals.is_empty()) else {
         let intervals = series.intervals.iter().map(|done| CourseInterval {
             done: *done,
@@ -37,9 +40,10 @@ pub(super) fn joined(series: &Series, latency: &[SampleLatencyOverTime]) -> Vec<
     let rows = (0..longest.intervals.len()).filter_map(|number| {
         let (start, end) = longest.bounds_ns(number);
         let is_last = number + 1 == longest.intervals.len();
-        let own = series.intervals.iter().filter(|interval| {
-            interval.start_ns >= start && (interval.start_ns < end || is_last)
-        });
+        let own = series
+            .intervals
+            .iter()
+            .filter(|interval| interval.start_ns >= start && (interval.start_ns < end || is_last));
         let own: Vec<Interval> = own.copied().collect();
         Some(CourseInterval {
             done: (!own.is_empty()).then(|| merge_intervals(&own))?,
@@ -109,10 +113,18 @@ mod tests {
             .iter()
             .map(|row| {
                 let done = row.done;
-                (done.start_ns, done.end_ns(), done.done.read.requests, row.latency.read.max_ns)
+                (
+                    done.start_ns,
+                    done.end_ns(),
+                    done.done.read.requests,
+                    row.latency.read.max_ns,
+                )
             })
             .collect();
-        assert_eq!(seen, [(0, 200, 2, 1000), (200, 400, 2, 2000), (400, 640, 2, 3000)]);
+        assert_eq!(
+            seen,
+            [(0, 200, 2, 1000), (200, 400, 2, 2000), (400, 640, 2, 3000)]
+        );
         let bare = joined(&series, &[]);
         assert_eq!(bare.len(), 6);
         assert!(bare.iter().all(|row| row.latency.read.total() == 0));

@@ -6,8 +6,8 @@ use crate::schema::type_name;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART,
-    QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
+    LATENCY_OVER_TIME, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
