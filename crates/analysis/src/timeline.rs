@@ -29,6 +29,8 @@ pub struct Timeline {
     pub within: Vec<TrialShift>,
     /// Within the warm-up of a cell that writes, whose measured trials stay at the later level.
     pub in_warm_ups: Vec<TrialShift>,
+    /// Whether the beginning of each cell is measured too: no trial is a warm-up.
+    pub is_of_beginning: bool,
 }
 
 impl Timeline {
@@ -45,6 +47,7 @@ impl Timeline {
             over_run,
             within,
             in_warm_ups: in_warm_ups(record),
+            is_of_beginning: record.samples.iter().all(|sample| !sample.warmup),
         }
     }
 }

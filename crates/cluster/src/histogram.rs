@@ -1,8 +1,9 @@
 //! Latency histograms on their way: only the buckets in use are sent, and merging loses nothing.
 
+use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
 
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Wire, Writer};
 
 /// Writes a histogram: for each bucket in use its distance from the one before, in ns, and its count.
 pub fn write(histogram: &LatencyHistogram, to: &mut Writer) {
@@ -33,6 +34,20 @@ pub fn read(from: &mut Reader<'_>) -> Option<LatencyHistogram> {
     let mut histogram = new_latency_histogram();
     add(from, &mut histogram)?;
     Some(histogram)
+}
+
+/// Latencies over time, as a run file holds them.
+impl Wire for LatencyOverTime {
+    fn write(&self, to: &mut Writer) {
+        self.interval_ns.write(to);
+        self.span_ns.write(to);
+        to.blob(&self.encode());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let (interval_ns, span_ns) = (from.number()?, from.number()?);
+        Self::decode(from.blob()?, interval_ns, span_ns).ok()
+    }
 }
 
 #[cfg(test)]

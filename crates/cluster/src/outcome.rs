@@ -9,6 +9,7 @@ use iolab_workload::counters::{
 };
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{
     Effective, Ended, FailedRank, Failure, Outcome, RateReport, Tally, Waits,
@@ -153,6 +154,9 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
         paused_ns: a.paused_ns + b.paused_ns,
         rate_report: either(a.rate_report, b.rate_report, RateReport::plus),
         series: series(a.series, b.series),
+        latency_over_time: either(a.latency_over_time, b.latency_over_time, |a, b| {
+            a.zip(b, LatencyOverTime::plus)
+        }),
         verified: either(a.verified, b.verified, verified),
         request_sizes: a.request_sizes.plus(b.request_sizes),
         cpus_used: a.cpus_used.plus(&b.cpus_used),
@@ -332,6 +336,7 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
     outcome.region.write(to);
     outcome.rate_report.write(to);
     outcome.series.write(to);
+    outcome.latency_over_time.write(to);
     outcome.verified.write(to);
     outcome.request_sizes.to_string().write(to);
     outcome.cpus_used.to_string().write(to);
@@ -356,6 +361,7 @@ fn read_outcome(from: &mut Reader<'_>) -> Option<Outcome> {
         effective: Effective::default(),
         rate_report: Wire::read(from)?,
         series: Wire::read(from)?,
+        latency_over_time: Wire::read(from)?,
         verified: Wire::read(from)?,
         request_sizes: parsed(from, RequestSizes::default())?,
         cpus_used: parsed(from, Cpus::default())?,

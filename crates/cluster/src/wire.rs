@@ -28,8 +28,13 @@ impl Writer {
 
     /// Text.
     pub fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.blob(text.as_bytes());
+    }
+
+    /// Bytes.
+    pub fn blob(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
     }
 }
 
@@ -82,10 +87,15 @@ impl<'a> Reader<'a> {
 
     /// Text.
     pub fn text(&mut self) -> Option<&'a str> {
+        str::from_utf8(self.blob()?).ok()
+    }
+
+    /// Bytes.
+    pub fn blob(&mut self) -> Option<&'a [u8]> {
         let length = self.length()?;
-        let (text, rest) = self.rest.split_at(length);
+        let (bytes, rest) = self.rest.split_at(length);
         self.rest = rest;
-        str::from_utf8(text).ok()
+        Some(bytes)
     }
 }
 

@@ -87,6 +87,11 @@ impl Recorder {
         self.span = now.saturating_sub(self.start);
     }
 
+    /// From the trial's start to the worker's end, ns; known at the end.
+    pub(crate) fn span_ns(&self, clock: &Clock) -> u64 {
+        clock.ns_between(0, self.span)
+    }
+
     fn end_of_current(&self) -> u64 {
         let end = (self.current as u64 + 1).saturating_mul(self.width);
         self.start.saturating_add(end)
@@ -129,7 +134,7 @@ impl Recorder {
                 done: *done,
             })
             .collect();
-        end_at(&mut intervals, clock.ns_between(0, self.span));
+        end_at(&mut intervals, self.span_ns(clock));
         Series { intervals }
     }
 }

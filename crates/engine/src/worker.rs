@@ -3,6 +3,7 @@
 
 mod common;
 pub(crate) mod group_weights;
+pub(crate) mod latency_log;
 pub(crate) mod open_loop;
 mod outcome;
 pub(crate) mod pauses;
@@ -56,6 +57,7 @@ impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
 
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
         let (start, deadline) = self.common.begin();
+        self.timing.begin(start);
         let mut wake = self.common.outcome.series.begin(start).min(deadline);
         let mut now = start;
         let mut sampling = ClockSampling::new(self.common.clock);
@@ -106,6 +108,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         self.common.wind_up(&mut self.backend, done);
         self.common.outcome.sizes = self.requests.sizes();
         self.common.outcome.noted = self.timing.take_noted();
+        self.common.outcome.over_time = self.timing.over_time();
         (self.common.outcome, (self.backend, self.common.buffers))
     }
 

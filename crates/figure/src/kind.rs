@@ -1,5 +1,7 @@
 //! The kinds of figures: names, descriptions, and required data.
 
+use iolab_analysis::analysis::Response;
+
 /// The data of a figure besides the cells of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
@@ -9,6 +11,8 @@ enum Needs {
     Latencies,
     /// The trials over time ([`super::FigureRun::series`]).
     Series,
+    /// Their latencies over time ([`super::FigureRun::over_time`]).
+    LatencyOverTime,
 }
 
 macro_rules! kinds {
@@ -64,10 +68,13 @@ kinds! {
         "every trial in the order of time";
     /// Throughput within trials.
     Course = "course", Needs::Series,
-        "throughput inside the trials, over their time";
+        "throughput inside the trials, over their time; with --y p99, latency (--soak, --set latency_over_time=true)";
     /// A heat map.
     Heat = "heat", Needs::Cells,
         "two factors as rows and columns of colours";
+    /// Latencies within trials as colours.
+    HeatLatency = "heat-latency", Needs::LatencyOverTime,
+        "latency inside the trials, over their time, as colours: shares of the requests (--soak, --set latency_over_time=true)";
     /// Stages of requests.
     Stages = "stages", Needs::Cells,
         "which layer takes the time of requests, and of the slowest 1 %, of traced cells (--set trace=true)";
@@ -89,6 +96,12 @@ impl FigureKind {
     pub fn needs_series(self) -> bool {
         self.needs() == Needs::Series
     }
+
+    /// Whether it needs the latencies of trials over time ([`super::FigureRun::over_time`]) to show this quantity.
+    pub fn needs_latency_over_time(self, quantity: Option<Response>) -> bool {
+        self.needs() == Needs::LatencyOverTime
+            || self == Self::Course && quantity.is_some_and(Response::is_latency)
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +115,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, stages, ranks, why");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, heat-latency, stages, ranks, why");
     }
 }

@@ -9,6 +9,7 @@ pub(super) mod history;
 mod latency;
 mod load;
 mod order;
+mod over_time;
 mod ranks;
 mod response;
 mod scaling;
@@ -50,6 +51,7 @@ pub(super) fn model(
         FigureKind::Order => order::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
+        FigureKind::HeatLatency => over_time::model(runs, options),
         FigureKind::Stages => stages::model(runs, options),
         FigureKind::Ranks => ranks::model(runs, options),
         FigureKind::Why => why::model(runs, options),

@@ -42,7 +42,7 @@ use iolab_analysis::history;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_analysis::slo::LevelValues;
 use iolab_analysis::witness::Evidence;
-use iolab_record::{RunRecord, SampleSeries};
+use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
 pub use kind::FigureKind;
@@ -73,6 +73,8 @@ pub struct FigureRun<'a> {
     pub level: Option<&'a LevelValues>,
     /// Time series of its trials; empty unless [`FigureKind::needs_series`] holds.
     pub series: &'a [SampleSeries],
+    /// Latencies of its trials over time; empty unless [`FigureKind::needs_latency_over_time`] holds.
+    pub over_time: &'a [SampleLatencyOverTime],
 }
 
 impl<'a> FigureRun<'a> {
@@ -85,6 +87,7 @@ impl<'a> FigureRun<'a> {
             level: None,
             latencies: const { &CellLatencies::new() },
             series: &[],
+            over_time: &[],
         }
     }
 

@@ -138,16 +138,22 @@ pub(super) struct Note {
     pub(super) place: usize,
 }
 
-/// One coloured field of a heat map, in steps of the two axes' names.
+/// One coloured field of a heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Field {
-    pub(super) column: usize,
-    pub(super) row: usize,
+    /// Its ends on the two axes.
+    pub(super) x: (f64, f64),
+    pub(super) y: (f64, f64),
     pub(super) value: f64,
     /// The value as it is written into the field.
     pub(super) label: String,
     pub(super) hollow: bool,
     pub(super) origin: Origin,
+}
+
+/// The ends of a step of an axis of names.
+pub(super) fn step(number: usize) -> (f64, f64) {
+    (number as f64 - 0.5, number as f64 + 0.5)
 }
 
 /// A frame with its axes and what is drawn in it.

@@ -2,6 +2,8 @@
 //!
 //! Instantiates the library's generic code once for all crates, and optimised also in tests.
 
+pub mod over_time;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 

@@ -14,6 +14,7 @@ mod rate_search;
 mod refined_sizes;
 mod region_fit;
 mod serialize;
+mod soak;
 mod trial_time;
 mod workload_overlap;
 
@@ -29,7 +30,7 @@ use crate::named_file;
 pub use builtin::BUILTIN;
 pub use change::Change;
 pub use combinations::Combination;
-pub use design::{BUDGET_MAX, Design, TRIALS_MAX, trials_to_compare};
+pub use design::{BUDGET_MAX, Design, TRIALS_MAX, WarmUp, trials_to_compare};
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{ExperimentGroup, Scoped};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
@@ -48,7 +49,7 @@ pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names in `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 8] = [
+pub const DESIGN: [&str; 9] = [
     "trials_min",
     "trials_max",
     "precision",
@@ -57,6 +58,7 @@ pub const DESIGN: [&str; 8] = [
     "settle",
     "precondition",
     "pilot",
+    "warmup",
 ];
 
 /// One varied setting.

@@ -44,7 +44,7 @@ impl Forecast {
     /// The forecast of a plan; `overhead` is the time of a trial besides its I/O.
     pub fn of(plan: &Plan, overhead: &dyn Fn(&CellSpec) -> Duration) -> Self {
         let (design, cells) = (plan.experiment().design, plan.cells());
-        let trials = |measured: u32| cells.len() as u64 * (u64::from(measured) + 1);
+        let trials = |measured: u32| cells.len() as u64 * u64::from(measured + design.warm_ups());
         let fewest = design.trials_wanted(cells.len());
         let trials = (trials(fewest), trials(design.trials_max));
         let own = cells.iter().map(|cell| overhead(&cell.spec));
@@ -52,11 +52,10 @@ impl Forecast {
         let block = block_time(cells).map(|block| block.saturating_add(own));
         // Trials of other tools have no time limit, but take a minimum time on any storage.
         let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
-        let least = block.map(|block| block.saturating_mul(fewest + 1));
+        let least = block.map(|block| block.saturating_mul(fewest + design.warm_ups()));
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
-        // A warm-up and one measured block are made whatever the budget.
-        let granted = block.unwrap_or_default().saturating_mul(2);
+        let granted = block.unwrap_or_default().saturating_mul(design.granted());
         Self {
             experiment: plan.experiment().name.clone(),
             cells: cells.len(),
@@ -65,7 +64,7 @@ impl Forecast {
                 least.map(|least| least.min(design.budget)),
                 design.budget.max(granted),
             ),
-            written: Written::of(cells, u64::from(design.trials_max) + 1),
+            written: Written::of(cells, u64::from(design.trials_max + design.warm_ups())),
             precondition: (design.precondition, region),
             writing: cells
                 .iter()

@@ -287,7 +287,7 @@ mod tests {
         assert!(given <= suite.budget && suite.budget <= Duration::from_secs(115));
         for experiment in &suite.experiments {
             let spec = experiment.base().unwrap().trial;
-            let rounds = experiment.design.trials_min + 1;
+            let rounds = experiment.design.trials_min + experiment.design.warm_ups();
             let least = spec.limit.time.unwrap() * rounds * experiment.cell_count() as u32;
             assert!(least < experiment.design.budget.mul_f64(0.7), "{least:?}");
             assert!(spec.region < 1 << 30);

@@ -44,7 +44,7 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
 pub use question::Question;
 pub use sample::{
     ClientPart, LatencyOf, Part, PartId, RankActivity, RankReport, Sample, SampleLatency,
-    SampleSeries,
+    SampleLatencyOverTime, SampleSeries,
 };
 pub use states::{
     ClockDomain, Ended, EndedBy, EventKind, RequestTime, RunStatus, ServedBy, TargetKind,

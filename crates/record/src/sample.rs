@@ -5,6 +5,7 @@ use std::fmt;
 use iolab_workload::counters::{Counters, SharedAccounts};
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
@@ -252,6 +253,21 @@ pub struct SampleLatency {
     pub of: LatencyOf,
     /// Times, ns.
     pub histogram: LatencyHistogram,
+}
+
+/// The latencies of one operation of a trial, or of one of its groups, over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleLatencyOverTime {
+    /// The sample.
+    pub sample: i64,
+    /// The group; 0 where the cell has none.
+    pub group: u32,
+    /// The operation.
+    pub operation: Operation,
+    /// Which of the times: response times at a rate, else service times.
+    pub quantity: RequestTime,
+    /// The times, ns.
+    pub latency: LatencyOverTime,
 }
 
 impl Sample {

@@ -73,10 +73,12 @@ macro_rules! measured {
 }
 
 mod cell;
+mod over_time;
 mod question;
 mod sample;
 
 pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
+pub use over_time::{LATENCY_OVER_TIME, LatencyOverTimeRow};
 pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 

@@ -1,6 +1,7 @@
 //! All measurements as rows for other programs: cells, samples, their intervals, latency buckets.
 
 pub(crate) mod cells;
+mod over_time;
 pub(crate) mod samples;
 
 use std::io::{self, Write};
@@ -15,10 +16,14 @@ use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
 use iolab_record::tables::{self, CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
-use iolab_record::{Cell, Interval, Part, RunRecord, Sample, SampleSeries, exported_settings};
+use iolab_record::{
+    Cell, Part, RunRecord, Sample, SampleLatencyOverTime, SampleSeries, exported_settings,
+};
 use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::Setting;
+
+use over_time::CourseInterval;
 
 use crate::answer;
 use crate::data_column::DataColumn;
@@ -343,6 +348,8 @@ pub struct SeriesRow {
     pub experiment: String,
     /// The sample and its intervals.
     pub series: SampleSeries,
+    /// Its latencies over time; none where it keeps none.
+    pub latency: Vec<SampleLatencyOverTime>,
 }
 
 /// Writes one row per interval of each sample.
@@ -355,31 +362,33 @@ pub fn series<E: From<io::Error>>(
     to: &mut dyn Write,
 ) -> Result<(), E> {
     let columns = columns_of([interval_row(
-        &RunName::default(),
-        "",
-        0,
-        &Interval::default(),
+        (&RunName::default(), "", 0),
+        &CourseInterval::default(),
     )]);
     let mut writer = RowWriter::new(to, format, columns)?;
     for row in rows {
         let row = row?;
-        for interval in &row.series.series.intervals {
-            let sample = row.series.sample;
-            writer.row(&interval_row(&row.run, &row.experiment, sample, interval))?;
+        let place = (&*row.run, row.experiment.as_str(), row.series.sample);
+        for interval in over_time::joined(&row.series.series, &row.latency) {
+            writer.row(&interval_row(place, &interval))?;
         }
     }
     Ok(writer.finish()?)
 }
 
-fn interval_row(run: &RunName, experiment: &str, sample: i64, interval: &Interval) -> Vec<Field> {
+fn interval_row(
+    (run, experiment, sample): (&RunName, &str, i64),
+    interval: &CourseInterval,
+) -> Vec<Field> {
     let row = IntervalRow {
         sample,
-        interval: *interval,
+        interval: interval.done,
     };
     let shown = SERIES.columns.iter().filter(|column| column.exported);
     let mut fields = run_fields(run).to_vec();
     fields.extend([text("experiment", experiment), field("sample", sample)]);
     fields.extend(shown.map(|column| column_field(column, &row)));
+    fields.extend(over_time::fields(interval));
     fields
 }
 

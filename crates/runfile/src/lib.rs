@@ -12,6 +12,7 @@ mod guard;
 mod location;
 pub mod numbers;
 mod opening;
+mod over_time;
 mod question;
 mod read;
 mod rows;
@@ -36,14 +37,15 @@ use error::{damaged, fault, file_fault, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    GroupRow, IntervalRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, SERIES, TARGET,
+    GroupRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, TARGET,
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
-    RunRecord, RunStatus, SCHEMA_VERSION, Sample, Series,
+    RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use location::check_place;
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
+pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
 
@@ -187,15 +189,15 @@ impl RunFile {
     /// # Errors
     ///
     /// When it cannot be written, or a successful sample of this cell, block and visit exists.
-    pub fn add_sample(
+    pub fn add_sample<'a>(
         &mut self,
         sample: &Sample,
         latencies: &[(LatencyOf, &LatencyHistogram)],
-        series: &Series,
+        course: impl Into<TrialCourse<'a>>,
     ) -> Result<i64> {
         let of_whole = |(of, histogram): &(LatencyOf, _)| (PartId::default(), *of, *histogram);
         let latencies: Vec<_> = latencies.iter().map(of_whole).collect();
-        self.add_whole(sample, (&[], &[], &[]), &latencies, series)
+        self.add_whole(sample, (&[], &[], &[]), &latencies, course.into())
     }
 
     /// Adds a sample of a trial with groups, with the samples of all groups (whose ids are ignored) and histograms by group.
@@ -203,14 +205,14 @@ impl RunFile {
     /// # Errors
     ///
     /// Those of [`RunFile::add_sample`].
-    pub fn add_sample_of_groups(
+    pub fn add_sample_of_groups<'a>(
         &mut self,
         sample: &Sample,
         groups: &[Sample],
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
-        series: &Series,
+        course: impl Into<TrialCourse<'a>>,
     ) -> Result<i64> {
-        self.add_whole(sample, (groups, &[], &[]), latencies, series)
+        self.add_whole(sample, (groups, &[], &[]), latencies, course.into())
     }
 
     /// Adds a sample that has several parts ([`Part::sample`] is ignored), each with histograms, and several clients.
@@ -218,14 +220,14 @@ impl RunFile {
     /// # Errors
     ///
     /// Those of [`RunFile::add_sample`].
-    pub fn add_sample_in_parts(
+    pub fn add_sample_in_parts<'a>(
         &mut self,
         sample: &Sample,
         (parts, clients): (&[Part], &[Sample]),
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
-        series: &Series,
+        course: impl Into<TrialCourse<'a>>,
     ) -> Result<i64> {
-        self.add_whole(sample, (&[], parts, clients), latencies, series)
+        self.add_whole(sample, (&[], parts, clients), latencies, course.into())
     }
 
     fn add_whole(
@@ -233,7 +235,7 @@ impl RunFile {
         sample: &Sample,
         (groups, parts, clients): (&[Sample], &[Part], &[Sample]),
         latencies: &[(PartId, LatencyOf, &LatencyHistogram)],
-        series: &Series,
+        course: TrialCourse<'_>,
     ) -> Result<i64> {
         let path = self.path.clone();
         let mark = !self.marked_running;
@@ -269,13 +271,7 @@ impl RunFile {
                         rows::insert(connection, &path, &LATENCY, &row, true)?;
                     }
                 }
-                for interval in &series.intervals {
-                    let row = IntervalRow {
-                        sample: id,
-                        interval: *interval,
-                    };
-                    rows::insert(connection, &path, &SERIES, &row, true)?;
-                }
+                course.insert(connection, &path, id)?;
                 if mark {
                     let status = RunStatus::Running.name();
                     connection

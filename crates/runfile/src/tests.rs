@@ -1,5 +1,6 @@
 mod damage;
 mod docs;
+mod over_time;
 mod room;
 mod round_trip;
 mod rows;
@@ -18,9 +19,10 @@ use std::time::Duration;
 
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    EventKind, Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency, SampleSeries,
-    TargetKind,
+    EventKind, Interval, Moved, Operation, PerOperation, RequestTime, SampleLatency,
+    SampleLatencyOverTime, SampleSeries, Series, TargetKind,
 };
+use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use opening::immutable_uri;
 use rows::*;
@@ -84,8 +86,27 @@ const WRITES: LatencyOf = LatencyOf::service(Operation::Write);
 
 fn add(file: &mut RunFile, sample: &Sample) -> i64 {
     let (reads, writes) = (histogram(&[100, 200]), histogram(&[5_000_000]));
-    file.add_sample(sample, &[(READS, &reads), (WRITES, &writes)], &series())
+    let (series, latency) = (series(), over_time());
+    let course = TrialCourse {
+        series: &series,
+        latency: &[(0, Operation::Read, RequestTime::Service, &latency)],
+    };
+    file.add_sample(sample, &[(READS, &reads), (WRITES, &writes)], course)
         .unwrap()
+}
+
+/// Two intervals of reads, and one of writes whose latencies are not kept.
+fn over_time() -> LatencyOverTime {
+    let interval = |latencies: &[u64]| {
+        let mut counts = vec![0; BUCKETS];
+        latencies.iter().for_each(|ns| counts[bucket(*ns)] += 1);
+        IntervalLatency::new(&counts, latencies.iter().copied().max().unwrap_or(0))
+    };
+    LatencyOverTime {
+        interval_ns: 100_000_000,
+        span_ns: 150_000_000,
+        intervals: vec![interval(&[100, 200, 200]), interval(&[5_000_000])],
+    }
 }
 
 fn series() -> Series {

@@ -10,7 +10,8 @@ use super::error::fault;
 use super::{guard, rows, schema, write_plan};
 use iolab_record::column::Table;
 use iolab_record::tables::{
-    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, PART, RANK, SAMPLE, SERIES, TARGET,
+    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, RANK,
+    SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 
@@ -39,6 +40,9 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
     write(&transaction, path, record)?;
     copy(&transaction, &LATENCY).map_err(wrong)?;
     copy(&transaction, &SERIES).map_err(wrong)?;
+    if old.iter().any(|name| name == LATENCY_OVER_TIME.name) {
+        copy(&transaction, &LATENCY_OVER_TIME).map_err(wrong)?;
+    }
     for name in &old {
         let drop = format!("DROP TABLE old_{name}");
         transaction.execute_batch(&drop).map_err(wrong)?;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use iolab_workload::counters::{SharedAccount, SharedAccounts};
 use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::outcome::{
     Ended, FailedProgram, FailedRequest, Failure, GroupOutcome, Outcome, ProgramEnd,
 };
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use super::fault_description;
 use crate::evidence::{Facts, Origin, computed, judge};
 use iolab_record::{
-    ClientPart, LatencyOf, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
+    ClientPart, LatencyOf, Operation, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
 };
 use iolab_workload::medium::Medium;
 use iolab_workload::quantity::exact_duration;
@@ -199,6 +200,32 @@ pub(super) fn histograms_by_group(
         let all = histograms(outcome).into_iter();
         all.map(move |(of, histogram)| (part, of, histogram))
     };
+    match outcome.groups.as_slice() {
+        [] => of(0, outcome).collect(),
+        groups => groups
+            .iter()
+            .flat_map(|group| of(group.group, &group.outcome))
+            .collect(),
+    }
+}
+
+/// The latencies of a trial over time: group, operation, which of the times, and these.
+pub(super) type OverTime<'a> = (u32, Operation, RequestTime, &'a LatencyOverTime);
+
+/// The latencies over time of each group of a trial; of one without groups, of all.
+pub(super) fn over_time(outcome: &Outcome) -> Vec<OverTime<'_>> {
+    fn of(group: u32, outcome: &Outcome) -> impl Iterator<Item = OverTime<'_>> {
+        let kept = outcome.latency_over_time.iter();
+        let all = kept.flat_map(|kept| kept.iter());
+        let used = all.filter(|(_, own)| !own.intervals.is_empty());
+        used.map(move |(operation, own)| {
+            let quantity = match outcome.operations[operation].waits {
+                Some(_) => RequestTime::Response,
+                None => RequestTime::Service,
+            };
+            (group, operation, quantity, own)
+        })
+    }
     match outcome.groups.as_slice() {
         [] => of(0, outcome).collect(),
         groups => groups

@@ -28,12 +28,12 @@ pub fn resident(workers: u32) -> u64 {
     PROCESS + u64::from(workers) * WORKER_TOUCHED
 }
 
-/// Checks that this process may have the memory for this many workers.
+/// Checks that this process may have the memory for this many workers, and so many bytes besides.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): the limit that is too low, and how to raise it.
-pub fn check(workers: u32) -> Result<()> {
-    let need = PROCESS + u64::from(workers) * WORKER;
+pub fn check(workers: u32, besides: u64) -> Result<()> {
+    let need = PROCESS + u64::from(workers) * WORKER + besides;
     for (resource, command, field) in LIMITS {
         if let Some(limit) = getrlimit(resource).current {
             keep_to_one_arena();

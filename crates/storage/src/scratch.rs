@@ -137,7 +137,7 @@ impl Scratch {
     /// When the directory is not writable or the file cannot have that size.
     pub(super) fn create(dir: OwnedFd, dir_path: &Path, region: u64) -> Result<(Self, File)> {
         check_process_limit(region + FOOTER_LEN)?;
-        memory_limits::check(0)?;
+        memory_limits::check(0, 0)?;
         for _ in 0..TRIES {
             let name = format!("{PREFIX}{:016x}", random()?);
             let path = dir_path.join(&name);

@@ -123,6 +123,8 @@ const fn none(why: &'static str, options: &'static [Named]) -> Foreign {
 }
 
 const LOGGED: &str = "each trial is kept over time: iolab export --series";
+const INTERVALS: &str = "iolab keeps intervals of 100 ms, or longer in long trials, with p50, p99 and the greatest latency of each";
+const NO_LOG: &str = "iolab keeps no entry per request, but intervals: iolab export --series";
 const LATENCIES: &str = "all latencies are kept: iolab export --histogram";
 const SCRATCH: &str = "iolab makes its scratch file before the trials and removes it after them";
 const WHOLE: &str = "a cell is always reported as a whole";
@@ -334,9 +336,11 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "group_reporting per_job_logs unified_rw_reporting significant_figures unit_base" => idle(WHOLE),
         "kb_base" => only(&["1024"], "sizes are binary");
     way "each trial is kept over time: iolab export FILE --format csv --series":
-        "write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec log_hist_coarseness \
-            log_window_value log_max_value log_offset log_entries log_compression log_store_compressed \
-            log_unix_epoch log_alternate_epoch log_issue_time" => idle(LOGGED),
+        "write_bw_log write_iops_log" => idle(LOGGED),
+        "write_lat_log write_hist_log" => flag(&["latency_over_time"]),
+        "log_avg_msec log_hist_msec log_hist_coarseness log_window_value log_max_value" => idle(INTERVALS),
+        "log_offset log_entries log_compression log_store_compressed log_unix_epoch log_alternate_epoch \
+            log_issue_time" => idle(NO_LOG),
         "log_compression_cpus log_alternate_epoch_clock_id bandwidth-log",
         "bwavgtime iopsavgtime" => idle(OUTSIDE);
     way "--seed 42": "randseed" => idle("--seed gives the offsets; the same seed gives the same"), "random_seed";

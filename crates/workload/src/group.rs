@@ -409,6 +409,7 @@ impl CellSpec {
         all.verify = any(|trial| trial.verify);
         all.hardware_counters = any(|trial| trial.hardware_counters);
         all.latency = any(|trial| trial.latency);
+        all.latency_over_time = any(|trial| trial.latency_over_time);
         all.trace = any(|trial| trial.trace);
         all.limit = merge_limits(&trials);
         if trials.iter().any(|trial| trial.rate != first.rate) || trials.len() > 1 {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::counters::Counters;
 use crate::cpus::Cpus;
+use crate::histogram::over_time::LatencyOverTime;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
 use crate::named::named;
 use crate::operation::{Moved, PerOperation};
@@ -235,6 +236,9 @@ pub struct Outcome {
     pub rate_report: Option<RateReport>,
     /// Requests and bytes over time.
     pub series: Series,
+    /// Latencies over time: response times at a rate, else service times; empty for operations without requests. `None` where the trial
+    /// does not keep them.
+    pub latency_over_time: Option<PerOperation<LatencyOverTime>>,
     /// Result of reading back; `None` where it was not requested, or the trial failed before.
     pub verified: Option<Verified>,
     /// Number of requests of each size, where sizes were drawn from a mix.
@@ -282,6 +286,7 @@ impl Default for Outcome {
             effective: Effective::default(),
             rate_report: None,
             series: Series::default(),
+            latency_over_time: None,
             verified: None,
             request_sizes: RequestSizes::default(),
             cpus_used: Cpus::default(),

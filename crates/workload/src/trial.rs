@@ -274,6 +274,8 @@ pub struct TrialSpec {
     pub bursts: Option<Bursts>,
     /// Whether to record the service time of every request. For requests about as fast as the clock, reading it would dominate.
     pub latency: bool,
+    /// Whether to keep latencies over the time of the trial.
+    pub latency_over_time: bool,
     /// Whether to count events of the processor.
     pub hardware_counters: bool,
     /// Seed of offsets, of the mix of reads and writes, and of data.
@@ -356,6 +358,7 @@ impl Default for TrialSpec {
             thinktime_every: 1,
             bursts: None,
             latency: true,
+            latency_over_time: false,
             hardware_counters: false,
             seed: 1,
             registered: true,

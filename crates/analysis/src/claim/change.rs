@@ -42,6 +42,8 @@ pub enum ChangePlace {
         cells: usize,
         /// Number of trials of the cell shown, over which the levels are medians.
         trials: usize,
+        /// Whether the run asks about the beginning of its trials: it leaves none out as a warm-up.
+        asked: bool,
     },
     /// In the warm-up, which no summary includes.
     InWarmUp,
@@ -73,6 +75,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         let place = ChangePlace::WithinTrials {
             cells: timeline.within.len(),
             trials: shift.trials,
+            asked: timeline.is_of_beginning,
         };
         in_trials(shift, run, place)
     });

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::answers::{Aspect, SharedLimit};
 use super::best::Best;
 use super::causes::Verdict;
-use super::change::ChangePlace;
+use super::change::{Change, ChangePlace};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
@@ -62,6 +62,10 @@ impl Claim {
                 Aspect::Significance => Role::Detail,
             },
             Self::TooFew(_) | Self::Preparation(_) | Self::TimeByLayer(_) => Role::Explanation,
+            Self::Change(Change {
+                place: ChangePlace::WithinTrials { asked: true, .. },
+                ..
+            }) => Role::Answer,
             Self::Change(_) => Role::Change,
             Self::Steady(steady) => match steady.state {
                 State::Reached => Role::Detail,

@@ -310,6 +310,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("latency", "false"),
         ("hardware_counters", "true"),
         ("trace", "true"),
+        ("latency_over_time", "true"),
         ("registered", "false"),
         ("sqpoll", "true"),
         ("iopoll", "true"),

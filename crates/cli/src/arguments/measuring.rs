@@ -219,6 +219,10 @@ pub(crate) struct Run {
     /// again with a second budget; only these trials count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
     pub(crate) refine: Option<u32>,
+    /// Measure one trial of this length per cell, from its very beginning (no warm-up), and how throughput and
+    /// latency change over it: 1h
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["time", "refine", "slo"])]
+    pub(crate) soak: Option<String>,
     /// Write blocks with offset, generation and checksum, and check them after each trial: finds
     /// corrupted, misplaced, stale, torn and lost blocks (verify=true)
     #[arg(long)]

@@ -10,7 +10,7 @@ use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::latencies::{self, CellLatencies};
 use iolab_analysis::runs::RunName;
 use iolab_record::RunRecord;
-use iolab_record::SampleLatency;
+use iolab_record::{SampleLatency, SampleLatencyOverTime};
 use iolab_report::export::{self, Exported, LatencyRow, SeriesRow};
 use iolab_report::fio::{self, CellFile};
 use iolab_report::formats::{ExportFormat, Writer};
@@ -189,17 +189,29 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
         for (record, path) in files() {
             let run = Rc::new(name(record, path));
             let experiment = &record.experiment.name;
-            opened.push((run, experiment, iolab_runfile::read_series(path)?));
+            let latency = iolab_runfile::read_latency_over_time(path)?.peekable();
+            opened.push((run, experiment, iolab_runfile::read_series(path)?, latency));
         }
-        let rows = opened.into_iter().flat_map(|(run, experiment, all)| {
-            all.map(move |series| {
-                Ok(SeriesRow {
-                    run: run.clone(),
-                    experiment: experiment.clone(),
-                    series: series?,
+        let rows = opened
+            .into_iter()
+            .flat_map(|(run, experiment, all, mut latency)| {
+                all.map(move |series| {
+                    let series = series?;
+                    // Both are in the order of the samples.
+                    let is_own = |one: &Result<SampleLatencyOverTime>| {
+                        one.as_ref().map_or(true, |one| one.sample <= series.sample)
+                    };
+                    let own = std::iter::from_fn(|| latency.next_if(is_own));
+                    let own: Vec<SampleLatencyOverTime> = own.collect::<Result<_>>()?;
+                    let own = own.into_iter().filter(|one| one.sample == series.sample);
+                    Ok(SeriesRow {
+                        run: run.clone(),
+                        experiment: experiment.clone(),
+                        latency: own.collect(),
+                        series,
+                    })
                 })
-            })
-        });
+            });
         export::series(rows, format, to)
     } else {
         if options.ranks || options.stages {

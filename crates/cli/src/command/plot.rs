@@ -8,7 +8,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
 use iolab_figure::{Figure, FigureRun, Options, default_kind, draw};
-use iolab_record::SampleSeries;
+use iolab_record::{SampleLatencyOverTime, SampleSeries};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;
@@ -100,6 +100,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
     let mut all_latencies: Vec<CellLatencies> = Vec::new();
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
+    let mut over_time: Vec<Vec<SampleLatencyOverTime>> = Vec::new();
     for (path, (_, run)) in options.files.iter().zip(&analysed) {
         if kind.needs_latencies() {
             let group = run.record().asked_group();
@@ -113,12 +114,19 @@ fn figure(options: &Plot) -> Result<Figure> {
         if kind.needs_series() {
             all_series.push(iolab_runfile::read_series(path)?.collect::<Result<_>>()?);
         }
+        if kind.needs_latency_over_time(wanted.y) {
+            let own = iolab_runfile::read_latency_over_time(path)?;
+            over_time.push(own.collect::<Result<_>>()?);
+        }
     }
     for (run, latencies) in runs.iter_mut().zip(&all_latencies) {
         run.latencies = latencies;
     }
     for (run, series) in runs.iter_mut().zip(&all_series) {
         run.series = series;
+    }
+    for (run, own) in runs.iter_mut().zip(&over_time) {
+        run.over_time = own;
     }
     draw(&runs, &wanted)
 }

@@ -14,6 +14,7 @@ use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
 use iolab_runner::ranks::Ranks;
+use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
@@ -166,6 +167,12 @@ fn plan(
             budget_in_words(budget, common.len())
         ));
         experiment.design.budget = budget_of_targets(budget, common.len());
+    }
+    if let Some(time) = &options.soak {
+        let time = parse_duration(time).map_err(|error| error.within("--soak"))?;
+        for text in experiment.soak(time, &|name| changes.has(name))? {
+            note(format_args!("note: {text}"));
+        }
     }
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;

@@ -118,11 +118,14 @@ fn use_it(path: &Path) {
         });
         let _ = export::buckets(rows, Format::Csv, &mut sink());
     }
-    if let Ok(all) = iolab_runfile::read_series(path) {
+    let latency = iolab_runfile::read_latency_over_time(path);
+    if let (Ok(all), Ok(latency)) = (iolab_runfile::read_series(path), latency) {
+        let latency: Vec<_> = latency.filter_map(Result::ok).collect();
         let rows = all.map(|series| {
             series.map_err(Failure::Lab).map(|series| SeriesRow {
                 run: RunName::default().into(),
                 experiment: "x".to_owned(),
+                latency: latency.clone(),
                 series,
             })
         });

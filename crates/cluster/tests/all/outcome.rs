@@ -10,6 +10,7 @@ use iolab_workload::counters::{
 };
 use iolab_workload::cpus::Cpus;
 use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::medium::Medium;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::operation_summary::{LatencySummary, OperationSummary};
@@ -31,6 +32,21 @@ fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
     PerOperation {
         read: Moved { requests, bytes },
         ..PerOperation::default()
+    }
+}
+
+/// As many intervals as the series of a rank has, with a latency of its own in each.
+fn latencies(rank: u64) -> LatencyOverTime {
+    let interval = |number: u64| {
+        let ns = 1000 * (rank + 1) + number;
+        let mut counts = vec![0; BUCKETS];
+        counts[bucket(ns)] = 1;
+        IntervalLatency::new(&counts, ns)
+    };
+    LatencyOverTime {
+        interval_ns: 100,
+        span_ns: 100 * (rank + 1),
+        intervals: (0..=rank).map(interval).collect(),
     }
 }
 
@@ -113,6 +129,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
         series: Series {
             intervals: (0..=rank).map(interval).collect(),
         },
+        latency_over_time: Some(PerOperation::from_fn(|_| latencies(rank))),
         verified: Some(verified),
         request_sizes: RequestSizes::new([SizeCount {
             reads: true,
@@ -257,6 +274,11 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     assert_eq!(outcome.cpus_used, Cpus::new([0, 1, 2]));
     let ranks: Vec<u64> = whole.parts.iter().map(|part| part.rank).collect();
     assert_eq!(ranks, [0, 1, 2]);
+    let merged = whole.outcome.latency_over_time.as_ref().expect("latencies");
+    let merged = &merged.read;
+    assert_eq!((merged.span_ns, merged.total()), (300, 6));
+    let last = merged.intervals.last().expect("three");
+    assert_eq!((last.total(), last.max_ns), (1, 3002));
     // Whichever comes first.
     let outcome = &backwards.outcome;
     assert_eq!(outcome.end_sync_ns, 20);

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 use iolab_workload::trial::Arrivals;
 use iolab_workload::trial::{Backend, Batch, Pattern, Rate, SyncPolicy, TrialLimit};
@@ -409,4 +411,65 @@ fn a_group_ends_the_trial_in_virtual_time_too() {
         (10..=11).contains(&other.operations.read.requests),
         "{other:?}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn latencies_over_time_are_those_of_the_trial(
+        seed in any::<u64>(),
+        seconds in 1u64..130,
+        threads in 1u32..4,
+        depth in 1u32..4,
+        read_percent in 0u8..=100,
+        rate in prop::option::of(20u64..400),
+        late in 0u64..3,
+        syncs in any::<bool>(),
+    ) {
+        let spec = TrialSpec {
+            seed,
+            threads,
+            depth,
+            backend: Backend::IoUring,
+            read_percent,
+            rate: rate.map(Rate::Requests),
+            start_delay: Duration::from_millis(700 * late),
+            sync: if syncs { SyncPolicy::Fdatasync } else { SyncPolicy::None },
+            latency_over_time: true,
+            ..spec(time(seconds * 1_000_000))
+        };
+        let outcome = carry_out(&spec, &mut Fixed::new(2, 9_000 * US, 1_000 * US));
+        let over_time = outcome.latency_over_time.expect("kept");
+        for (operation, own) in over_time.iter() {
+            let tally = &outcome.operations[operation];
+            let waits = tally.waits.as_ref().map(|waits| &waits.response);
+            let all = waits.unwrap_or(&tally.latency);
+            prop_assert_eq!(own.total(), all.len());
+            if own.intervals.is_empty() {
+                prop_assert!(all.is_empty());
+                continue;
+            }
+            for share in [0.5, 0.9, 0.99, 1.0] {
+                if let Some(coarse) = own.whole().quantile_ns(share) {
+                    let fine = all.value_at_quantile(share);
+                    let off = coarse as f64 / fine as f64;
+                    prop_assert!((0.998..1.064).contains(&off), "{share}: {coarse} {fine}");
+                }
+            }
+            // Interval by interval, what the series counts.
+            prop_assert!(own.intervals.len() <= 512);
+            let mut rest = outcome.series.intervals.as_slice();
+            for (number, interval) in own.intervals.iter().enumerate() {
+                let (start, end) = own.bounds_ns(number);
+                let count = rest.partition_point(|one| one.end_ns() <= end);
+                let (these, others) = rest.split_at(count);
+                rest = others;
+                prop_assert_eq!(these.first().map(|one| one.start_ns), Some(start));
+                prop_assert_eq!(these.last().map(|one| one.end_ns()), Some(end));
+                let requests: u64 = these.iter().map(|one| one.done[operation].requests).sum();
+                prop_assert_eq!(requests, interval.total());
+            }
+            prop_assert!(rest.is_empty());
+        }
+    }
 }

@@ -2,10 +2,11 @@
 
 use super::{Ask, Disk};
 use crate::request::Action;
+use crate::worker::latency_log::LatencyLog;
 use crate::worker::open_loop::Open;
 use crate::worker::{Following, NoLog, Requests, Varied, WorkerOutcome};
 use iolab_host::clock::Clock;
-use iolab_workload::operation::{Moved, PerOperation};
+use iolab_workload::operation::{Moved, Operation, PerOperation};
 use iolab_workload::outcome::{Effective, Ended};
 use iolab_workload::pattern::quota;
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
@@ -62,6 +63,8 @@ pub(super) struct Worker<'a> {
     ready: Vec<u32>,
     /// The intended starts of a rate.
     open: Option<Open<'a>>,
+    /// The latencies over time, where they are kept.
+    over_time: Option<LatencyLog<'a>>,
     interval_end: u64,
     state: State,
     outcome: WorkerOutcome,
@@ -94,6 +97,10 @@ impl<'a> Worker<'a> {
             open.begin(start);
             open
         });
+        let mut over_time = LatencyLog::new(spec, clock);
+        if let Some(over_time) = &mut over_time {
+            over_time.begin(start);
+        }
         Self {
             id,
             follows: false,
@@ -117,6 +124,7 @@ impl<'a> Worker<'a> {
             issued: vec![none; spec.depth as usize],
             ready: Vec::with_capacity(spec.depth as usize),
             open,
+            over_time,
             interval_end: outcome.series.begin(start),
             state: match delay {
                 0 => State::Running,
@@ -263,6 +271,7 @@ impl<'a> Worker<'a> {
     /// What it did.
     pub(super) fn into_outcome(mut self) -> WorkerOutcome {
         self.outcome.sizes = self.requests.sizes();
+        self.outcome.over_time = self.over_time.as_ref().map(LatencyLog::counted);
         self.outcome
     }
 
@@ -342,6 +351,17 @@ impl<'a> Worker<'a> {
                     .sync
                     .latency
                     .saturating_record(now - started);
+            }
+        }
+        if let Some(over_time) = &mut self.over_time {
+            let begun = self
+                .open
+                .as_ref()
+                .map_or(started, |open| open.intended(slot));
+            over_time.record(action.completes(), begun, now);
+            if is_sync {
+                let started = self.following.started[slot as usize];
+                over_time.record(Operation::Sync, started, now);
             }
         }
         if let Some(open) = &mut self.open {

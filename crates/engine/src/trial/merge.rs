@@ -5,6 +5,8 @@ use crate::worker::WorkerOutcome;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware, ProcessIo};
 use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
 use iolab_workload::region_state::Region;
 
@@ -73,12 +75,25 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         first_end = first_end.min(worker.end);
         last_end = last_end.max(worker.end);
     }
+    merged.latency_over_time = over_time(workers, clock);
     merged.counters.hardware = hardware.unwrap_or_default();
     merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
     merged.in_flight = in_flight;
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
     merged
+}
+
+/// The latencies of some workers over time; `None` where none keeps them.
+fn over_time(workers: &[WorkerOutcome], clock: &Clock) -> Option<PerOperation<LatencyOverTime>> {
+    let spans = workers.iter().map(|worker| worker.series.span_ns(clock));
+    let span_ns = spans.max().unwrap_or(0);
+    let kept = workers.iter().filter_map(|worker| worker.over_time.clone());
+    let sum = kept.reduce(|sum, part| sum.zip(part, LatencyOverTime::plus))?;
+    Some(sum.map(|own| match own.intervals.is_empty() {
+        true => own,
+        false => own.ended_at(span_ns),
+    }))
 }
 
 /// Requests that a worker had in flight on average; `None` where it did not record their times.

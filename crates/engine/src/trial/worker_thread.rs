@@ -17,6 +17,7 @@ use crate::placement;
 use crate::start_barrier::{Running, StartBarrier};
 use crate::verify::Signer;
 use crate::worker::group_weights::{Flow, FlowPart};
+use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
 use crate::worker::pauses::pause;
 use crate::worker::{
@@ -117,7 +118,8 @@ impl Drive for Stage<'_> {
         };
         // Each of the loops is compiled for itself, so that a choice made here costs nothing in any.
         let spec = self.job.spec;
-        match B::VARIED_ONLY || spec.trace || Varied::are_asked(spec) {
+        let notes = spec.trace || spec.latency_over_time;
+        match B::VARIED_ONLY || notes || Varied::are_asked(spec) {
             false => self.make(Plain::new(spec, self.number), backend, buffers),
             true => {
                 if spec.pauses() || spec.flow.is_some() {
@@ -130,8 +132,8 @@ impl Drive for Stage<'_> {
                 };
                 let flow = self.job.flow.map(part);
                 let varied = Varied::new(spec, self.number, self.job.clock).in_flow(flow);
-                match spec.trace {
-                    true => self.make_traced(varied, backend, buffers),
+                match notes {
+                    true => self.make_noted(varied, backend, buffers),
                     false => self.make(varied, backend, buffers),
                 }
             }
@@ -165,8 +167,8 @@ impl Stage<'_> {
         }
     }
 
-    /// As [`Stage::make`], with each request noted.
-    fn make_traced<B: crate::request::Backend>(
+    /// As [`Stage::make`], with each request noted, or its latency over time.
+    fn make_noted<B: crate::request::Backend>(
         &self,
         requests: Varied,
         backend: B,
@@ -174,7 +176,11 @@ impl Stage<'_> {
     ) -> Option<WorkerOutcome> {
         let pieces = buffers.pieces();
         let Job { spec, clock, .. } = self.job;
-        let log = NotedRequests::new(spec, self.number, quota(spec, self.number));
+        let noted = || NotedRequests::new(spec, self.number, quota(spec, self.number));
+        let log = Notes {
+            requests: spec.trace.then(noted),
+            over_time: LatencyLog::new(spec, clock),
+        };
         match spec.rate {
             Some(rate) => {
                 sleep_exactly();

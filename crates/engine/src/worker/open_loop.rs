@@ -21,6 +21,7 @@ use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::schedule::Schedule;
 use iolab_host::clock::Clock;
 use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended, RateReport, Waits};
 use iolab_workload::trial::{Rate, TrialSpec};
@@ -87,6 +88,13 @@ impl<'a, L: Log> Open<'a, L> {
     /// Begins at a stamp.
     pub(crate) fn begin(&mut self, start: u64) {
         self.start = start;
+        self.log.begin(start);
+    }
+
+    /// The stamp at which the request of a slot was intended to start.
+    #[inline(always)]
+    pub(crate) fn intended(&self, slot: u32) -> u64 {
+        self.intended[slot as usize]
     }
 
     /// Stamp of the next intended start.
@@ -184,6 +192,10 @@ impl<L: Log> Timing for Open<'_, L> {
     const TIMED: bool = true;
     const NOTES: bool = L::NOTES;
 
+    fn begin(&mut self, start: u64) {
+        Open::begin(self, start);
+    }
+
     #[inline(always)]
     fn completed(
         &mut self,
@@ -194,11 +206,16 @@ impl<L: Log> Timing for Open<'_, L> {
         synced: Option<u64>,
     ) {
         self.record(slot, request.action, started, now);
-        self.log.note(request, started, now, synced);
+        self.log
+            .note(request, self.intended(slot), started, now, synced);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {
         self.log.take()
+    }
+
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
+        self.log.over_time()
     }
 }
 

@@ -7,6 +7,7 @@ use crate::series::Recorder;
 use crate::verify::Signed;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware};
+use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::histogram::{new_latency_histogram, unused_latency_histogram};
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
@@ -49,6 +50,8 @@ pub(crate) struct WorkerOutcome {
     pub(crate) cpus: Option<Box<Seen>>,
     /// Its requests one by one, where the trial is traced.
     pub(crate) noted: Option<NotedRequests>,
+    /// Its latencies over time, where they are kept.
+    pub(crate) over_time: Option<PerOperation<LatencyOverTime>>,
 }
 
 impl WorkerOutcome {
@@ -95,6 +98,7 @@ impl WorkerOutcome {
             run_delay_ns: None,
             cpus: None,
             noted: None,
+            over_time: None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::Request;
 use crate::request::Action;
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::operation::PerOperation;
 use iolab_workload::trial::TrialSpec;
 
 /// Requests of a trial that are noted, at most: 32 MiB of them.
@@ -33,11 +35,27 @@ pub(crate) trait Log {
     /// Whether anything is noted.
     const NOTES: bool;
 
-    /// Takes note of a completed request, and of the sync that followed it from the stamp `synced` on.
-    fn note(&mut self, request: Request, started: u64, ended: u64, synced: Option<u64>);
+    /// The worker begins at a stamp.
+    fn begin(&mut self, _start: u64) {}
 
-    /// What was noted.
+    /// Takes note of a completed request, whose latency counts from `begun`: the intended start at a rate, else `started`; and of the
+    /// sync that followed it from the stamp `synced` on.
+    fn note(
+        &mut self,
+        request: Request,
+        begun: u64,
+        started: u64,
+        ended: u64,
+        synced: Option<u64>,
+    );
+
+    /// What was noted of single requests.
     fn take(&mut self) -> Option<NotedRequests>;
+
+    /// The latencies over time, where they are kept.
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
+        None
+    }
 }
 
 /// Nothing is noted.
@@ -47,7 +65,15 @@ impl Log for NoLog {
     const NOTES: bool = false;
 
     #[inline(always)]
-    fn note(&mut self, _request: Request, _started: u64, _ended: u64, _synced: Option<u64>) {}
+    fn note(
+        &mut self,
+        _request: Request,
+        _begun: u64,
+        _started: u64,
+        _ended: u64,
+        _synced: Option<u64>,
+    ) {
+    }
 
     fn take(&mut self) -> Option<NotedRequests> {
         None
@@ -107,7 +133,14 @@ impl Log for NotedRequests {
     const NOTES: bool = true;
 
     #[inline(always)]
-    fn note(&mut self, request: Request, started: u64, ended: u64, synced: Option<u64>) {
+    fn note(
+        &mut self,
+        request: Request,
+        _begun: u64,
+        started: u64,
+        ended: u64,
+        synced: Option<u64>,
+    ) {
         let is_full = self.requests.len() == self.requests.capacity()
             || (synced.is_some() && self.syncs.len() == self.syncs.capacity());
         if is_full {
@@ -161,13 +194,13 @@ mod tests {
             len: 4096,
         };
         for number in 0..room {
-            log.note(request(), number, 100 + number, None);
+            log.note(request(), number, number, 100 + number, None);
         }
         assert_eq!(log.left_out_from, None);
         // Completed in another order than they were started.
-        log.note(request(), 70, 300, None);
-        log.note(request(), 60, 310, None);
-        log.note(request(), 80, 320, None);
+        log.note(request(), 70, 70, 300, None);
+        log.note(request(), 60, 60, 310, None);
+        log.note(request(), 80, 80, 320, None);
         let noted = log.take().expect("a log");
         assert_eq!(noted.requests.len() as u64, room);
         assert_eq!(noted.left_out_from, Some(60));

@@ -2,6 +2,8 @@
 
 use super::request_log::{Log, NoLog, NotedRequests};
 use crate::request::Request;
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use iolab_workload::operation::PerOperation;
 
 /// What is recorded of a request: a type, so that each kind of loop is compiled for itself and pays for nothing that
 /// it does not record.
@@ -10,6 +12,9 @@ pub(crate) trait Timing {
     const TIMED: bool;
     /// Whether requests are noted one by one.
     const NOTES: bool;
+
+    /// The worker begins at a stamp.
+    fn begin(&mut self, start: u64);
 
     /// Takes note of a completed request, and, where requests are noted, of the sync that followed it from the stamp `synced` on.
     fn completed(
@@ -23,6 +28,9 @@ pub(crate) trait Timing {
 
     /// The requests that were noted one by one.
     fn take_noted(&mut self) -> Option<NotedRequests>;
+
+    /// The latencies over time, where they are kept.
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>>;
 }
 
 /// The closed loop, in which a request follows as soon as one completes. `TIMED` says that each is timed.
@@ -31,6 +39,10 @@ pub(crate) struct Closed<const TIMED: bool, L = NoLog>(pub(crate) L);
 impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     const TIMED: bool = TIMED;
     const NOTES: bool = L::NOTES;
+
+    fn begin(&mut self, start: u64) {
+        self.0.begin(start);
+    }
 
     #[inline(always)]
     fn completed(
@@ -41,10 +53,14 @@ impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
         now: u64,
         synced: Option<u64>,
     ) {
-        self.0.note(request, started, now, synced);
+        self.0.note(request, started, started, now, synced);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {
         self.0.take()
+    }
+
+    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
+        self.0.over_time()
     }
 }

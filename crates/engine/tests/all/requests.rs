@@ -258,10 +258,24 @@ fn intervals_hold_what_every_operation_did() {
             trim_percent: 50,
             sync: SyncPolicy::Each,
             limit: requests(200),
+            latency_over_time: true,
+            threads: 2,
             ..spec()
         };
         let outcome = files::run(&spec, &target).expect("runs");
         let done = outcome.operations.moved();
+        let over_time = outcome.latency_over_time.as_ref().expect("kept");
+        for (operation, own) in over_time.iter() {
+            let tally = &outcome.operations[operation];
+            let waits = tally.waits.as_ref().map(|waits| &waits.response);
+            let all = waits.unwrap_or(&tally.latency);
+            assert_eq!(own.total(), all.len(), "{operation}");
+            let (coarse, fine) = (own.whole().max_ns, all.max());
+            assert!(
+                coarse <= fine && fine - coarse <= fine / 500,
+                "{coarse} {fine}"
+            );
+        }
         assert!(done.iter().all(|(_, moved)| moved.requests > 0), "{done:?}");
         assert_eq!(outcome.series.total(), done);
     }

@@ -1,4 +1,4 @@
-//! Throughput inside the trials, over their time: a cache that fills, a device that throttles.
+//! Throughput or latency inside the trials, over their time: a cache that fills, a device that throttles.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::super::labels;
 use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::axis;
+use super::{axis, over_time};
 
 /// Most points of a figure, over all trials.
 const POINTS_MAX: usize = 12_000;
@@ -24,8 +24,19 @@ const INTERVALS_MIN: usize = 2;
 /// Makes the model: a line for each trial, in the colour of its cell.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no trial was long enough to have a course.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) when no trial was long enough to have a course, or keeps that of this quantity.
 pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
+    let quantity = options.y.unwrap_or(Response::Throughput);
+    let shows_latency = quantity.is_latency();
+    if !shows_latency && quantity != Response::Throughput {
+        return Err(
+            Error::usage(format!("{} has no course inside a trial", quantity.name()))
+                .hint("set --y throughput, latency, p90, p99, p99.9 or max"),
+        );
+    }
+    if shows_latency && runs.iter().all(|run| run.over_time.is_empty()) {
+        return Err(over_time::none_kept());
+    }
     let data = Data::new(runs, Response::Throughput)?;
     let parts = Parts::without_x(&data, options)?;
     let names = parts.series.map_or_else(|| vec![""], |i| data.levels(i));
@@ -42,12 +53,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             let name = parts
                 .series
                 .map_or_else(String::new, |i| labels::level(data.factors[i], level));
-            for trial in trials_of[row.run]
-                .get(&row.cell.cell.id)
-                .into_iter()
-                .flatten()
-            {
-                let points = points(trial, row, most);
+            let own = trials_of[row.run].get(&row.cell.cell.id);
+            for trial in own.into_iter().flatten() {
+                let points = match shows_latency {
+                    true => latencies(&runs[row.run], trial.sample, row, (quantity, most)),
+                    false => points(trial, row, most),
+                };
                 if points.len() >= INTERVALS_MIN {
                     panel.series.push(line(name.clone(), place, points));
                 }
@@ -62,14 +73,18 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             .flat_map(|s| &s.points)
     };
     if points().next().is_none() {
-        return Err(
-            Error::usage("no trial is long enough to show a course over its time")
-                .hint("measure with a longer --time, or see the order of the trials: --kind order"),
-        );
+        return Err(Error::usage(match shows_latency {
+            true => "too few requests per interval for this quantile",
+            false => "no trial is long enough to show a course over its time",
+        })
+        .hint(match shows_latency {
+            true => "show a lower one, such as --y latency, or all: --kind heat-latency",
+            false => "measure with a longer --time, or see the order of the trials: --kind order",
+        }));
     }
     let x = time_axis(points().map(|point| point.x).fold(0.0, f64::max));
     let values: Vec<f64> = points().map(|point| point.y).collect();
-    let mut y = axis::of_quantity(Response::Throughput, &values, true, options);
+    let mut y = axis::of_quantity(quantity, &values, true, options);
     if values.contains(&0.0) && options.log_y.is_none() {
         // A stall is what such a figure is made to show, and zero has no place on a log axis.
         y.scale = Scale::linear(values.iter().copied(), true);
@@ -78,12 +93,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         (panel.x, panel.y) = (x.clone(), y.clone());
     }
     Ok(FigureModel {
-        description: format!(
-            "{} inside the trials",
-            super::subject(runs, Response::Throughput)
-        ),
+        description: format!("{} inside the trials", super::subject(runs, quantity)),
         legend: super::legend(&data, parts.series),
-        unit: Response::Throughput.unit().to_owned(),
+        unit: quantity.unit().to_owned(),
         note: "A line for each measured trial.".to_owned(),
         ..FigureModel::of(panels)
     })
@@ -109,6 +121,26 @@ fn by_cell<'a>(run: &FigureRun<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
         }
     }
     all
+}
+
+/// A quantile of the latency of each interval, in its middle.
+fn latencies(
+    run: &FigureRun<'_>,
+    sample: i64,
+    row: &CellValues<'_>,
+    (quantity, most): (Response, usize),
+) -> Vec<Mark> {
+    let sample = measured(run).find(|own| own.id == sample);
+    let kept = sample.and_then(|sample| over_time::of_sample(run, sample));
+    let points = kept.map_or_else(Vec::new, |kept| over_time::quantiles(kept, quantity, most));
+    let points = points.into_iter().map(|(x, y)| Mark {
+        x,
+        y,
+        interval: None,
+        hollow: !row.cell.is_target(),
+        origin: Origin::default(),
+    });
+    points.collect()
 }
 
 /// Throughput of each interval, in its middle.

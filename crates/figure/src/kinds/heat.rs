@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 use super::super::FigureRun;
 use super::super::data::{Data, Parts, verdict};
 use super::super::labels;
-use super::super::model::{Field, FigureModel, Origin, Panel};
+use super::super::model::{Field, FigureModel, Origin, Panel, step};
 use super::super::options::{Center, Options};
 use super::axis::{self, FactorAxis};
 use super::response::center;
@@ -36,8 +36,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             let value = center(&row.summary, options);
             let verdict = verdict(row.cell);
             Field {
-                column: columns.place(row.levels[x]) as usize,
-                row: rows.place(row.levels[y]) as usize,
+                x: step(columns.place(row.levels[x]) as usize),
+                y: step(rows.place(row.levels[y]) as usize),
                 value,
                 label: short(quantity, value),
                 hollow: !row.cell.is_target(),

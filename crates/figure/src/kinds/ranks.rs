@@ -10,7 +10,7 @@ use iolab_workload::{Error, Result};
 use super::super::FigureRun;
 use super::super::data::verdict;
 use super::super::labels;
-use super::super::model::{Field, FigureModel, Origin, Panel};
+use super::super::model::{Field, FigureModel, Origin, Panel, step};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::{axis, heat};
@@ -251,8 +251,8 @@ fn panel(factors: &[String], cell: &CellAnalysis, lines: &[RankRow], rows: &Rows
                 continue;
             };
             fields.push(Field {
-                column,
-                row,
+                x: step(column),
+                y: step(row),
                 value: *value,
                 label: heat::short(quantity, *value),
                 hollow: !cell.is_target(),

@@ -12,6 +12,8 @@ use super::{Canvas, axes};
 const BAR: f64 = 7.0;
 /// Space between the panel and the bar.
 const BAR_GAP: f64 = 6.0;
+/// How far fields without a label reach into their neighbours, points.
+const SEAM: f64 = 0.2;
 /// Number of steps of the bar.
 const STEPS: usize = 24;
 
@@ -56,23 +58,28 @@ pub(super) fn draw(
     fields: &[Field],
     scale: Scale,
 ) {
-    let steps = |axis: &Axis| {
-        let (low, high) = axis.scale.ends();
-        high - low
+    let along = |axis: &Axis, value| axis.scale.share(value).unwrap_or(0.0).clamp(0.0, 1.0);
+    let place_of = |field: &Field| Frame {
+        left: frame.left + along(&panel.x, field.x.0) * frame.width(),
+        top: frame.bottom - along(&panel.y, field.y.1) * frame.height(),
+        right: frame.left + along(&panel.x, field.x.1) * frame.width(),
+        bottom: frame.bottom - along(&panel.y, field.y.0) * frame.height(),
     };
-    let width = frame.width() / steps(&panel.x);
-    let height = frame.height() / steps(&panel.y);
     let size = canvas.sizes.small;
-    let fits = |field: &Field| text::width(&field.label, size) < width - 2.0 && size * 1.1 < height;
-    let labelled = fields.iter().all(fits);
+    let fits = |field: &Field| {
+        let place = place_of(field);
+        text::width(&field.label, size) < place.width() - 2.0 && size * 1.1 < place.height()
+    };
+    let is_named = |field: &Field| !field.label.is_empty();
+    let labelled = fields.iter().all(|field| is_named(field) && fits(field));
     for field in fields {
         let colour = shade(scale.share(field.value).unwrap_or(0.0));
-        let place = Frame {
-            left: frame.left + field.column as f64 * width,
-            top: frame.bottom - (field.row + 1) as f64 * height,
-            right: frame.left + (field.column + 1) as f64 * width,
-            bottom: frame.bottom - field.row as f64 * height,
-        };
+        let mut place = place_of(field);
+        if !is_named(field) {
+            // Neighbours overlap a little: where many narrow ones meet, the background would shine through.
+            place.right = (place.right + SEAM).min(frame.right);
+            place.top = (place.top - SEAM).max(frame.top);
+        }
         draw_field(canvas, field, place, &colour, labelled);
     }
 }

@@ -83,6 +83,8 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         nowait,
         fadvise,
         nice,
+        // Latencies over time are kept of iolab's own requests.
+        latency_over_time: _,
         trace,
     } = spec;
     let refused = [

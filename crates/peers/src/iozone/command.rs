@@ -116,6 +116,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         fadvise,
         ioprio,
         nice,
+        latency_over_time: _,
         trace,
     } = spec;
     let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];

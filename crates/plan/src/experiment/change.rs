@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::design::{set_budget, set_settle};
+use super::design::{WarmUp, set_budget, set_settle};
 use super::{DESIGN, Experiment, Scoped};
 use crate::precondition::Precondition;
 use iolab_workload::command_template::split_list;
@@ -32,6 +32,7 @@ enum What {
     Settle(Duration),
     Precondition(Precondition),
     Pilot(bool),
+    WarmUp(WarmUp),
 }
 
 impl Change {
@@ -102,11 +103,13 @@ impl Change {
         }
     }
 
-    /// Whether it changes the setting of this name, or is the budget for the name `budget`.
+    /// Whether it changes the setting of this name, or the entry `budget`, `trials_min` or `trials_max` of the design.
     pub fn is_of(&self, name: &str) -> bool {
         match &self.what {
             What::Setting(of, _) => of.is(name),
             What::Budget(_) => name == "budget",
+            What::TrialsMin(_) => name == "trials_min",
+            What::TrialsMax(_) => name == "trials_max",
             _ => false,
         }
     }
@@ -141,6 +144,7 @@ impl What {
                 Error::usage(format!("'{values}' is neither true nor false"))
                     .hint("write pilot=true or pilot=false")
             })?),
+            "warmup" => Self::WarmUp(values.parse()?),
             _ => {
                 let of = Scoped::find(name, &DESIGN)?;
                 let levels = match of.setting.kind {
@@ -239,6 +243,7 @@ impl Experiment {
             What::Settle(time) => design.settle = *time,
             What::Precondition(plan) => design.precondition = *plan,
             What::Pilot(pilot) => design.pilot = Some(*pilot),
+            What::WarmUp(warmup) => design.warmup = *warmup,
         }
         Ok(())
     }

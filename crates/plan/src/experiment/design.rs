@@ -19,6 +19,18 @@ pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest pause between blocks.
 const SETTLE_MAX: Duration = Duration::from_secs(3600);
 
+iolab_workload::named! {
+    /// Which trials of a cell no summary includes.
+    #[derive(Default)]
+    pub enum WarmUp: "warm-up" {
+        /// Its first trial.
+        #[default]
+        First = "first",
+        /// None: the beginning is part of the answer.
+        None = "none",
+    }
+}
+
 /// The number of repetitions, and what ends them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design {
@@ -39,6 +51,8 @@ pub struct Design {
     pub precondition: Precondition,
     /// Whether the first blocks decide how often and for how long later blocks visit each cell; `None` for the default.
     pub pilot: Option<bool>,
+    /// The trials of a cell that are warm-ups.
+    pub warmup: WarmUp,
 }
 
 impl Default for Design {
@@ -52,6 +66,7 @@ impl Default for Design {
             settle: Duration::ZERO,
             precondition: Precondition::None,
             pilot: None,
+            warmup: WarmUp::First,
         }
     }
 }
@@ -72,15 +87,35 @@ impl Design {
             .min(self.trials_max)
     }
 
+    /// Warm-up trials of each cell.
+    pub fn warm_ups(&self) -> u32 {
+        match self.warmup {
+            WarmUp::First => 1,
+            WarmUp::None => 0,
+        }
+    }
+
+    /// Trials that each cell gets whatever the budget is: its warm-up, and one that is measured.
+    pub fn granted(&self) -> u32 {
+        self.warm_ups() + 1
+    }
+
+    /// `a warm-up and at least one measured trial`.
+    pub fn granted_in_words(&self) -> &'static str {
+        match self.warmup {
+            WarmUp::First => "a warm-up and at least one measured trial",
+            WarmUp::None => "at least one trial",
+        }
+    }
+
     /// A warning for a budget that is too short: `least` is the time of one trial of each of `cells` cells on fast storage,
     /// `block` the longest time. `None` where the budget suffices.
     pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
         let budget = rough_duration(self.budget);
-        let fewest = least.saturating_mul(self.trials_min + 1);
+        let fewest = least.saturating_mul(self.trials_min + self.warm_ups());
         if fewest > self.budget {
             let blocks = self.budget.as_secs_f64() / least.as_secs_f64();
-            // Every cell gets a warm-up and one measured trial whatever the budget.
-            let each = ((blocks as u32).saturating_sub(1)).max(1);
+            let each = ((blocks as u32).saturating_sub(self.warm_ups())).max(1);
             return Some(format!(
                 "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs {}",
                 counted(cells as u64, "cell"),
@@ -89,22 +124,22 @@ impl Design {
                 as_budget(fewest)
             ));
         }
-        // Every cell gets a warm-up and one measured trial whatever the budget.
-        let granted = block.saturating_mul(2);
+        let granted = block.saturating_mul(self.granted());
         if granted > self.budget {
             return Some(format!(
-                "{} up to {}, more than the budget ({budget}): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time",
+                "{} up to {}, more than the budget ({budget}): each gets {}; choose fewer levels or a shorter --time",
                 match cells {
                     1 => "1 cell takes".to_owned(),
                     _ => format!("{cells} cells take"),
                 },
-                rough_duration(granted)
+                rough_duration(granted),
+                self.granted_in_words()
             ));
         }
-        let fewest = block.saturating_mul(self.trials_min + 1);
+        let fewest = block.saturating_mul(self.trials_min + self.warm_ups());
         // Trials may end by their byte limit long before; the warning is for budgets that are far too short.
         (fewest > self.budget.saturating_mul(2)).then(|| {
-            let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - 1;
+            let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - self.warm_ups();
             format!(
                 "{cells} cells in {budget} may give only n = {each}, and {} of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
                 self.needed(),

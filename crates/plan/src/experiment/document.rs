@@ -148,6 +148,7 @@ pub(crate) struct DesignEntries {
     settle: Option<Spanned<Value>>,
     precondition: Option<Spanned<String>>,
     pilot: Option<bool>,
+    warmup: Option<Spanned<String>>,
 }
 
 /// The tables that define an experiment, and with which a suite changes one.
@@ -233,6 +234,10 @@ impl DesignEntries {
         if let Some(text) = &self.precondition {
             let parsed = text.get_ref().parse();
             design.precondition = parsed.map_err(|error| source.at(text.span(), error))?;
+        }
+        if let Some(text) = &self.warmup {
+            let parsed = text.get_ref().parse();
+            design.warmup = parsed.map_err(|error| source.at(text.span(), error))?;
         }
         Ok(())
     }

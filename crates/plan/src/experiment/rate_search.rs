@@ -9,7 +9,7 @@ use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
-use super::{Change, Experiment};
+use super::{Change, Experiment, WarmUp};
 
 /// The setting that the search varies.
 const RATE: &str = "rate";
@@ -95,6 +95,11 @@ impl Experiment {
                 "the level {level} bounds a rate, which the search chooses"
             ))
             .hint("bound times: p99<1ms, mean<500us, max<50ms"));
+        }
+        if self.design.warmup == WarmUp::None {
+            return Err(Error::usage("a search for a rate without a warm-up").hint(
+                "leave warmup=none out: the first rate is tried on storage that is not warm yet",
+            ));
         }
         if self.ever("tool", |tool| tool != Tool::IOLAB.name()) {
             return Err(

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
-use super::{Combination, Design, Experiment, ExperimentGroup, Factor};
+use super::{Combination, Design, Experiment, ExperimentGroup, Factor, WarmUp};
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::units::format_duration;
 
@@ -61,6 +61,9 @@ impl Serialize for Design {
         }
         if let Some(pilot) = self.pilot {
             map.serialize_entry("pilot", &pilot)?;
+        }
+        if self.warmup != WarmUp::default() {
+            map.serialize_entry("warmup", self.warmup.name())?;
         }
         map.end()
     }

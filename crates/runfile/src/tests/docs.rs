@@ -6,8 +6,8 @@ use crate::schema::type_name;
 use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY, PART,
-    QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
+    CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
+    LATENCY_OVER_TIME, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
@@ -95,6 +95,7 @@ fn every_column_is_told() {
     wanted = with(wanted, &PART);
     wanted = with(wanted, &LATENCY);
     wanted = with(wanted, &SERIES);
+    wanted = with(wanted, &LATENCY_OVER_TIME);
     wanted = with(wanted, &EVENT);
     if std::env::var_os("IOLAB_GOLDEN").is_some_and(|value| value == "write") {
         std::fs::write(DOCS, &wanted).expect("can be written");

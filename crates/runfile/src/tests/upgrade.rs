@@ -4,7 +4,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use iolab_record::column::Table;
-use iolab_record::tables::{QUESTION, QUESTION_LEVEL};
+use iolab_record::tables::{LATENCY_OVER_TIME, QUESTION, QUESTION_LEVEL, SERIES};
 
 use super::*;
 
@@ -41,6 +41,7 @@ fn take_later(path: &Path, version: i64) {
         later(&PART, version),
         later(&LATENCY, version),
         later(&SERIES, version),
+        later(&LATENCY_OVER_TIME, version),
         later(&EVENT, version),
     ];
     alter(path, &all.concat().join(";"));

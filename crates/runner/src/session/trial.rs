@@ -6,6 +6,7 @@ use std::time::Duration;
 use iolab_analysis::snapshot::LastTrial;
 use iolab_plan::blocks::{group_seed, trial_seed};
 use iolab_record::{RankReport, Sample};
+use iolab_runfile::TrialCourse;
 use iolab_workload::outcome::{Ended, Failure, Outcome, ProgramEnd};
 use iolab_workload::series::INTERVAL_NS;
 use iolab_workload::settings::CellSpec;
@@ -152,10 +153,15 @@ impl Session<'_> {
         let coarse =
             (cell.trial.series_ns < INTERVAL_NS).then(|| outcome.series.coarsened(INTERVAL_NS));
         let series = coarse.as_ref().unwrap_or(&outcome.series);
+        let latency = sample::over_time(outcome);
+        let course = TrialCourse {
+            series,
+            latency: &latency,
+        };
         let kept = match parts.is_empty() {
-            true => (self.file).add_sample_of_groups(&whole, &groups, &histograms, series),
+            true => (self.file).add_sample_of_groups(&whole, &groups, &histograms, course),
             false => {
-                (self.file).add_sample_in_parts(&whole, (&parts, &clients), &histograms, series)
+                (self.file).add_sample_in_parts(&whole, (&parts, &clients), &histograms, course)
             }
         };
         (Samples { whole, groups }, kept.map(drop))

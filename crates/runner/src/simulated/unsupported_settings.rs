@@ -105,6 +105,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         fadvise,
         ioprio,
         nice,
+        latency_over_time: _,
         trace,
     } = trial;
     // They stand for one request and for several outstanding ones.

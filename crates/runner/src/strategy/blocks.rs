@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use iolab_plan::blocks::block_visits;
+use iolab_plan::experiment::WarmUp;
 use iolab_record::Pilot;
 use iolab_workload::Result;
 
@@ -15,8 +16,10 @@ use super::{Outlook, Step, Strategy, Visit, ending};
 
 /// Visits every cell in each block, in random order.
 pub(super) struct Blocks {
-    /// The number of the warm-up block.
+    /// The number of the warm-up block; the block after it is the first where the design has no warm-up.
     first: u32,
+    /// The number of the first block of trials.
+    begin: u32,
     /// The number of the next block.
     next: u32,
     /// The remaining visits of the current block.
@@ -43,12 +46,17 @@ pub(super) enum Reached {
 }
 
 impl Blocks {
-    /// Starts with block `first`, the warm-up.
+    /// Starts with block `first`, the warm-up, or without one with the block after it.
     pub(super) fn new(record: &Record, first: u32) -> Self {
         let design = record.plan.experiment().design;
+        let begin = match design.warmup {
+            WarmUp::First => first,
+            WarmUp::None => first + 1,
+        };
         Self {
             first,
-            next: first,
+            begin,
+            next: begin,
             order: VecDeque::new(),
             began: None,
             repetition: Repetition::new(design, record.plan.cells().len()).from(first, record),
@@ -168,7 +176,8 @@ impl Blocks {
         self.order = order;
         self.next += 1;
         let settle = record.plan.experiment().design.settle;
-        (is_open && block > 0).then_some(Step::Rest(settle))
+        // Nothing comes before the first block of the run.
+        (is_open && block > self.begin.min(1)).then_some(Step::Rest(settle))
     }
 }
 
@@ -182,9 +191,9 @@ impl Strategy for Blocks {
 
     fn outlook(&mut self, record: &Record) -> Outlook {
         self.repetition.follow(record);
-        let last = record.last_block().filter(|last| *last >= self.first);
+        let last = record.last_block().filter(|last| *last >= self.begin);
         // The current block, and the one after it.
-        let (block, next) = last.map_or((self.first, self.first), |last| (last, last + 1));
+        let (block, next) = last.map_or((self.begin, self.begin), |last| (last, last + 1));
         let is_warmup = block == self.first;
         let mut now = UnderWay {
             rest: Duration::ZERO,
@@ -202,9 +211,10 @@ impl Strategy for Blocks {
             in_block += to_come;
         }
         // Part of the first block is too little for an estimate.
-        if is_warmup && in_block > 0 {
+        if block == self.begin && in_block > 0 {
             // A warm-up and a measured block are made whatever they take.
-            let granted = record.plan.block_at_most().saturating_mul(2);
+            let granted = record.plan.experiment().design.granted();
+            let granted = record.plan.block_at_most().saturating_mul(granted);
             let granted = granted.saturating_sub(self.repetition.spent());
             return Outlook {
                 time: self.repetition.left().max(granted).max(now.rest),

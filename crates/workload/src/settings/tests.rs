@@ -44,6 +44,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("thinktime_every", "8", "8"),
     ("bursts", "0.1/900ms", "100ms/900ms"),
     ("latency", "off", "false"),
+    ("latency_over_time", "on", "true"),
     ("hardware_counters", "yes", "true"),
     ("registered", "0", "false"),
     ("sqpoll", "true", "true"),

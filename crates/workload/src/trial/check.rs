@@ -37,12 +37,24 @@ impl TrialSpec {
         self.check_trims()?;
         self.check_flags()?;
         self.check_trace()?;
+        self.check_latency_over_time()?;
         self.check_data()?;
         check_verify(self)?;
         check_sharing(self)?;
         self.check_ranks()?;
         self.check_durability()?;
         check_rate(self)
+    }
+
+    /// Checks that there are latencies to keep over time.
+    fn check_latency_over_time(&self) -> Result<()> {
+        match self.latency_over_time && !self.latency && self.rate.is_none() {
+            true => fail(
+                "latency_over_time=true with latency=false".to_owned(),
+                "set latency=true: without it no request is timed",
+            ),
+            false => Ok(()),
+        }
     }
 
     /// Checks the size of requests and the range that they access.

@@ -120,8 +120,10 @@ pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut F
     }
 }
 
-/// Flags, advice, priority, and what the data is like.
+/// Flags, advice, priority, what the data is like, and what is kept over time.
 pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
+    let logs = ["write_lat_log", "write_hist_log"];
+    trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
     trial.dontcache = is_set(options, "uncached");
     trial.atomic = is_set(options, "atomic");
     trial.fadvise = match value(options, &["fadvise_hint"]) {

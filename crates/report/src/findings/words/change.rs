@@ -67,7 +67,11 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 moved(change.factor)
             )
         }
-        ChangePlace::WithinTrials { cells, trials } => {
+        ChangePlace::WithinTrials {
+            cells,
+            trials,
+            asked: _,
+        } => {
             let suspect = match falls {
                 true => {
                     "Typical causes: a cache that fills up, an exhausted burst credit or throttling"

@@ -1,0 +1,155 @@
+//! What trials did over time: throughput (table `series`) and latency (table `latency_over_time`).
+
+use std::path::{Path, PathBuf};
+
+use iolab_record::tables::{IntervalRow, LATENCY_OVER_TIME, LatencyOverTimeRow, SERIES};
+use iolab_record::{Operation, RequestTime, SampleLatencyOverTime, Series};
+use iolab_workload::Result;
+use iolab_workload::histogram::over_time::LatencyOverTime;
+use rusqlite::{Connection, params};
+
+use super::error::{damaged, fault, too_large};
+use super::opening::open_to_read;
+use super::rows::{self, Reader};
+use super::schema::ROWS_MAX;
+
+/// A trial over time, to be stored with its sample.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialCourse<'a> {
+    /// Requests and bytes.
+    pub series: &'a Series,
+    /// Latencies of each group (0 where the cell has none) and operation; empty where the trial keeps none.
+    pub latency: &'a [(u32, Operation, RequestTime, &'a LatencyOverTime)],
+}
+
+impl<'a> From<&'a Series> for TrialCourse<'a> {
+    fn from(series: &'a Series) -> Self {
+        Self {
+            series,
+            latency: &[],
+        }
+    }
+}
+
+impl TrialCourse<'_> {
+    /// Stores it with a sample.
+    pub(super) fn insert(&self, connection: &Connection, path: &Path, sample: i64) -> Result<()> {
+        let Self { series, latency } = self;
+        for interval in &series.intervals {
+            let row = IntervalRow {
+                sample,
+                interval: *interval,
+            };
+            rows::insert(connection, path, &SERIES, &row, true)?;
+        }
+        for (group, operation, quantity, own) in latency.iter().copied() {
+            let row = LatencyOverTimeRow {
+                sample,
+                group,
+                operation,
+                quantity,
+                interval_ns: own.interval_ns,
+                span_ns: own.span_ns,
+                intervals: own.encode(),
+            };
+            rows::insert(connection, path, &LATENCY_OVER_TIME, &row, true)?;
+        }
+        Ok(())
+    }
+}
+
+/// The latencies over time of a run file in the order of the samples, groups and operations; each is read on demand.
+#[derive(Debug)]
+pub struct LatenciesOverTime {
+    connection: Connection,
+    path: PathBuf,
+    version: i64,
+    left: std::vec::IntoIter<(i64, u32, String)>,
+}
+
+/// Opens the latencies over time of a run file; none where no trial has kept any.
+///
+/// # Errors
+///
+/// Those of [`super::read`].
+pub fn read_latency_over_time(path: &Path) -> Result<LatenciesOverTime> {
+    let (connection, version) = open_to_read(path)?;
+    let left = keys(&connection, path)?.into_iter();
+    Ok(LatenciesOverTime {
+        connection,
+        path: path.to_owned(),
+        version,
+        left,
+    })
+}
+
+/// Sample, group and operation of each row; none in a file from before the table.
+fn keys(connection: &Connection, path: &Path) -> Result<Vec<(i64, u32, String)>> {
+    let wrong = |error| fault(path, &error);
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
+    let tables: i64 = connection
+        .query_row(sql, [LATENCY_OVER_TIME.name], |row| row.get(0))
+        .map_err(wrong)?;
+    if tables == 0 {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT sample_id, group_id, operation FROM latency_over_time
+               ORDER BY sample_id, group_id, operation";
+    let mut statement = connection.prepare(sql).map_err(wrong)?;
+    let mut rows = statement.query([]).map_err(wrong)?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(wrong)? {
+        if keys.len() == ROWS_MAX {
+            let what = "it holds too many latencies over time".to_owned();
+            return Err(too_large(path, what));
+        }
+        let operation = row.get_ref(2).map_err(wrong)?.as_str().map(str::to_owned);
+        let operation =
+            operation.map_err(|_| damaged(path, "a latency over time has no operation"))?;
+        keys.push((
+            row.get(0).map_err(wrong)?,
+            row.get(1).map_err(wrong)?,
+            operation,
+        ));
+    }
+    Ok(keys)
+}
+
+impl Iterator for LatenciesOverTime {
+    type Item = Result<SampleLatencyOverTime>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.left.next()?;
+        Some(self.of(&key))
+    }
+}
+
+impl LatenciesOverTime {
+    fn of(&self, (sample, group, operation): &(i64, u32, String)) -> Result<SampleLatencyOverTime> {
+        let wrong = |error| fault(&self.path, &error);
+        let sql = "SELECT * FROM latency_over_time
+                   WHERE sample_id = ? AND group_id = ? AND operation = ?";
+        let mut statement = self.connection.prepare_cached(sql).map_err(wrong)?;
+        let reader = Reader::new(&LATENCY_OVER_TIME, &statement, &self.path, self.version)?;
+        let mut rows = statement
+            .query(params![sample, group, operation])
+            .map_err(wrong)?;
+        let mut read = LatencyOverTimeRow::default();
+        match rows.next().map_err(wrong)? {
+            Some(row) => reader.read(row, &mut read)?,
+            None => return Err(damaged(&self.path, "a latency over time is gone")),
+        }
+        let latency = LatencyOverTime::decode(&read.intervals, read.interval_ns, read.span_ns);
+        let latency = latency.map_err(|what| {
+            let what = format!("the latency of sample {sample} over time: {what}");
+            damaged(&self.path, what)
+        })?;
+        Ok(SampleLatencyOverTime {
+            sample: read.sample,
+            group: read.group,
+            operation: read.operation,
+            quantity: read.quantity,
+            latency,
+        })
+    }
+}

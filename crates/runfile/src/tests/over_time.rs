@@ -1,0 +1,66 @@
+//! Latencies of trials over time are stored and read.
+
+use super::*;
+
+/// All of a file.
+fn all(path: &Path) -> Result<Vec<SampleLatencyOverTime>> {
+    read_latency_over_time(path)?.collect()
+}
+
+#[test]
+fn every_latency_over_time_comes_back() {
+    let bench = Fixture::new();
+    let expected = [1, 2].map(|sample| SampleLatencyOverTime {
+        sample,
+        group: 0,
+        operation: Operation::Read,
+        quantity: RequestTime::Service,
+        latency: over_time(),
+    });
+    assert_eq!(all(&bench.finished("a.iolab")).unwrap(), expected);
+}
+
+#[test]
+fn a_file_from_before_the_table_has_none_and_is_resumed_with_it() {
+    let bench = Fixture::new();
+    let path = bench.finished("a.iolab");
+    let before = read(&path).unwrap();
+    alter(&path, "DROP TABLE latency_over_time");
+    assert_eq!(all(&path).unwrap(), []);
+    assert_eq!(read(&path).unwrap(), before);
+    let (mut file, _) = RunFile::open_resume(&path).unwrap();
+    add(&mut file, &bare_sample(0, 1));
+    drop(file);
+    assert_eq!(all(&path).unwrap().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let bench = Fixture::new();
+    for (number, (sql, part)) in [
+        ("intervals = x'01'", "ends within a number"),
+        ("intervals = x'016400FF'", "ends within a number"),
+        ("intervals = x'02640001'", "ends within a number"),
+        ("intervals = x'0164F07F01'", "beyond the last"),
+        ("intervals = zeroblob(513)", "more than 512 intervals"),
+        ("intervals = zeroblob(5 << 20)", "too big"),
+        ("intervals = 'text'", "intervals"),
+        ("interval_ns = 0", "interval_ns"),
+        ("interval_ns = 1 << 60", "longer than its span"),
+        ("span_ns = 1", "longer than its span"),
+        ("span_ns = -1", "span_ns"),
+        ("quantity = 'age'", "quantity"),
+        ("operation = 'age'", "operation"),
+        ("operation = x'00'", "operation"),
+        ("group_id = 'first'", ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = bench.finished(&format!("{number}"));
+        alter(&path, &format!("UPDATE latency_over_time SET {sql}"));
+        let error = all(&path).expect_err(sql);
+        assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
+        assert!(error.message().contains(part), "{sql}: {error}");
+    }
+}
