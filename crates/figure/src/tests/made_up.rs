@@ -245,6 +245,7 @@ impl Made {
                 level: None,
                 latencies: &self.latencies[i],
                 series: &self.series[i],
+                over_time: &[],
             })
             .collect()
     }

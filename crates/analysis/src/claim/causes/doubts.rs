@@ -130,7 +130,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
             Reason::Imbalance(found) => match found.what {
                 Disturber::Steal | Disturber::MemoryPressure | Disturber::Quota => true,
-                Disturber::CpuPressure => suspect != CPU,
+                Disturber::CpuPressure | Disturber::WorkerWait => suspect != CPU,
                 // A share of what the trial moves itself, and what the intervention is about.
                 Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
             },
