@@ -34,6 +34,17 @@ enum What {
     Pilot(bool),
 }
 
+/// Longest words of the user in a message, characters.
+const SAID_MAX: usize = 80;
+
+/// The user's words as messages have them: a long list of levels hides what is wrong with it.
+fn shortened(said: String) -> String {
+    match said.char_indices().nth(SAID_MAX) {
+        None => said,
+        Some((end, _)) => format!("{}...", &said[..end]),
+    }
+}
+
 impl Change {
     /// Reads `NAME=VALUE[,VALUE...]`. The entries of `[design]` take one value.
     ///
@@ -75,6 +86,7 @@ impl Change {
     }
 
     fn said(name: &str, values: &str, said: String) -> Result<Self> {
+        let said = shortened(said);
         match What::read(name, values) {
             Ok(what) => Ok(Self { what, said }),
             Err(error) => Err(error.within(said)),
