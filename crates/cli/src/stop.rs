@@ -54,7 +54,25 @@ pub(crate) fn on_signals() -> Result<Arc<AtomicBool>> {
 pub(crate) struct StopFlags {
     after_trial: Arc<AtomicBool>,
     now: Arc<AtomicBool>,
+    /// Held by everything that has to be closed or removed before the process may end.
+    measuring: Arc<Measuring>,
 }
+
+/// Until the last holder drops it, a signal only sets flags. From then on nothing is open or left behind, and one that would end the process
+/// does so: an analysis can take long.
+#[derive(Debug, Default)]
+struct Measuring {
+    is_over: Arc<AtomicBool>,
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Exit code after a signal, as README documents it.
+const INTERRUPTED: c_int = 130;
 
 /// The flags of a command, whose signals are caught once: before it makes anything.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +92,21 @@ impl Signals {
     }
 }
 
+/// Waits for one Ctrl-C, then for a second one.
+fn follow(after_trial: &AtomicBool, now: &AtomicBool, mut ring: UnixStream) {
+    let mut rung = || ring.read_exact(&mut [0]).is_ok();
+    if !rung() {
+        return;
+    }
+    after_trial.store(true, Ordering::Relaxed);
+    // In a separate thread, so that a blocked terminal does not delay the second one.
+    let tell = || note("note: ends after the trial in flight; press Ctrl-C again to end at once");
+    let _ = thread::Builder::new().spawn(tell);
+    if rung() {
+        now.store(true, Ordering::Relaxed);
+    }
+}
+
 impl StopFlags {
     /// A single flag set by every signal ([`on_signals`]), for runs by several processes: each gets its own signal, and one that
     /// finished its trial would wait for the others.
@@ -86,6 +119,7 @@ impl StopFlags {
         Ok(Self {
             after_trial: Arc::clone(&now),
             now,
+            measuring: Arc::default(),
         })
     }
 
@@ -99,36 +133,25 @@ impl StopFlags {
         let flags = Self {
             after_trial: Arc::default(),
             now: Arc::default(),
+            measuring: Arc::default(),
         };
         let no_way = |error: io::Error| Error::failed(format!("cannot wait for Ctrl-C: {error}"));
         let (bell, ring) = UnixStream::pair().map_err(no_way)?;
-        let own = flags.clone();
-        let wait = move || own.follow(ring);
+        let own = (Arc::clone(&flags.after_trial), Arc::clone(&flags.now));
+        let wait = move || follow(&own.0, &own.1, ring);
         thread::Builder::new().spawn(wait).map_err(no_way)?;
-        catch_all(&|signal| match signal {
-            SIGINT => pipe::register(signal, bell.try_clone()?),
-            _ => {
-                flag::register(signal, Arc::clone(&flags.after_trial))?;
-                flag::register(signal, Arc::clone(&flags.now))
+        let is_over = &flags.measuring.is_over;
+        catch_all(&|signal| {
+            flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(is_over))?;
+            match signal {
+                SIGINT => pipe::register(signal, bell.try_clone()?),
+                _ => {
+                    flag::register(signal, Arc::clone(&flags.after_trial))?;
+                    flag::register(signal, Arc::clone(&flags.now))
+                }
             }
         })?;
         Ok(flags)
-    }
-
-    /// Waits for one Ctrl-C, then for a second one.
-    fn follow(&self, mut ring: UnixStream) {
-        let mut rung = || ring.read_exact(&mut [0]).is_ok();
-        if !rung() {
-            return;
-        }
-        self.after_trial.store(true, Ordering::Relaxed);
-        // In a separate thread, so that a blocked terminal does not delay the second one.
-        let tell =
-            || note("note: ends after the trial in flight; press Ctrl-C again to end at once");
-        let _ = thread::Builder::new().spawn(tell);
-        if rung() {
-            self.now.store(true, Ordering::Relaxed);
-        }
     }
 
     /// The flags for the runner.

@@ -22,6 +22,8 @@ const ROWS_MAX: usize = 6;
 const ROW: f64 = 93.0;
 /// Height of a bar, pixels.
 const BAR: f64 = 10.0;
+/// Smallest size of a text that does not fit, as a share of its own size.
+const SHRUNK_MIN: f64 = 0.6;
 /// Distance of the lines that hatch a bar, pixels.
 const HATCH: f64 = 7.0;
 
@@ -102,7 +104,8 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         (words.trust, 582.0, 18.0, Paint::Ink),
         (&source, 610.0, 16.0, Paint::Muted),
     ] {
-        items.push(text_at((MARGIN, y), size, paint, fitted(text, size, room)));
+        let (size, text) = shrunk(text, size, room);
+        items.push(text_at((MARGIN, y), size, paint, text));
     }
     let mut columns: Vec<&str> = Vec::new();
     for number in shown() {
@@ -132,8 +135,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
                 (&first.row, middle - 2.0 * scale, 28.0, Paint::Ink),
                 (&first.row_note, middle + 24.0 * scale, 18.0, Paint::Muted),
             ] {
-                let size = size * scale;
-                let text = fitted(text, size, NAMES - 12.0);
+                let (size, text) = shrunk(text, size * scale, NAMES - 12.0);
                 items.push(text_at((MARGIN, y), size, paint, text));
             }
         }
@@ -151,6 +153,13 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     }
 }
 
+/// The text in a size in which it fits, no smaller than [`SHRUNK_MIN`] of the given one; what does not fit then is cut.
+fn shrunk(text: &str, size: f64, room: f64) -> (f64, String) {
+    let share = (room / width(text, size)).clamp(SHRUNK_MIN, 1.0);
+    let size = size * share;
+    (size, fitted(text, size, room))
+}
+
 /// The value with its unit, what stands below it, and a bar of its share with its interval.
 fn drawn(
     number: &PreviewNumber,
@@ -161,7 +170,7 @@ fn drawn(
 ) -> Vec<Item> {
     let sizes = [38.0, 19.0, 17.0].map(|size| size * scale);
     let unit_x = x + width(&number.value, sizes[0]) + 8.0 * scale;
-    let note = fitted(&number.note, sizes[2], room);
+    let (note_size, note) = shrunk(&number.note, sizes[2], room);
     let top = middle + 32.0 * scale;
     let bar = Frame {
         left: x,
@@ -177,7 +186,7 @@ fn drawn(
             Paint::Muted,
             number.unit.clone(),
         ),
-        text_at((x, middle + 24.0 * scale), sizes[2], Paint::Muted, note),
+        text_at((x, middle + 24.0 * scale), note_size, Paint::Muted, note),
         Item::Open {
             class: "series",
             series: Some(place),
@@ -309,6 +318,21 @@ mod tests {
                 assert!(frames[..i].iter().all(apart), "{count} rows: {frame:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_title_of_several_disks_is_smaller_and_not_cut() {
+        let title = "Samsung SSD 990 PRO 2TB, WDC WD40EFRX-68N32N0 and /mnt/backup/of/the/lab";
+        let words = PreviewText {
+            title,
+            subject: "here",
+            trust: "Trust: good",
+            source: "iolab",
+        };
+        let scene = scene(&[number("SEQ 1 MiB", "read", false)], &words);
+        let shown = scene.texts().find(|text| text.text == title);
+        let frame = shown.expect("the whole title").frame();
+        assert!(frame.right <= SIZE.0 - MARGIN + 1.0, "{frame:?}");
     }
 
     #[test]

@@ -412,7 +412,7 @@ requirement 'etc' is unknown
                 assert!(trial.bs.is_multiple_of(4096) && trial.cache == CacheState::Direct);
             }
             let wanted: &[&str] = match *name {
-                "etcd" => &["wal: 4KiB instead of 2300"],
+                "etcd" => &["wal: 4 KiB instead of 2300 B"],
                 "sqlite" => &["wal: 8KiB instead of 4120"],
                 _ => &[],
             };

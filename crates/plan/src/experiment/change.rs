@@ -35,6 +35,17 @@ enum What {
     WarmUp(WarmUp),
 }
 
+/// Longest words of the user in a message, characters.
+const SAID_MAX: usize = 80;
+
+/// The user's words as messages have them: a long list of levels hides what is wrong with it.
+fn shortened(said: String) -> String {
+    match said.char_indices().nth(SAID_MAX) {
+        None => said,
+        Some((end, _)) => format!("{}...", &said[..end]),
+    }
+}
+
 impl Change {
     /// Reads `NAME=VALUE[,VALUE...]`. The entries of `[design]` take one value.
     ///
@@ -76,6 +87,7 @@ impl Change {
     }
 
     fn said(name: &str, values: &str, said: String) -> Result<Self> {
+        let said = shortened(said);
         match What::read(name, values) {
             Ok(what) => Ok(Self { what, said }),
             Err(error) => Err(error.within(said)),

@@ -189,12 +189,12 @@ impl Design {
     }
 }
 
-/// A time as an argument of `--budget`, rounded up: `45s`, `12min`.
+/// A time that a budget may be, rounded up: `45 s`, `12 min`.
 fn as_budget(time: Duration) -> String {
     let seconds = time.as_secs_f64().ceil();
     match seconds {
-        ..=120.0 => format!("{seconds}s"),
-        _ => format!("{}min", (seconds / 60.0).ceil()),
+        ..=120.0 => format!("{seconds} s"),
+        _ => format!("{} min", (seconds / 60.0).ceil()),
     }
 }
 

@@ -420,10 +420,10 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     insta::assert_snapshot!(far);
     let one = design.shortfall(1, Duration::ZERO, Duration::from_secs(3600));
     insta::assert_snapshot!(one.expect("too much"), @r"
-    1 cell takes up to 2.0 h, more than the budget (3s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time
+    1 cell takes up to 2.0 h, more than the budget (3 s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time
     ");
     insta::assert_snapshot!(told(2, 500).expect("too much"), @r"
-    2 cells in 3s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: raise --budget, lower --time or choose fewer levels
+    2 cells in 3 s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: raise --budget, lower --time or choose fewer levels
     ");
     assert_eq!(told(2, 400), None);
     let asked = Design {
@@ -432,14 +432,14 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     };
     let asked = asked.shortfall(1, Duration::from_millis(100), Duration::ZERO);
     insta::assert_snapshot!(asked.expect("far too little"), @r"
-    1 cell in 3s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...) or --budget 21s for this experiment
+    1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 21 s
     ");
     let least = Duration::from_secs(1);
     let sure = design.shortfall(112, least * 112, least * 112);
     let sure = sure.expect("far too little");
     assert!(
-        sure.starts_with("112 cells in 3s give n = 1, and an interval needs 6")
-            && sure.ends_with("--budget 14min for this experiment"),
+        sure.starts_with("112 cells in 3 s give n = 1, and an interval needs 6")
+            && sure.ends_with("this experiment alone needs 14 min"),
         "{sure}"
     );
 }

@@ -257,7 +257,7 @@ mod tests {
         experiment.check().expect("no queue grows");
         let error = experiment.apply_set("rate=100");
         let error = error.expect_err("a queue takes long to show");
-        insta::assert_snapshot!(error.message(), @"--set rate=100: the level p50<10s takes trials of 80s at least, and the budget of 90s does not pay for 112");
+        insta::assert_snapshot!(error.message(), @"--set rate=100: the level p50<10s takes trials of 80 s at least, and the budget of 90 s does not pay for 112");
     }
 
     #[test]

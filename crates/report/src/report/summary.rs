@@ -14,7 +14,8 @@ use iolab_workload::quantity::counted;
 /// Settings that say how the trials of a report were made, where their experiments do not ask about them.
 const SHORT: [&str; 5] = ["backend", "depth", "threads", "cache", "region"];
 
-/// The names of the drives that were measured: maker and model where the kernel knows them, else the device, else the target.
+/// The names of the drives that were measured: what the user calls them, else maker and model where the kernel knows them, else the
+/// device, else the target.
 pub(crate) fn drives(records: &[&RunRecord]) -> String {
     let mut names: Vec<String> = Vec::new();
     for record in records {
@@ -25,7 +26,10 @@ pub(crate) fn drives(records: &[&RunRecord]) -> String {
             }
         }
     }
-    names.join(" and ")
+    match names.as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// The name of the drive below one target of a run.
@@ -34,6 +38,9 @@ fn drive(record: &RunRecord, number: usize) -> String {
         let value: Option<String> = record.environment.get_of(number, key);
         value.map(|text| clean(text.trim()))
     };
+    if let Some(name) = known(&KEYS.target_name) {
+        return name;
+    }
     let target = || clean(record.targets().nth(number).unwrap_or_default());
     match (known(&KEYS.device_vendor), known(&KEYS.device_model)) {
         (Some(vendor), Some(model)) if !model.starts_with(&vendor) => format!("{vendor} {model}"),
