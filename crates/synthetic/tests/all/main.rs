@@ -5,3 +5,4 @@ mod compared;
 mod over_time;
 mod ratios;
 mod scenarios;
+mod targets;
