@@ -48,7 +48,7 @@ pub use equivalence::{Equivalence, tost_log};
 pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
 pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};
-pub use modality::{Modality, TwoLevels, has_gap, two_levels, two_modes};
+pub use modality::{Modality, TwoLevels, has_gap, two_levels, two_levels_among, two_modes};
 pub use multiple_tests::holm;
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};

@@ -43,6 +43,12 @@ pub struct TwoLevels {
 ///
 /// `None` below 6 values, when one is not finite, and when all are equal.
 pub fn two_levels(data: &[f64]) -> Option<TwoLevels> {
+    two_levels_among(data, 1)
+}
+
+/// As [`two_levels`] for one of so many samples, any of which would be shown: the gap has to be wider by the `(n - 2)`-th root of their
+/// number, because the chance that both groups of one shape lie within a share `w` of the gap falls with the power `n - 2` of `w`.
+pub fn two_levels_among(data: &[f64], samples: usize) -> Option<TwoLevels> {
     let x = sorted(data)?;
     let n = x.len();
     if n < GAP_N_MIN {
@@ -53,7 +59,8 @@ pub fn two_levels(data: &[f64]) -> Option<TwoLevels> {
     let low = (fewest..=n - fewest).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
     let (below, above) = x.split_at(low);
     let width = |group: &[f64]| group[group.len() - 1] - group[0];
-    let is_apart = gap(low) > 0.0 && gap(low) >= GAP_MIN * width(below).max(width(above));
+    let gap_min = GAP_MIN * (samples.max(1) as f64).powf(1.0 / (n as f64 - 2.0));
+    let is_apart = gap(low) > 0.0 && gap(low) >= gap_min * width(below).max(width(above));
     is_apart.then(|| TwoLevels {
         low_share: low as f64 / n as f64,
         low_median: median_of_sorted(below),
@@ -74,8 +81,18 @@ pub struct Modality {
     pub high_median: f64,
     /// The advantage of two groups over the best single shape: difference of the log-likelihoods, in natural units.
     pub evidence: f64,
+    /// By how much that is above the margin for so many values.
+    pub excess: f64,
     /// Ashman's D: the distance of the groups' means over their root mean square deviation.
     pub separation: f64,
+}
+
+impl Modality {
+    /// Whether it stands as one of so many samples, any of which would be shown: the chance that one group is flagged falls at least as fast
+    /// as the exponential of the excess, so that the logarithm of their number is Bonferroni's correction.
+    pub fn stands_among(&self, samples: usize) -> bool {
+        self.excess > (samples.max(1) as f64).ln()
+    }
 }
 
 /// Flags a sample that looks like two groups; a cautious screen, not a test with a p-value.
@@ -115,7 +132,8 @@ pub fn two_modes(data: &[f64]) -> Option<Modality> {
     let unit = spread_ties(&unit);
     let cut = best_cut(&unit);
     let evidence = cut.log_likelihood - shape::best_log_likelihood(&unit)?;
-    let flagged = evidence > 3.4 + 14.0 / n as f64 && cut.separation > SEPARATION_MIN;
+    let excess = evidence - (3.4 + 14.0 / n as f64);
+    let flagged = excess > 0.0 && cut.separation > SEPARATION_MIN;
     let (low, high) = ascending.split_at(cut.low);
     flagged.then(|| Modality {
         split_at: f64::midpoint(low[low.len() - 1], high[0]),
@@ -123,6 +141,7 @@ pub fn two_modes(data: &[f64]) -> Option<Modality> {
         low_median: median_of_sorted(low),
         high_median: median_of_sorted(high),
         evidence,
+        excess,
         separation: cut.separation,
     })
 }

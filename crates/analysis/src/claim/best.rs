@@ -128,7 +128,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
             .filter(|(factor, _)| *factor != "bs")
             .map(|(factor, level)| (factor.clone(), level.clone()))
             .collect(),
-        candidates: candidates(&cells, best, analysis.response, run),
+        candidates: candidates(&cells, best, analysis, run),
         best,
     })
 }
@@ -148,7 +148,7 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
         response,
         held: Vec::new(),
-        candidates: candidates(&cells, best, response, run),
+        candidates: candidates(&cells, best, analysis, run),
         best,
     })
 }
@@ -157,9 +157,10 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
 fn candidates(
     cells: &[&CellAnalysis],
     best: usize,
-    response: Response,
+    analysis: &Analysis,
     run: usize,
 ) -> Vec<Candidate> {
+    let response = analysis.response;
     // All pairs: the cell with the best median is chosen by the trials that judge it, and several may be equally good.
     let confidence = confidence(cells.len() * (cells.len() - 1) / 2);
     let against = |i: usize, j: usize| {
@@ -210,7 +211,7 @@ fn candidates(
             },
             bs: cell.cell.trial().bs,
             median: cell.response.map_or(f64::NAN, |summary| summary.median),
-            groups: groups(cell).map(|levels| (levels.low_median, levels.high_median)),
+            groups: groups(analysis, cell).map(|levels| (levels.low_median, levels.high_median)),
             standing,
             of_best: judged.map(|(estimate, _)| *estimate),
             doubts,

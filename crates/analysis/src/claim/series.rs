@@ -1,6 +1,6 @@
 //! What the order and the distribution of a cell's trials show: drift, dependence, two groups, a steady state.
 
-use iolab_stats::{TwoLevels, holm, two_levels};
+use iolab_stats::{TwoLevels, holm, two_levels_among};
 
 use super::effect::{CellId, MARGIN};
 use crate::analysis::{Analysis, CellAnalysis};
@@ -132,7 +132,7 @@ fn two_groups(analysis: &Analysis, run: usize) -> Option<Course> {
     let groups = analysis
         .cells
         .iter()
-        .filter_map(|cell| Some((cell, groups(cell)?)));
+        .filter_map(|cell| Some((cell, groups(analysis, cell)?)));
     let all: Vec<(&CellAnalysis, TwoLevels)> = groups.collect();
     let apart = |levels: &TwoLevels| levels.high_median / levels.low_median;
     let (most, levels) = all
@@ -151,14 +151,19 @@ fn widening(cell: &CellAnalysis) -> Option<f64> {
     Some((cell.values.len() as f64 / effective).sqrt())
 }
 
-/// The groups of a cell's trials, where they form two that are further apart than what matters.
-pub fn groups(cell: &CellAnalysis) -> Option<TwoLevels> {
-    let by_shape = cell.series_tests.modes.map(|modes| TwoLevels {
-        low_share: modes.low_share,
-        low_median: modes.low_median,
-        high_median: modes.high_median,
-    });
-    let levels = by_shape.or_else(|| two_levels(&cell.values))?;
+/// The groups of a cell's trials, where they form two that are further apart than what matters. Each cell of a run is looked at: what is
+/// seen has to stand among as many.
+pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
+    let cells = analysis.cells.len();
+    let modes = cell.series_tests.modes;
+    let by_shape = modes
+        .filter(|modes| modes.stands_among(cells))
+        .map(|modes| TwoLevels {
+            low_share: modes.low_share,
+            low_median: modes.low_median,
+            high_median: modes.high_median,
+        });
+    let levels = by_shape.or_else(|| two_levels_among(&cell.values, cells))?;
     (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
 }
 

@@ -92,7 +92,7 @@ fn doubts(analysis: &Analysis) -> String {
         ),
         (count(&CellAnalysis::is_disturbed), "disturbed"),
         (
-            count(&|cell| groups(cell).is_some()),
+            count(&|cell| groups(analysis, cell).is_some()),
             "with two groups of trials",
         ),
         (

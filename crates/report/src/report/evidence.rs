@@ -10,8 +10,8 @@ use iolab_workload::quantity::{format_ns, format_percent, significant};
 use super::clean;
 use crate::layout::{Column, Grid, none};
 
-/// From this part of the bytes of the requests on a factor is written, and no percentage.
-const PART_MAX: f64 = 2.0;
+/// From this part of the bytes of the requests on, which would round to more than 100 %, a factor is written.
+const PART_MAX: f64 = 1.005;
 
 /// How to read the columns.
 pub(super) fn caption() -> String {
@@ -75,7 +75,7 @@ impl EvidenceRow<'_> {
         self.median(value).map_or_else(none, format_percent)
     }
 
-    /// `98.5 %`, or `735 times` where a percentage is hard to read.
+    /// `98.5 %`, or `1.53 times` where the device carried more.
     fn part(&self, value: impl Fn(&Sample) -> Option<f64>) -> String {
         match self.median(&value) {
             Some(part) if part >= PART_MAX => format!("{} times", significant(part)),

@@ -306,16 +306,12 @@ fn contended_cpus_are_told() {
             sample.counters.pressure.steal_ns = part(2.0 * steal);
         })
     };
-    for (stall, steal, part) in [
-        (0.4, 0.0, "40 % of the time some task waited"),
-        (1.02, 0.0, "100 % of the time some task waited"),
-        (0.0, 0.08, "8.0 % of the CPU time went to the hypervisor"),
-    ] {
+    let told = [(0.4, 0.0), (1.02, 0.0), (0.0, 0.08)].map(|(stall, steal)| {
         let record = with(stall, steal);
         assert_eq!(only_cell(&record).flags, [Flag::CpuContended]);
-        let told = text(&cpu_contended(&analyse(&record)));
-        assert!(told.contains(part) && !told.contains("0.0 %"), "{told}");
-    }
+        text(&cpu_contended(&analyse(&record)))
+    });
+    insta::assert_snapshot!(told.join("\n"));
     assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
 }
 

@@ -104,17 +104,8 @@ fn the_greatest_rate_that_was_held_is_named() {
         &analyse(&loaded(&[(4000, 0), (1000, 0), (2000, 0), (8000, 999)])),
     );
     insta::assert_snapshot!(found[0].text);
-    assert!(
-        found[0]
-            .text
-            .contains("at 4000/s, the highest rate that was held (at least 98 %"),
-        "{found:?}"
-    );
     let none = named("load", &analyse(&loaded(&[(8000, 999)])));
-    assert!(
-        none[0].text.contains("in time): at 8000/s, the lowest"),
-        "{none:?}"
-    );
+    insta::assert_snapshot!(none[0].text);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Groups at once against each alone, from records made up for it.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, claims};
+use iolab_analysis::claim::{Claim, SharedLimit, claims, headlines};
 use iolab_record::{RateReport, RunRecord};
 use iolab_report::findings::one_place;
 use iolab_workload::group::GroupSpec;
@@ -31,14 +31,11 @@ fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
 
 #[test]
 fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
-    for (all, pair, part) in [
-        (300.0, 200.0, "no limit that they share"),
-        (
-            200.0,
-            200.0,
-            "they share a limit; a and b already reach it.",
-        ),
-        (240.0, 200.0, "which fewer of them do not reach"),
+    let mut told = Vec::new();
+    for (all, pair, limit) in [
+        (300.0, 200.0, SharedLimit::NotShown),
+        (200.0, 200.0, SharedLimit::ReachedBy("a+b".to_owned())),
+        (240.0, 200.0, SharedLimit::ReachedByAll),
     ] {
         let cells = [
             ("a", 100.0),
@@ -47,11 +44,23 @@ fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
             ("a+b", pair),
             ("all", all),
         ];
-        let findings = named("shared-limit", &analyse(&targets(&["a", "b", "c"], &cells)));
-        let told = text(&findings);
-        assert!(told.starts_with("3 groups at once reach"), "{told}");
-        assert!(told.contains(part), "{part}: {told}");
+        let run = analyse(&targets(&["a", "b", "c"], &cells));
+        let claimed = claims(&[&run]);
+        let found: Vec<_> = claimed
+            .iter()
+            .filter_map(|claim| match claim {
+                Claim::Together(together) => Some((together.groups, &together.limit)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(found, [(3, &limit)]);
+        // What a limit answers comes before what the groups do one by one.
+        let first = headlines(&claimed).into_iter().next();
+        let is_limit = matches!(first, Some(Claim::Together(_)));
+        assert_eq!(is_limit, limit != SharedLimit::NotShown);
+        told.push(text(&named("shared-limit", &run)));
     }
+    insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]

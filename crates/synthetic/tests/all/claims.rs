@@ -93,7 +93,7 @@ fn of_effect(effect: &Effect, truth: &Truth) -> Outcome {
 }
 
 /// Whether a difference is true where the true ratio is this.
-fn judged(difference: Difference, ratio: f64) -> Outcome {
+pub(crate) fn judged(difference: Difference, ratio: f64) -> Outcome {
     outcome(match difference {
         Difference::Higher => ratio > 1.0,
         Difference::Lower => ratio < 1.0,

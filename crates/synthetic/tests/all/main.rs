@@ -6,3 +6,4 @@ mod layers;
 mod over_time;
 mod ratios;
 mod scenarios;
+mod targets;

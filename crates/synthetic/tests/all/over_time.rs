@@ -3,7 +3,9 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::Bends;
-use iolab_analysis::claim::{self, CellId, ChangePlace, Claim, Course, Shape, State, claims};
+use iolab_analysis::claim::{
+    self, CellId, ChangePlace, Claim, Course, Shape, State, claims, groups,
+};
 use iolab_analysis::timeline::Levels;
 use iolab_record::RunRecord;
 use iolab_synthetic::{
@@ -432,4 +434,31 @@ fn drift_dependence_and_groups_are_said_where_there_are_any() {
         (is_groups, |_, _| true),
         true,
     );
+}
+
+/// Every cell of a grid is looked at: of 112, one in 500 would be a claim in a fifth of the runs.
+#[test]
+fn a_wide_grid_has_no_more_false_groups_than_a_small_one() {
+    let spread = Noise::Lognormal { sigma: 0.2 };
+    for (cells, changes) in [(56, &["workload=RS,RR"][..]), (112, &[])] {
+        for (name, noise) in [
+            ("lognormal 20 %", spread),
+            ("exponential", Noise::Exponential),
+        ] {
+            let grid = Scenario {
+                noise,
+                trials: 10,
+                ..Scenario::of("disk-grid", changes)
+            };
+            let name = format!("{cells} cells, {name}");
+            hold_runs("two groups, none", &grid, &name, runs(), |(record, _)| {
+                let run = analyse(&record);
+                assert_eq!(run.cells.len(), cells);
+                match run.cells.iter().any(|cell| groups(&run, cell).is_some()) {
+                    true => Outcome::False,
+                    false => Outcome::NotClaimed,
+                }
+            });
+        }
+    }
 }

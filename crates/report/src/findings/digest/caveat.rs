@@ -81,8 +81,13 @@ fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
             ))
         })
         .collect();
-    let bimodal = count(analyses, |cell| groups(cell).is_some());
-    caveats.extend(about(bimodal, "two groups of trials"));
+    let bimodal = analyses.iter().map(|analysis| {
+        let cells = analysis.cells.iter();
+        cells
+            .filter(|cell| groups(analysis, cell).is_some())
+            .count()
+    });
+    caveats.extend(about(bimodal.sum(), "two groups of trials"));
     let trends = analyses
         .iter()
         .map(|a| drifting_cells(a).len() + dependent_cells(a).len());

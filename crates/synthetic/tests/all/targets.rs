@@ -1,0 +1,95 @@
+//! What is said of targets that runs of their own measured: how often it is false, and how often what is large is said. `claims.rs` tells
+//! how the table of docs/METHODS.md is made.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{Claim, claims};
+use iolab_record::RunRecord;
+use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+
+use super::claims::{SAID_MIN, drifting, hold_made, judged, place, runs, shapes};
+
+/// Trials of each cell: the fewest that have an interval, and more.
+const TRIALS: [u32; 2] = [6, 16];
+
+type Made = (RunRecord, Truth);
+
+/// A run on each of three targets, and of each its throughput over that of the first.
+fn on_targets(noise: Noise, trials: u32, ratios: [f64; 3]) -> [Scenario; 3] {
+    let base = Scenario {
+        noise,
+        common: drifting(),
+        trials,
+        ..Scenario::of("read-random", &["bs=4k,64k,1M,4M"])
+    };
+    let mut names = ["/a", "/b", "/c"].into_iter();
+    ratios.map(|ratio| Scenario {
+        effects: vec![(At::all(), ratio)],
+        ..base.on(names.next().expect("three"))
+    })
+}
+
+fn make(targets: &[Scenario; 3]) -> impl Fn(u64) -> Vec<Made> + '_ {
+    move |seed| {
+        let of = |(number, target): (u64, &Scenario)| target.run(3 * seed + number);
+        (0..).zip(targets).map(of).collect()
+    }
+}
+
+/// All that is said of one target against another.
+fn said(made: Vec<Made>) -> Outcome {
+    let analyses: Vec<_> = made.iter().map(|(record, _)| analyse(record)).collect();
+    let all = claims(&analyses.iter().collect::<Vec<_>>());
+    let level = |id: iolab_analysis::claim::CellId| {
+        let truth = &made[id.run].1;
+        truth.cells[place(id, truth)].mb_s
+    };
+    let across = all.iter().filter(|claim| claim.compares_targets());
+    let effects = across.flat_map(|claim| match claim {
+        Claim::Comparison(comparison) => comparison.effects.as_slice(),
+        _ => &[],
+    });
+    Outcome::of_all(effects.map(|one| judged(one.difference, level(one.other) / level(one.base))))
+}
+
+#[test]
+fn targets_without_a_difference_are_rarely_said_to_differ() {
+    for (name, noise) in shapes() {
+        for trials in TRIALS {
+            let targets = on_targets(noise, trials, [1.0; 3]);
+            let name = format!("{name}, n = {trials}");
+            let claim = ("targets across runs, none", name.as_str());
+            hold_made(claim, runs(), make(&targets), said);
+        }
+    }
+}
+
+#[test]
+fn large_differences_between_targets_are_said() {
+    let little = Noise::Lognormal { sigma: 0.03 };
+    for trials in TRIALS {
+        for ratio in [0.3, 3.0] {
+            let targets = on_targets(little, trials, [1.0, 1.0, ratio]);
+            let name = format!("lognormal 3 %, ratio {ratio}, n = {trials}");
+            let claim = ("targets across runs", name.as_str());
+            let score = hold_made(claim, runs(), make(&targets), said);
+            assert!(score.is_true_at_least(SAID_MIN), "{score}");
+        }
+    }
+}
+
+#[test]
+fn a_disturbed_target_is_not_called_slower() {
+    for by in [Disturber::Traffic, Disturber::Cpu] {
+        let mut targets = on_targets(Noise::Lognormal { sigma: 0.03 }, 12, [1.0; 3]);
+        targets[1].disturbances = vec![Disturbance {
+            by,
+            at: At::all(),
+            share: 1.0,
+            ratio: 0.65,
+            evidence: Evidence::Shown,
+        }];
+        let name = format!("{by:?} on the second");
+        let claim = ("targets across runs, disturbed", name.as_str());
+        hold_made(claim, runs(), make(&targets), said);
+    }
+}
