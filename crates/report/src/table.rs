@@ -411,11 +411,18 @@ fn service_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     vec![column(rows, "service p50", 5, service)]
 }
 
-/// Where the time of requests went, where they were traced: in the device, elsewhere, and until the thread had the answer.
+/// Where the time of requests went: where they were traced in the device, elsewhere, and until the thread had the answer; else the mean
+/// that the device's counters tell.
 fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     let stages = |c: &'_ CellAnalysis| c.stages.clone().filter(|stages| stages.known > 0);
     if rows.iter().all(|row| stages(row.cell).is_none()) {
-        return Vec::new();
+        let counted = |c: &CellAnalysis| c.disturbance.device_mean_ns;
+        return match rows.iter().any(|row| counted(row.cell).is_some()) {
+            true => vec![column(rows, "device mean", 6, |c| {
+                counted(c).map_or_else(none, format_ns)
+            })],
+            false => Vec::new(),
+        };
     }
     let of = |heading: &str, dispensable, value: fn(&CellStages) -> Option<String>| {
         column(rows, heading, dispensable, |c| {

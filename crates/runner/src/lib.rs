@@ -34,6 +34,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod tool_failures;
+mod tracing_note;
 pub mod witness;
 
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::{Error, Result};
 
 use super::session::Session;
-use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc};
+use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc, tracing_note};
 
 /// A run that has its run file, and no trial yet.
 pub struct PreparedRun<'a> {
@@ -86,12 +86,13 @@ impl<'a> PreparedRun<'a> {
     pub fn carry_out(mut self, observer: &mut dyn Observer) -> Result<Finished> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
+        let tracing = tracing_note::note(self.plan.cells(), &self.setup.place.targets());
         let mut session = Session::new(self.plan, self.seed, self.file, self.clock, observer);
         for note in self.setup.place.notes() {
             // Whoever opened the target has told it.
             session.keep(EventKind::Note, None, &note)?;
         }
-        if let Some(note) = left_out {
+        for note in left_out.into_iter().chain(tracing) {
             session.event(EventKind::Note, &note)?;
         }
         session.remark(&self.remarks)?;

@@ -10,8 +10,22 @@ use super::{Target, TargetKind, sysfs};
 
 /// Bytes of a sector, as the block layer counts them.
 const SECTOR: u64 = 512;
-/// File systems whose extents name places of the file system, not of a device.
-const OWN_ADDRESSES: [&str; 3] = ["btrfs", "bcachefs", "zfs"];
+/// File systems that write each block to a new place, which the extents of the file do not tell of requests that are over, and whose
+/// extents name places of the file system, not of a device.
+const OWN_ADDRESSES: [(&str, &str); 3] = [
+    (
+        "btrfs",
+        "btrfs writes each block to a new place, and numbers places by itself, not as the device does",
+    ),
+    (
+        "bcachefs",
+        "bcachefs writes each block to a new place, and does not number places as the device does",
+    ),
+    (
+        "zfs",
+        "ZFS writes each block to a new place, and does not tell places on the device",
+    ),
+];
 
 /// Where the bytes of a target lie on the disk below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,10 +118,10 @@ impl Target {
 
     fn located(&self) -> Result<Disk, &'static str> {
         let file_system = self.filesystem();
-        if file_system.is_some_and(|fs| OWN_ADDRESSES.contains(&fs.kind.as_str())) {
-            return Err(
-                "its file system has addresses of its own, which are not those of a device",
-            );
+        let has_own =
+            |(kind, _): &&(&str, &str)| file_system.as_ref().is_some_and(|fs| fs.kind == *kind);
+        if let Some((_, why)) = OWN_ADDRESSES.iter().find(has_own) {
+            return Err(why);
         }
         let device = self.device().ok_or("it lies on no block device")?;
         disk_of(Path::new("/sys"), device).ok_or("the device below it is not in /sys/dev/block")

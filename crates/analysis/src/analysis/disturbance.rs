@@ -21,6 +21,8 @@ const GROUPS_APART: f64 = 1.2;
 const STRAY_IOS_MAX: f64 = 0.1;
 /// The smallest usual I/O of a file system itself, bytes.
 const STRAY_IO: f64 = 4096.0;
+/// Least sum of times in flight, ms, of which the step of the counter is at most 5 %.
+const QUEUE_MS_MIN: u64 = 20;
 /// Fewest trials of a group.
 const GROUP_MIN: usize = 2;
 /// Limit of the share of the CPU time used by other guests.
@@ -51,6 +53,8 @@ pub struct CellDisturbance {
     pub read_ahead: Option<f64>,
     /// Median over the trials of device I/Os per request, for direct I/O without other traffic.
     pub ios_per_request: Option<f64>,
+    /// Median over the trials of the mean time of a device I/O by the device's own counters, ns, for direct I/O without other traffic.
+    pub device_mean_ns: Option<f64>,
     /// Median over the trials of the number of physically contiguous pieces in the buffer of a request, for direct I/O.
     pub buffer_pieces: Option<f64>,
     /// Two groups of trials, by their device I/Os per request.
@@ -185,6 +189,7 @@ impl CellDisturbance {
             others: pooled(trials, |s| others(cell, s)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
             ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
+            device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s)),
             buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
             split: split(cell, trials, response),
             steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
@@ -306,6 +311,17 @@ pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
         && undisturbed
         && !journals;
     (of_device && ours && requests > 0.0).then(|| ios / requests)
+}
+
+/// The mean time of a device I/O, ns: the times that I/Os were in flight, added up, over their number
+/// (Documentation/block/stat.rst of Linux: time_in_queue). `None` where others' traffic contributes, and for times near the step of
+/// the counter.
+fn device_mean_ns(cell: &Cell, sample: &Sample) -> Option<f64> {
+    ios_per_request(cell, sample)?;
+    let device = sample.counters.device?;
+    let queue_ms = device.queue_ms.filter(|ms| *ms >= QUEUE_MS_MIN)?;
+    let ios = (device.read_ios + device.write_ios) as f64;
+    Some(queue_ms as f64 * 1e6 / ios)
 }
 
 /// Physically contiguous pieces in the buffer of a request; `None` where unknown, and where no device received it.

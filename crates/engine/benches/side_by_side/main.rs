@@ -3,12 +3,14 @@
 //! `cargo bench -p iolab-engine` prints a line per goal and fails when one is missed. The contenders alternate,
 //! and a ratio is the median of the rounds' own ratios (with its interval), so that a machine that gets slower gets
 //! slower for all.
-//! What is not installed or not permitted is skipped with the reason.
+//! What is not installed or not permitted is skipped with the reason. `cargo bench -p iolab-engine -- tracing` prints only what
+//! tracing costs.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod bare;
 mod fio;
+mod tracing;
 mod zram;
 
 use std::path::Path;
@@ -293,7 +295,8 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
 }
 
 fn main() {
-    // cargo runs a bench target with --bench; listing and filtering have no meaning here.
+    // cargo runs a bench target with --bench; listing has no meaning here.
+    let only_tracing = std::env::args().any(|word| word == "tracing");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let clock = Clock::calibrate();
     println!(
@@ -301,12 +304,16 @@ fn main() {
         clock.source(),
         clock.cost_ns()
     );
+    if only_tracing {
+        return tracing::costs(&clock);
+    }
     let mut score = Score { missed: 0 };
     null(&clock, &mut score);
     hot_reads(directory, &clock, &mut score);
     small_reads(directory, &clock, &mut score);
     deep_reads(directory, &clock, &mut score);
     writes(directory, &clock, &mut score);
+    tracing::costs(&clock);
     if score.missed > 0 {
         println!("{} goals missed", score.missed);
         std::process::exit(1);

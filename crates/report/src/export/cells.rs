@@ -300,6 +300,11 @@ fn disturbance<'a>() -> Columns<'a> {
             "requests that reached the device over the requests that were issued; median over the trials",
             |row: &CellRow<'_>| row.cell.disturbance.ios_per_request,
         ),
+        DataColumn::number(
+            "device_mean_ns_median",
+            "mean time of a request at the device by the device's own counters, ns, where it carried nothing for others; median over the trials",
+            |row: &CellRow<'_>| row.cell.disturbance.device_mean_ns,
+        ),
         DataColumn::whole(
             "trials_with_fewer_device_ios",
             "trials in the group with fewer device requests per request, where the trials fall into two groups",

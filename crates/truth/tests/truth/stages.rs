@@ -1,5 +1,8 @@
 //! Time by layer: what holds requests up shows in its own stage, and in no other.
 
+mod places;
+mod syncs;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

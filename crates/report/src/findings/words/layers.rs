@@ -39,7 +39,7 @@ fn journal_of(counts: SyncCounts, journal: Journal) -> String {
     match journal {
         Journal::Absent => " There is no journal.".to_owned(),
         Journal::Commits => format!(
-            " {} waited for {}, of which {} were shared.",
+            " {} waited for {}; of these, {} served several syncs at once.",
             counted(counts.syncs, "sync"),
             counted(counts.commits, "journal commit"),
             counts.shared_commits

@@ -1,0 +1,245 @@
+//! Syncs by layer, on ext4 with and without a journal, on XFS and on a device.
+
+use std::path::Path;
+
+use iolab_truth::device::{loop_over, mounted, zram};
+use iolab_truth::files::{MIB, hole};
+use iolab_truth::iolab::{Seen, run, told};
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
+use serde_json::Value;
+
+use crate::stage::alone;
+
+const PARTS: [&str; 6] = ["admission", "host", "write", "journal", "flush", "delivery"];
+/// Share by which a mean may be off: histograms have three digits.
+const OFF: f64 = 0.003;
+const EXT4: [&str; 3] = ["mkfs.ext4", "-q", "-F"];
+const BARE_EXT4: [&str; 5] = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal"];
+const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
+
+/// A run and the stages of its trials.
+struct Traced {
+    seen: Seen,
+    stages: Vec<Value>,
+}
+
+/// Runs traced durable writes of two threads on a path.
+#[track_caller]
+fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Traced> {
+    if !needs::root() {
+        return None;
+    }
+    let target = target.display().to_string();
+    let own = [
+        "--bs",
+        "4k",
+        "--size",
+        "4M",
+        "--time",
+        "200ms",
+        "--budget",
+        "8s",
+        "--threads",
+        "2",
+        "--set",
+        "trace=true",
+        "--set",
+        "sync=each",
+    ];
+    let seen = run(scene, "write-size", &target, &[&own[..], more].concat());
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let file = scene
+        .folder()
+        .join("write-size.iolab")
+        .display()
+        .to_string();
+    let stages = told(scene, &["export", &file, "--stages", "--format", "json"]);
+    let stages: Value = serde_json::from_str(&stages).expect("JSON");
+    let stages = stages.as_array().expect("rows").clone();
+    Some(Traced { seen, stages })
+}
+
+fn number(row: &Value, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or(0.0)
+}
+
+impl Traced {
+    /// Holds what is true of every trial: the stages of syncs add up to their recorded latency, and the requests that were traced are
+    /// those that the device counts.
+    fn adds_up(&self) {
+        assert!(!self.stages.is_empty());
+        for row in &self.stages {
+            let sample = self.seen.samples.iter();
+            let sample = sample
+                .filter(|sample| sample["sample"] == row["sample"])
+                .collect::<Vec<_>>()[0];
+            let mean = number(sample, "sync_latency_mean_ns");
+            let sum: f64 = PARTS
+                .iter()
+                .map(|part| number(row, &format!("stage_sync_{part}_mean_ns")))
+                .sum();
+            assert!((sum / mean - 1.0).abs() <= OFF, "{sum} and {mean} ns");
+            assert_eq!(row["traced_syncs"], sample["syncs"]);
+            let traced = [
+                "carrying_requests",
+                "other_requests",
+                "device_flushes",
+                "flush_waits",
+            ];
+            let counted = ["device_read_ios", "device_write_ios", "device_flush_ios"];
+            assert_eq!(
+                traced.map(|name| number(row, name)).iter().sum::<f64>(),
+                counted.map(|name| number(sample, name)).iter().sum::<f64>(),
+                "{row}"
+            );
+        }
+        assert_eq!(self.seen.number("unjoined_share_max"), 0.0);
+    }
+
+    fn share(&self, part: &str) -> f64 {
+        self.seen.number(&format!("stage_sync_{part}_share"))
+    }
+}
+
+/// A loop device past the page cache, with room for any of the file systems.
+fn over_loop() -> Made<(Scene, std::path::PathBuf)> {
+    let scene = Scene::new()?;
+    let file = hole(scene.folder().join("backing"), 400 * MIB)?;
+    let device = loop_over(&scene, &file, true)?;
+    Ok((scene, device))
+}
+
+fn on(make: &[&str]) -> Made<(Scene, std::path::PathBuf)> {
+    let (scene, device) = over_loop()?;
+    let at = mounted(&scene, &device, make, "noatime")?;
+    Ok((scene, at))
+}
+
+#[test]
+fn a_journal_shows_by_its_commits_which_two_threads_share() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on(&EXT4)) else {
+        return;
+    };
+    // Files that grow change their inode with every write, so that every sync waits for a commit.
+    let Some(traced) = traced(
+        &scene,
+        &at,
+        &[
+            "--set",
+            "pattern=seq",
+            "--set",
+            "allocate=append",
+            "--set",
+            "layout=private",
+        ],
+    ) else {
+        return;
+    };
+    traced.adds_up();
+    assert_eq!(traced.seen.cell("trace_journal"), "commits");
+    let [syncs, commits, shared] =
+        ["traced_syncs", "sync_commits", "shared_commits"].map(|name| traced.seen.number(name));
+    assert!(commits > 0.0 && commits <= syncs, "{commits} of {syncs}");
+    assert!(shared > 0.0, "{shared} of {commits} commits of two threads");
+    // Low bounds: on a busy machine threads wait for a CPU most of the time.
+    assert!(traced.share("journal") > 0.05, "{}", traced.seen.text);
+    assert!(traced.share("flush") > 0.05, "{}", traced.seen.text);
+}
+
+#[test]
+fn no_journal_is_an_answer() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on(&BARE_EXT4)) else {
+        return;
+    };
+    let Some(traced) = traced(&scene, &at, &["--set", "pattern=rand"]) else {
+        return;
+    };
+    traced.adds_up();
+    assert_eq!(traced.seen.cell("trace_journal"), "none");
+    assert_eq!(traced.seen.cell("sync_commits"), 0);
+    assert!(traced.seen.cell("stage_sync_journal_mean_ns").is_null());
+    assert!(traced.share("flush") > 0.05, "{}", traced.seen.text);
+    assert!(
+        traced.seen.says("There is no journal."),
+        "{}",
+        traced.seen.text
+    );
+}
+
+#[test]
+fn a_disk_without_a_volatile_cache_has_no_flush() {
+    let _alone = alone();
+    let made = Scene::new().and_then(|scene| {
+        let device = zram(&scene, 300 * MIB)?;
+        let at = mounted(&scene, &device, &EXT4, "noatime")?;
+        Ok((scene, at))
+    });
+    let Some((scene, at)) = unless_missing(made) else {
+        return;
+    };
+    let Some(traced) = traced(
+        &scene,
+        &at,
+        &[
+            "--set",
+            "pattern=seq",
+            "--set",
+            "allocate=append",
+            "--set",
+            "layout=private",
+        ],
+    ) else {
+        return;
+    };
+    assert_eq!(traced.seen.cell("sync_flushes"), 0);
+    assert_eq!(traced.seen.cell("trace_journal"), "commits");
+    assert!(traced.seen.number("sync_commits") > 0.0);
+    assert!(traced.share("journal") > 0.0, "{}", traced.seen.text);
+    assert!(traced.seen.cell("stage_queue_mean_ns").is_null());
+}
+
+#[test]
+fn the_log_of_xfs_shows_by_its_writes() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on(&XFS)) else {
+        return;
+    };
+    let Some(traced) = traced(
+        &scene,
+        &at,
+        &[
+            "--set",
+            "pattern=seq",
+            "--set",
+            "allocate=append",
+            "--set",
+            "layout=private",
+        ],
+    ) else {
+        return;
+    };
+    traced.adds_up();
+    assert_eq!(traced.seen.cell("trace_journal"), "metadata-writes");
+    assert!(traced.share("journal") > 0.02, "{}", traced.seen.text);
+}
+
+#[test]
+fn a_sync_of_a_device_is_its_flush() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(over_loop()) else {
+        return;
+    };
+    let Some(traced) = traced(
+        &scene,
+        &device,
+        &["--destroy-data", "--set", "pattern=rand"],
+    ) else {
+        return;
+    };
+    traced.adds_up();
+    assert_eq!(traced.seen.cell("trace_journal"), "none");
+    assert!(traced.share("flush") > 0.3, "{}", traced.seen.text);
+}
