@@ -163,9 +163,18 @@ fn a_study_explains_its_largest_effects() {
     let files = std::fs::read_dir(folder.path().join("out")).expect("its folder");
     let names = files.map(|file| file.expect("readable").file_name());
     let explained = names.filter(|name| name.to_string_lossy().starts_with("why"));
-    assert!((1..=2).contains(&explained.count()));
+    let explained = explained.count();
+    assert!((1..=2).contains(&explained));
     let page = std::fs::read_to_string(folder.path().join("out/report.html")).expect("the report");
     assert!(page.contains("Reproduced: "), "the report has the causes");
+    let figures = page.matches("<desc id=").count();
+    let drawn = page
+        .matches("What is left without each suspect of: ")
+        .count();
+    assert!(
+        drawn >= explained,
+        "{drawn} of {explained} are drawn, of {figures} figures"
+    );
 }
 
 #[test]
