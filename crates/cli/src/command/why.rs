@@ -44,7 +44,11 @@ pub(crate) fn why(options: &Why) -> Outcome {
         Ok(found) => found,
         Err(reason) => {
             say(&unexplainable(reason, &options.file))?;
-            return Err(Failure::CannotTell);
+            // A list can be empty.
+            return match options.list {
+                true => Ok(()),
+                false => Err(Failure::CannotTell),
+            };
         }
     };
     if options.list || found.is_empty() {
