@@ -71,7 +71,6 @@ needs! {
     Dpkg, "dpkg", ["dpkg"], "dpkg";
     Python, "python", ["python3"], "Python 3.9 or newer";
     Disk, "disk", [], "a folder on storage, not in memory";
-    TwoCpus, "two-cpus", [], "two CPUs";
     Shm, "shm", [], "/dev/shm, a tmpfs that can be written";
     BlockDevice, "block-device", [], "files that lie on a block device";
     DirectIo, "direct-io", [], "files that take direct I/O";

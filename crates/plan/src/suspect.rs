@@ -213,4 +213,31 @@ mod tests {
         };
         assert_eq!(without.base.trial.backend, Backend::Libaio);
     }
+
+    /// A wait for storage that is added to both sides makes any two writes more alike.
+    #[test]
+    fn caches_of_writes_are_suspects_of_writes_against_reads() {
+        let mut direction = sides(|_| {}, |trial| trial.read_percent = 0);
+        direction.is_model = false;
+        assert!(relevant(&direction).contains(&"write-cache"));
+        let write = |trial: &mut TrialSpec| trial.read_percent = 0;
+        let mut sizes = sides(write, |trial| {
+            trial.read_percent = 0;
+            trial.bs = 64 << 10;
+        });
+        sizes.is_model = false;
+        assert!(!relevant(&sizes).contains(&"write-cache"));
+    }
+
+    /// Reverse order takes away read-ahead of the kernel too: that of the drive is looked at without it.
+    #[test]
+    fn read_ahead_of_the_drive_stands_behind_that_of_the_kernel() {
+        let cold = |trial: &mut TrialSpec| trial.cache = CacheState::Cold;
+        let order = sides(cold, |trial| {
+            trial.cache = CacheState::Cold;
+            trial.pattern = Pattern::Rand;
+        });
+        let found = (Suspect::find("read-ahead").expect("there").take_off)(&order);
+        assert_eq!(found, Intervention::After("host-read-ahead"));
+    }
 }

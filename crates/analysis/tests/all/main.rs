@@ -3,5 +3,6 @@
 mod analysis;
 mod compare;
 mod latencies;
+mod phenomena;
 mod run_to_run;
 mod runs;

@@ -33,9 +33,9 @@ same random blocks. A suspect without which at least half of the difference is g
 cause; one that changes less than a quarter of it is cleared.
 
 Examples:
-  iolab run read-size --set pattern=seq,rand -o run.iolab
-  iolab why run.iolab --list
-  iolab why run.iolab --budget 10min
+  iolab run read-size --set pattern=seq,rand -o order.iolab
+  iolab why order.iolab --list
+  iolab why order.iolab --budget 10min
 
 Exit codes: 0 a verdict, or nothing to explain; 5 cannot tell; 1, 2, 3 and 130 as for \
 the other commands.";

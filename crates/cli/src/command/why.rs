@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
@@ -44,7 +44,11 @@ pub(crate) fn why(options: &Why) -> Outcome {
         Ok(found) => found,
         Err(reason) => {
             say(&unexplainable(reason, &options.file))?;
-            return Err(Failure::CannotTell);
+            // A list can be empty.
+            return match options.list {
+                true => Ok(()),
+                false => Err(Failure::CannotTell),
+            };
         }
     };
     if options.list || found.is_empty() {
@@ -126,7 +130,14 @@ pub(super) fn measure(
     title: &str,
 ) -> Outcome<(PathBuf, Option<Failure>)> {
     iolab_runfile::check_place(place)?;
+    let began = Instant::now();
     let workspace = opened.prepare(seed, std::slice::from_ref(&plan), None)?;
+    // Filling scratch files is part of what it may take.
+    let budget = plan.experiment().design.budget;
+    let plan = match workspace.is_virtual() {
+        true => plan,
+        false => plan.with_budget(budget.saturating_sub(began.elapsed()).max(budget / 2))?,
+    };
     let mut display = workspace.display(INQUIRY).titled(title);
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);
@@ -319,23 +330,14 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
     Err(Failure::CannotTell)
 }
 
-/// Whether anything can be told: that the difference is not there, a cause, or that no suspect is one.
+/// Whether anything can be told: that the difference is not there, or a verdict on a suspect.
 fn is_told(claims: &[Claim]) -> bool {
-    let suspects = |is: fn(Verdict) -> bool| {
-        claims
-            .iter()
-            .any(|claim| matches!(claim, Claim::Suspects(found) if is(found.verdict)))
-    };
-    let is_gone = claims.iter().any(
-        |claim| matches!(claim, Claim::Reproduced(found) if found.again == Again::NotReproduced),
-    );
-    let is_named = |verdict| {
-        matches!(
-            verdict,
-            Verdict::Cause | Verdict::Contributes | Verdict::Joint
-        )
-    };
-    let is_open = |verdict| matches!(verdict, Verdict::CannotTell | Verdict::NotTried);
-    let is_cleared = |verdict| verdict == Verdict::Cleared;
-    is_gone || suspects(is_named) || (suspects(is_cleared) && !suspects(is_open))
+    claims.iter().any(|claim| match claim {
+        Claim::Reproduced(found) => found.again == Again::NotReproduced,
+        Claim::Suspects(found) => match found.verdict {
+            Verdict::Cause | Verdict::Joint | Verdict::Contributes | Verdict::Cleared => true,
+            Verdict::CannotTell | Verdict::NotTried => false,
+        },
+        _ => false,
+    })
 }

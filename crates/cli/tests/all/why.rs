@@ -113,11 +113,11 @@ fn sides_that_differ_in_a_mechanism_come_last_and_say_so() {
     assert!(first > 0, "{listed}");
     let number = rest[0].split_whitespace().next().expect("its number");
     let told = run(folder.path(), &["why", "run.iolab", "--of", number]).expect(0);
+    let said: Vec<&str> = told.stdout.split_whitespace().collect();
+    let said = said.join(" ");
     assert!(
-        told.stdout
-            .contains("differ in waiting until each write is durable and"),
-        "{}{}",
-        told.stdout,
+        said.ends_with("differ in waiting until each write is durable and in nothing else: the run itself shows the cause."),
+        "{said}{}",
         told.stderr
     );
 }
@@ -139,4 +139,50 @@ fn another_disk_of_the_same_name_is_refused() {
     error: model:disk.toml is not the disk that the run measured: its definition has changed
       measure again, and ask about that run
     ");
+}
+
+#[test]
+fn a_study_explains_its_largest_effects() {
+    let folder = folder();
+    let dry = words!("study model:sata-ssd --suite glance --explain=20s --dry-run");
+    let planned = run(folder.path(), &dry).expect(0).stdout;
+    let words: Vec<&str> = planned.split_whitespace().collect();
+    assert!(
+        words
+            .join(" ")
+            .contains("--explain adds up to 2 x 20s for the causes of the 2 largest effects"),
+        "{planned}"
+    );
+    let study = words!("study model:sata-ssd --suite glance --explain=20s --seed 4 -o out --quiet");
+    let told = run(folder.path(), &study).expect(0).stdout;
+    let causes = told
+        .split("\nCauses\n")
+        .nth(1)
+        .expect("a part about causes");
+    assert!(causes.contains("Reproduced: "), "{told}");
+    let files = std::fs::read_dir(folder.path().join("out")).expect("its folder");
+    let names = files.map(|file| file.expect("readable").file_name());
+    let explained = names.filter(|name| name.to_string_lossy().starts_with("why"));
+    let explained = explained.count();
+    assert!((1..=2).contains(&explained));
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).expect("the report");
+    assert!(page.contains("Reproduced: "), "the report has the causes");
+    let figures = page.matches("<desc id=").count();
+    let drawn = page
+        .matches("What is left without each suspect of: ")
+        .count();
+    assert!(
+        drawn >= explained,
+        "{drawn} of {explained} are drawn, of {figures} figures"
+    );
+}
+
+#[test]
+fn programs_and_explanations_cannot_be_explained() {
+    let folder = folder();
+    measured(folder.path());
+    let why = words!("why run.iolab --budget 20s --seed 5 -o why.iolab --quiet");
+    run(folder.path(), &why).expect(0);
+    let again = run(folder.path(), &words!("why why.iolab")).expect(5);
+    insta::assert_snapshot!(again.stdout, @"This run explains a difference itself: iolab table why.iolab");
 }

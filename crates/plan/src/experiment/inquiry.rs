@@ -337,7 +337,7 @@ fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -
 mod tests {
     use super::*;
     use crate::cells::{OneProcess, Plan};
-    use iolab_workload::trial::{CacheState, Pattern};
+    use iolab_workload::trial::{BufferInit, CacheState, Pattern};
 
     fn phenomenon(budget: u64) -> Phenomenon {
         let mut base = CellSpec::default();
@@ -396,6 +396,55 @@ mod tests {
             inquiry.untried[0].why,
             "no time within the budget: --budget 2min"
         );
+    }
+
+    /// Huge pages have fewer faults too: they are compared with small pages that have none either.
+    #[test]
+    fn a_suspect_that_another_one_hides_is_measured_without_that_one() {
+        let mut asked = phenomenon(300);
+        asked.sides.is_model = false;
+        asked.took = [Duration::from_millis(5); 2];
+        for (cell, bs) in [
+            (&mut asked.sides.base, 64 << 10),
+            (&mut asked.sides.other, 16 << 20),
+        ] {
+            cell.trial.bs = bs;
+            cell.trial.cache = CacheState::Hot;
+            cell.trial.pattern = Pattern::Seq;
+            cell.trial.buffer_init = BufferInit::Untouched;
+        }
+        let experiment = Experiment::inquiry(&asked).expect("valid");
+        let inquiry = experiment.inquiry.expect("an inquiry");
+        assert_eq!(inquiry.tried, ["page-faults", "buffer-footprint", "tlb"]);
+        let of = |without: &[&str]| {
+            let mut variants = inquiry.variants.iter();
+            let variant = variants
+                .find(|one| one.without == without)
+                .expect("a variant");
+            (variant.base.clone(), variant.other.clone())
+        };
+        // Alone it is hidden.
+        assert_eq!(of(&["tlb"]), of(&[]));
+        let all = of(&["page-faults", "buffer-footprint", "tlb"]);
+        let but = of(&["page-faults", "buffer-footprint"]);
+        assert!(
+            all.1.contains("huge") && but.1.contains("populated"),
+            "{all:?} {but:?}"
+        );
+    }
+
+    #[test]
+    fn trials_that_end_by_their_bytes_take_what_they_took() {
+        let mut asked = phenomenon(60);
+        asked.sides.is_model = false;
+        asked.took = [Duration::from_millis(10); 2];
+        let blocks = |asked: &Phenomenon| {
+            let experiment = Experiment::inquiry(asked).expect("valid");
+            experiment.design.trials_min
+        };
+        assert_eq!(blocks(&asked), BLOCKS_MAX);
+        asked.took = [Duration::from_secs(1); 2];
+        assert!(blocks(&asked) < BLOCKS_MAX);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use iolab_workload::trial::{Backend, Batch, CacheState, DEPTH_MAX, TrialSpec};
 use super::{Check, Intervention, Sides, Suspect};
 
 /// Below this I/O size the cost of a system call decides, and another call is another cost.
-const BS_MIN: u64 = 4096;
+const BS_MIN: u64 = 16 << 10;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-footprint",

@@ -5,6 +5,9 @@ use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
 use super::{Check, Intervention, Sides, Suspect};
 
+/// The largest request beside whose copy a system call counts. A mapping has costs of its own for each page.
+const SMALL: u64 = 4096;
+
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "system-calls",
     what: "the time of a system call per request",
@@ -19,7 +22,8 @@ fn take_off(sides: &Sides) -> Intervention {
         trial.cache == CacheState::Hot && trial.read_percent == 100 && trial.depth == 1
     };
     let per_byte_alike = sides.share(|trial| trial.bs) && sides.share(|trial| trial.backend);
-    if sides.is_model || per_byte_alike || !sides.trials().into_iter().all(is_in_memory) {
+    let counts = sides.trials().iter().any(|trial| trial.bs <= SMALL);
+    if sides.is_model || per_byte_alike || !counts || !sides.trials().into_iter().all(is_in_memory) {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| cell.trial.backend = Backend::Mmap)

@@ -63,6 +63,10 @@ impl RunSequence {
         let Some(own) = latest(self) else {
             return Vec::new();
         };
+        // Each explains a difference of its own.
+        if own.run.analysis().inquiry.is_some() {
+            return vec![own];
+        }
         let kind = |input: &Input| {
             let analysis = input.run.analysis();
             (

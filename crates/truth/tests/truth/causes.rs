@@ -1,15 +1,13 @@
-//! `iolab why` where the cause is known: each planted alone, two pairs, and differences that no suspect makes.
+//! `iolab why` where the cause is known: each planted alone, a pair, and differences that no suspect makes.
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use iolab_truth::Scene;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
 use iolab_truth::iolab::{claims, told};
-use iolab_truth::system::{Made, Unmade, failed, needs_root, unless_missing};
-use needs::Need;
+use iolab_truth::system::unless_missing;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -112,33 +110,6 @@ fn cached() -> Behaviour {
     }
 }
 
-/// A program that takes all time of CPU 1 before all that is not of its scheduling class; dropping it ends it.
-struct Spinner(Child);
-
-impl Spinner {
-    fn new(scene: &Scene) -> Made<Self> {
-        needs_root()?;
-        if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-            return Err(Unmade::Missing(Need::TwoCpus, "there is one".to_owned()));
-        }
-        let spin = "while :; do :; done";
-        let child = Command::new("taskset")
-            .args(["-c", "1", "chrt", "-f", "10", "sh", "-c", spin])
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(failed("taskset"))?;
-        scene.keeper.finally(&["kill", &child.id().to_string()]);
-        Ok(Self(child))
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn page_faults_of_untouched_buffers_are_named() {
     let _alone = alone();
@@ -220,85 +191,6 @@ fn a_cache_that_does_not_hold_the_region_is_named() {
         ],
         planted: &["reach"],
         budget: "90s",
-    };
-    explain(&scene, &world);
-}
-
-#[test]
-fn threads_bound_to_a_busy_cpu_are_named() {
-    let _alone = alone();
-    let busy = || {
-        let scene = Scene::on_fuse(parallel())?;
-        let spinner = Spinner::new(&scene)?;
-        Ok((scene, spinner))
-    };
-    let Some((scene, _spinner)) = unless_missing(busy()) else {
-        return;
-    };
-    let world = World {
-        shown_by: &[
-            "read-random",
-            "--set",
-            "threads=1,2",
-            "--set",
-            "bs=4k",
-            "--set",
-            "placement=spread",
-            "--set",
-            "requests=60",
-            "--set",
-            "bytes=none",
-            "--set",
-            "time=none",
-            "--set",
-            "region=32M",
-            "--budget",
-            "15s",
-        ],
-        planted: &["cpu-binding"],
-        budget: "90s",
-    };
-    explain(&scene, &world);
-}
-
-/// The lock of the descriptor hides what the binding costs, and the other way round.
-#[test]
-fn a_shared_descriptor_beside_a_busy_cpu_is_named() {
-    let _alone = alone();
-    let busy = || {
-        let scene = Scene::on_fuse(parallel())?;
-        let spinner = Spinner::new(&scene)?;
-        Ok((scene, spinner))
-    };
-    let Some((scene, _spinner)) = unless_missing(busy()) else {
-        return;
-    };
-    let world = World {
-        shown_by: &[
-            "read-random",
-            "--set",
-            "threads=1,8",
-            "--set",
-            "bs=4k",
-            "--set",
-            "placement=spread",
-            "--set",
-            "backend=sync",
-            "--set",
-            "descriptors=shared",
-            "--set",
-            "requests=60",
-            "--set",
-            "bytes=none",
-            "--set",
-            "time=none",
-            "--set",
-            "region=32M",
-            "--budget",
-            "15s",
-        ],
-        planted: &["cpu-binding", "shared-descriptor"],
-        budget: "2min",
     };
     explain(&scene, &world);
 }

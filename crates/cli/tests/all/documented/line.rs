@@ -305,6 +305,8 @@ fn tiny(own: &str) -> &'static str {
         () if is(" time=") => " --size 8M --budget 1s",
         () if is(" --slo ") => " --size 8M --time 50ms --budget 1s",
         () if is(" linkage ") => " --set region=1,64k --budget 100ms",
+        // Each size fits into the file.
+        () if is(" buffer-size") && is(" bs=") => " --size 16M --budget 100ms",
         () if is(" buffer-size") => " --size 256k --budget 100ms",
         // Its slowest writer is due every 50 ms.
         () if is(" interference") => " --size 8M --time 100ms --budget 1s",

@@ -118,6 +118,12 @@ const SERIES: &[&[&str]] = &[
 const LINKS: &[(&str, &str)] = &[
     ("read-size.iolab", "iolab-results/read-size.iolab"),
     ("load.iolab", "iolab-results/load-latency.iolab"),
+    ("buffer-size.iolab", "fall.iolab"),
+    ("buffer-size.iolab", "dip.iolab"),
+    ("buffer-size.iolab", "zero.iolab"),
+    ("read-size.iolab", "order.iolab"),
+    ("read-size.iolab", "wr.iolab"),
+    ("threads.iolab", "serialised.iolab"),
 ];
 
 /// Texts that commands read.
