@@ -35,9 +35,10 @@ mod signatures;
 
 use exports::Unknown;
 pub(super) use files::check_directory;
-use graph::{Below, FileId, Graph, Node, Span, Way};
-pub(super) use images::{Image, below_device, below_file};
+use graph::{Below, FileId, Node, Span, Way};
+pub(super) use images::{Image, Pool, Supply, below_device, below_file};
 use inventory::Inventory;
+pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
 use openers::{How, Look, Unseen, Wanted};
 
@@ -113,6 +114,8 @@ struct Sharer {
     is_below: bool,
     /// A driver between the two keeps the other bytes to itself (device mapper, md).
     is_mapped: bool,
+    /// The target is a thin volume, and this only shows its pool, to which the volume manager alone writes.
+    shows_pool: bool,
     /// The target is, or stands on, one of its partitions.
     by_partition: bool,
     /// Both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
@@ -337,7 +340,7 @@ impl Users {
                 let theirs = graph.ways(graph.whole(*other));
                 let meetings = ways.iter().flat_map(|way| {
                     theirs.iter().filter_map(move |their| {
-                        let (at, place) = Graph::meeting(way, their)?;
+                        let (at, place) = graph.meeting(way, their)?;
                         Some((way, at, &their[..place]))
                     })
                 });
@@ -356,6 +359,13 @@ impl Users {
             number,
             chain: self.chain(way, at, upon),
             is_below: upon.is_empty(),
+            shows_pool: way[at].node.device().is_some_and(|met| {
+                let mut pools = above
+                    .iter()
+                    .filter_map(device)
+                    .filter_map(|n| graph.pool_of(n));
+                pools.any(|pool| pool == met)
+            }),
             is_mapped: above.iter().filter_map(device).any(|n| graph.is_stacked(n)),
             by_partition: above
                 .last()
@@ -402,11 +412,12 @@ impl Users {
                 "detach it first (`losetup -d`), or choose another target",
             ));
         }
-        if !sharer.is_below && graph.is_stacked(*number) {
+        let is_upon = !sharer.is_below && graph.is_stacked(*number);
+        if is_upon && !sharer.shows_pool {
             let why = format!("{chain}, which holds it");
             return Err(lasting(why, sharer.hint()));
         }
-        if sharer.is_mapped && !sharer.by_path {
+        if sharer.is_mapped && !sharer.by_path && !is_upon {
             return Ok(());
         }
         let is_ours = |holder: &Number| {

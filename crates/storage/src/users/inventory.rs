@@ -165,10 +165,7 @@ impl Inventory {
         } else if slaves.is_empty() {
             Below::Nothing
         } else {
-            match mapper::pieces(dir, number) {
-                Some(pieces) => Below::Mapped(pieces),
-                None => Below::Spread(slaves),
-            }
+            mapper::below(dir, number).unwrap_or(Below::Spread(slaves))
         };
         Ok(Device {
             name,
@@ -483,13 +480,16 @@ fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
     Some(Backing { node, offset })
 }
 
-/// Whether any bytes may be shown by two devices that do not know of each other: by a loop device, or by two paths to a disk.
+/// Whether any bytes may be shown by two devices that do not know of each other, or be of a pool: by a loop device, by the device
+/// mapper, or by two paths to a disk.
 pub(super) fn may_show_twice(sys: &Path) -> bool {
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
     let mut ids = BTreeSet::new();
     entries.flatten().any(|entry| {
         let dir = entry.path();
-        dir.join("loop").exists() || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
+        dir.join("loop").exists()
+            || dir.join("dm").exists()
+            || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
     })
 }
 
