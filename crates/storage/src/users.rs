@@ -32,6 +32,7 @@ mod mapper;
 mod openers;
 mod remote_files;
 mod signatures;
+mod unclaimed;
 
 use exports::Unknown;
 pub(super) use files::check_directory;
@@ -306,11 +307,8 @@ impl Users {
             let swap = self.inventory.is_swap(node);
             swap.then(|| "used as swap".to_owned())
         };
-        let flash = || {
-            let by = self.inventory.ubi.get(&node.device()?)?;
-            Some(format!("in use by the volumes of {by}"))
-        };
-        let local = mounted.or_else(swap).or_else(flash);
+        let unclaimed = || self.inventory.unclaimed.get(&node.device()?).cloned();
+        let local = mounted.or_else(swap).or_else(unclaimed);
         let local = local.map(|what| Use { what, see: None });
         local.or_else(|| {
             let by = self.inventory.exports.by(node)?;

@@ -21,6 +21,7 @@ use super::graph::{Below, Device, FileId, Graph, Node, Piece};
 use super::identity;
 use super::loops::{self, Backing};
 use super::mapper::{self, SECTOR};
+use super::unclaimed;
 
 /// What the kernel says.
 #[derive(Debug, Default)]
@@ -34,8 +35,8 @@ pub(super) struct Inventory {
     pub(super) names: BTreeMap<FileId, PathBuf>,
     /// The devices of each btrfs file system that is mounted.
     pub(super) btrfs: Vec<Vec<Number>>,
-    /// Flash memory that volumes stand on without a claim, and by which device.
-    pub(super) ubi: BTreeMap<Number, String>,
+    /// Devices that drivers use without a claim, each with the user in words.
+    pub(super) unclaimed: BTreeMap<Number, String>,
     /// Devices and files that other machines use by way of the kernel.
     pub(super) exports: Exports,
 }
@@ -84,7 +85,7 @@ impl Inventory {
             namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
             swaps: parse_swaps(&swaps),
             btrfs: btrfs(sys),
-            ubi: ubi(sys),
+            unclaimed: unclaimed::read(sys),
             ..Self::default()
         };
         inventory.read_devices(sys, ask)?;
@@ -454,19 +455,6 @@ fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
         .filter_map(|entry| sysfs::linked_devices(&entry.path().join("devices")).ok())
         .filter(|devices| !devices.is_empty())
         .collect()
-}
-
-/// The block devices of flash memory that volumes (UBI) stand on, each with the name of theirs.
-fn ubi(sys: &Path) -> BTreeMap<Number, String> {
-    /// `MTD_BLOCK_MAJOR` of linux/mtd/mtd.h.
-    const MTD_BLOCK: u32 = 31;
-    let entries = std::fs::read_dir(sys.join("class/ubi")).into_iter();
-    let flash = |entry: std::fs::DirEntry| {
-        let number = sysfs::value(&entry.path().join("mtd_num"))?;
-        let number = u32::try_from(number).ok()?;
-        Some(((MTD_BLOCK, number), sysfs::name_of(&entry.path())))
-    };
-    entries.flatten().flatten().filter_map(flash).collect()
 }
 
 /// What the name of a loop device's file leads to.

@@ -353,17 +353,6 @@ fn volumes_of_one_pool_share_no_bytes() {
     assert_eq!(graph.pool_of(SHOWN), None);
 }
 
-#[test]
-fn flash_memory_below_volumes_is_in_use() {
-    let fake = Fake::new();
-    let of = || fake.users(|_| 0).inventory.ubi;
-    assert!(of().is_empty());
-    let volumes = fake.sys().join("class/ubi/ubi0");
-    fs::create_dir_all(&volumes).unwrap();
-    fs::write(volumes.join("mtd_num"), "2\n").unwrap();
-    assert_eq!(of(), BTreeMap::from([((31, 2), "ubi0".to_owned())]));
-}
-
 /// Random devices, each on ranges of those before it, with a table of which byte of the bottom each byte is.
 fn stacks() -> impl Strategy<Value = (Graph, Vec<Vec<(usize, u64)>>)> {
     let device = (

@@ -9,5 +9,5 @@
 
 mod evidence;
 mod lab;
-mod random_stacks;
+mod layers;
 mod safety;

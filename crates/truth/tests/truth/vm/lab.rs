@@ -11,6 +11,8 @@ use iolab_truth::vm::guest::{Answer, DISKS, Guest};
 use iolab_truth::vm::image::Image;
 use serde_json::Value;
 
+use crate::stage::alone;
+
 /// The suite of Debian whose kernel the cases run on.
 const SUITE: &str = "bookworm";
 
@@ -48,13 +50,16 @@ pub(crate) fn disk(name: &str) -> String {
 /// The guest, for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
+    _alone: MutexGuard<'static, ()>,
 }
 
 /// The guest with empty disks; a skip where it cannot be had.
 #[track_caller]
 pub(crate) fn lab() -> Option<Lab> {
+    let alone = alone();
     let mut lab = Lab {
         guest: unless_missing(guest())?,
+        _alone: alone,
     };
     lab.shell(RESET);
     Some(lab)
@@ -105,13 +110,12 @@ impl Lab {
 
     /// Carries out iolab.
     pub(crate) fn iolab(&mut self, words: &[&str]) -> Answer {
-        let script = "cd /data/case; exec /lab/iolab \"$@\"";
+        let script = "cd /data/case; [ $1 != run ] || rm -f run.iolab; exec /lab/iolab \"$@\"";
         self.command(&[&["bash", "-c", script, "iolab"], words].concat(), 120)
     }
 
     /// Lets iolab write a little to a target, with this consent.
     pub(crate) fn write(&mut self, target: &str, consent: &str) -> Answer {
-        self.shell("rm -f run.iolab");
         let words = [
             "run",
             "write-random",
@@ -219,7 +223,7 @@ impl Lab {
     /// Checksums of the disks, from their files on the host.
     #[track_caller]
     pub(crate) fn sums(&mut self) -> Sums {
-        self.shell("sync");
+        self.command(&["sync"], 60);
         let Some(guest) = self.guest.as_ref() else {
             panic!("the guest has ended");
         };
