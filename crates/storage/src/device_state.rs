@@ -1,12 +1,14 @@
 //! States of a block device in which it does not take what iolab asks of it.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use iolab_workload::{Error, Result};
 
 use super::device::Number;
 use super::device_stack::Stack;
 use super::sysfs;
+use super::users::{PAUSE, TIMEOUT};
 
 /// Checks that a device, and what it stands on, is not suspended: each request would wait for as long as it is.
 ///
@@ -14,9 +16,15 @@ use super::sysfs;
 /// Of kind [`Refused`](iolab_workload::Kind::Refused): which one is, and the command that resumes it.
 pub(super) fn check_awake(path: &Path, number: Number) -> Result<()> {
     let sys = Path::new("/sys");
-    let all = std::iter::once(number).chain(Stack::below(Some(number)).below);
-    let Some(name) = all.into_iter().find_map(|number| suspended(sys, number)) else {
-        return Ok(());
+    // Whoever changes a table suspends it for a moment.
+    let deadline = Instant::now() + TIMEOUT;
+    let name = loop {
+        let mut all = std::iter::once(number).chain(Stack::below(Some(number)).below);
+        match all.find_map(|number| suspended(sys, number)) {
+            None => return Ok(()),
+            Some(name) if Instant::now() >= deadline => break name,
+            Some(_) => std::thread::sleep(PAUSE),
+        }
     };
     Err(Error::refused(format!(
         "{} does not answer: the device mapper has suspended {name}, and every request to it waits",

@@ -11,6 +11,7 @@ use iolab_workload::{Error, Result};
 use super::errno;
 use super::mounts::{self, is_memory_fs};
 use super::size::human;
+use super::users::{Pool, PoolSpace};
 
 /// Least and greatest reserve that is left free, bytes.
 const RESERVE_MIN: u64 = 64 << 20;
@@ -18,6 +19,8 @@ const RESERVE_MAX: u64 = 2 << 30;
 const MIB: u64 = 1 << 20;
 /// The source of what lies in memory.
 const MEMORY: &str = "memory";
+/// How the source of what a pool of thin volumes has begins.
+const POOL: &str = "pool ";
 
 /// Space that is taken of one file system, or of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +60,7 @@ impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = match self.source == MEMORY {
             true => "memory".to_owned(),
+            false if self.source.starts_with(POOL) => format!("the thin pool {}", self.place),
             false => format!("the file system of {}", self.place),
         };
         let [bytes, free, reserve] = [self.bytes, self.free, self.reserve].map(human);
@@ -73,6 +77,19 @@ struct Room {
     in_memory: bool,
     free: u64,
     reserve: u64,
+}
+
+impl Room {
+    /// All volumes of a pool that has no space left lose their writes: a part of it stays free.
+    fn of_pool(pool: &Pool) -> Self {
+        let PoolSpace { total, free, block } = pool.space;
+        Self {
+            in_memory: false,
+            free,
+            // A request may begin and end within a block.
+            reserve: (total / 20).min(RESERVE_MAX).max(2 * block),
+        }
+    }
 }
 
 /// What bounds the files of a file system: the free space of its file system, as far as that says it, and memory where it lies in
@@ -122,6 +139,26 @@ pub(super) fn demands(dir: impl AsFd, path: &Path, region: u64, bytes: u64) -> R
         reserve: room.reserve,
     };
     Ok(rooms(&dir, path)?.map(demand).collect())
+}
+
+/// Bytes that may be taken of a pool.
+pub(super) fn pool_room(pool: &Pool) -> u64 {
+    let room = Room::of_pool(pool);
+    room.free.saturating_sub(room.reserve)
+}
+
+/// What `bytes` of a volume take of its pool.
+pub(super) fn pool_demand(pool: &Pool, region: u64, bytes: u64) -> Demand {
+    let Room { free, reserve, .. } = Room::of_pool(pool);
+    Demand {
+        place: pool.name.clone(),
+        source: format!("{POOL}{}:{}", pool.number.0, pool.number.1),
+        host: Some(0),
+        region,
+        bytes,
+        free,
+        reserve,
+    }
 }
 
 /// What each of these may take where its sources do not hold all: a part in proportion to what it needs. `None` where they do.

@@ -18,7 +18,7 @@ use super::overlay::{self, Ground};
 use super::path_lookup::{self, NamedObject};
 use super::space::{self, Demand};
 use super::target_need::Need;
-use super::users::{self, Image};
+use super::users::{self, Image, Pool, Supply};
 use super::{device, errno, mounts};
 
 /// For a look at extents.
@@ -27,13 +27,36 @@ const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 /// All of them, those of the files below behind those above.
 pub(super) struct Sources(Vec<Source>);
 
-/// A file system that writes may take space of.
+/// A file system or pool that writes may take space of.
 struct Source {
-    /// Anything on it.
-    handle: File,
+    store: Store,
     /// For messages: the directory or file that takes it.
     path: PathBuf,
     most: Most,
+}
+
+/// What has the space.
+enum Store {
+    /// A file system, by anything on it.
+    FileSystem(File),
+    /// A pool of thin volumes.
+    Pool(Pool),
+}
+
+impl Store {
+    fn room(&self, path: &Path) -> Result<Option<u64>> {
+        match self {
+            Self::FileSystem(handle) => space::room(handle, path),
+            Self::Pool(pool) => Ok(Some(space::pool_room(pool))),
+        }
+    }
+
+    fn demands(&self, path: &Path, region: u64, bytes: u64) -> Result<Vec<Demand>> {
+        match self {
+            Self::FileSystem(handle) => space::demands(handle, path, region, bytes),
+            Self::Pool(pool) => Ok(vec![space::pool_demand(pool, region, bytes)]),
+        }
+    }
 }
 
 /// Upper bound of what writes take.
@@ -74,7 +97,7 @@ impl Sources {
         let handle = held(dir, path)?;
         let below = users::below_file(&handle);
         let own = Source {
-            handle,
+            store: Store::FileSystem(handle),
             path: path.to_owned(),
             most: Most::Written,
         };
@@ -107,7 +130,7 @@ impl Sources {
         let handle = held(&found.handle, &found.path)?;
         let below = users::below_file(&handle);
         let own = Source {
-            handle,
+            store: Store::FileSystem(handle),
             path: found.path.clone(),
             most,
         };
@@ -118,8 +141,8 @@ impl Sources {
     /// Bytes that may be written, and what bounds them; `None` where no file system says how much is free.
     pub(super) fn room(&self) -> Result<Option<(u64, &Path)>> {
         let mut room: Option<(u64, &Path)> = None;
-        for Source { handle, path, most } in &self.0 {
-            let usable = space::room(handle, path)?;
+        for Source { store, path, most } in &self.0 {
+            let usable = store.room(path)?;
             let bound = usable.and_then(|usable| most.written(usable));
             // What lies further down is named only where it leaves less.
             room = match (room, bound) {
@@ -134,10 +157,10 @@ impl Sources {
     /// What is taken of each where so much is written, of which a single region has `region` bytes.
     pub(super) fn demands(&self, region: u64, written: u64) -> Result<Vec<Demand>> {
         let mut all = Vec::new();
-        for Source { handle, path, most } in &self.0 {
+        for Source { store, path, most } in &self.0 {
             match most.bytes(written) {
                 0 => {}
-                bytes => all.extend(space::demands(handle, path, region, bytes)?),
+                bytes => all.extend(store.demands(path, region, bytes)?),
             }
         }
         Ok(all)
@@ -185,7 +208,18 @@ pub(super) fn bounded(error: Error, by: &Path, dir: &Path) -> Error {
 }
 
 impl Source {
-    fn below(image: Image) -> Self {
+    fn below(supply: Supply) -> Self {
+        match supply {
+            Supply::Image(image) => Self::of_image(image),
+            Supply::Pool(pool) => Self {
+                path: PathBuf::from(&pool.name),
+                most: Most::Missing(pool.bytes),
+                store: Store::Pool(pool),
+            },
+        }
+    }
+
+    fn of_image(image: Image) -> Self {
         let Image {
             handle,
             is_reached,
@@ -199,7 +233,7 @@ impl Source {
             .and_then(std::result::Result::ok)
             .map_or(all, |file| missing(&file, range));
         Self {
-            handle,
+            store: Store::FileSystem(handle),
             path: PathBuf::from(name),
             most: match is_moved {
                 true => Most::All(missing),

@@ -32,12 +32,14 @@ mod mapper;
 mod openers;
 mod remote_files;
 mod signatures;
+mod unclaimed;
 
 use exports::Unknown;
 pub(super) use files::check_directory;
-use graph::{Below, FileId, Graph, Node, Span, Way};
-pub(super) use images::{Image, below_device, below_file};
+use graph::{Below, FileId, Node, Span, Way};
+pub(super) use images::{Image, Pool, Supply, below_device, below_file};
 use inventory::Inventory;
+pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
 use openers::{How, Look, Unseen, Wanted};
 
@@ -113,6 +115,8 @@ struct Sharer {
     is_below: bool,
     /// A driver between the two keeps the other bytes to itself (device mapper, md).
     is_mapped: bool,
+    /// The target is a thin volume, and this only shows its pool, to which the volume manager alone writes.
+    shows_pool: bool,
     /// The target is, or stands on, one of its partitions.
     by_partition: bool,
     /// Both are, or stand on, paths to one disk: neither's claim keeps the other from the bytes.
@@ -303,11 +307,8 @@ impl Users {
             let swap = self.inventory.is_swap(node);
             swap.then(|| "used as swap".to_owned())
         };
-        let flash = || {
-            let by = self.inventory.ubi.get(&node.device()?)?;
-            Some(format!("in use by the volumes of {by}"))
-        };
-        let local = mounted.or_else(swap).or_else(flash);
+        let unclaimed = || self.inventory.unclaimed.get(&node.device()?).cloned();
+        let local = mounted.or_else(swap).or_else(unclaimed);
         let local = local.map(|what| Use { what, see: None });
         local.or_else(|| {
             let by = self.inventory.exports.by(node)?;
@@ -337,7 +338,7 @@ impl Users {
                 let theirs = graph.ways(graph.whole(*other));
                 let meetings = ways.iter().flat_map(|way| {
                     theirs.iter().filter_map(move |their| {
-                        let (at, place) = Graph::meeting(way, their)?;
+                        let (at, place) = graph.meeting(way, their)?;
                         Some((way, at, &their[..place]))
                     })
                 });
@@ -356,6 +357,13 @@ impl Users {
             number,
             chain: self.chain(way, at, upon),
             is_below: upon.is_empty(),
+            shows_pool: way[at].node.device().is_some_and(|met| {
+                let mut pools = above
+                    .iter()
+                    .filter_map(device)
+                    .filter_map(|n| graph.pool_of(n));
+                pools.any(|pool| pool == met)
+            }),
             is_mapped: above.iter().filter_map(device).any(|n| graph.is_stacked(n)),
             by_partition: above
                 .last()
@@ -402,11 +410,12 @@ impl Users {
                 "detach it first (`losetup -d`), or choose another target",
             ));
         }
-        if !sharer.is_below && graph.is_stacked(*number) {
+        let is_upon = !sharer.is_below && graph.is_stacked(*number);
+        if is_upon && !sharer.shows_pool {
             let why = format!("{chain}, which holds it");
             return Err(lasting(why, sharer.hint()));
         }
-        if sharer.is_mapped && !sharer.by_path {
+        if sharer.is_mapped && !sharer.by_path && !is_upon {
             return Ok(());
         }
         let is_ours = |holder: &Number| {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use iolab_workload::Result;
 
 use super::aliases::Aliases;
-use super::graph::{Graph, Node};
+use super::graph::Node;
 use super::inventory::Inventory;
 use super::lease::{self, Others};
 use super::openers::{self, Wanted};
@@ -173,7 +173,7 @@ impl Users {
             let theirs = graph.ways(graph.whole(*other));
             let met = ways.iter().find_map(|way| {
                 theirs.iter().find_map(|their| {
-                    let (at, place) = Graph::meeting(way, their)?;
+                    let (at, place) = self.inventory.graph.meeting(way, their)?;
                     Some((way, at, their, place))
                 })
             });

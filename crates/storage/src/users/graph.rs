@@ -90,6 +90,8 @@ pub(super) enum Below {
     Unknown(String),
     /// Pieces of other devices, by a driver that keeps their other bytes to itself (device mapper).
     Mapped(Vec<Piece>),
+    /// Blocks of a pool that the device mapper gave to this volume alone; a snapshot's are copied before they are written.
+    Thin(Number),
     /// Anywhere on these devices (md, bcache, a mapping that cannot be read).
     Spread(Vec<Number>),
 }
@@ -185,6 +187,7 @@ impl Graph {
                 .iter()
                 .filter_map(|piece| span.moved(piece))
                 .collect(),
+            Below::Thin(pool) => vec![self.whole(*pool)],
             Below::Spread(devices) => devices.iter().map(|number| self.whole(*number)).collect(),
         }
     }
@@ -214,12 +217,29 @@ impl Graph {
         })
     }
 
-    /// Where two ways share bytes first, seen from the top of the first one: the places in both.
-    pub(super) fn meeting(a: &Way, b: &Way) -> Option<(usize, usize)> {
-        a.iter().enumerate().find_map(|(at, span)| {
+    /// Where two ways share bytes first, seen from the top of the first one: the places in both. Two volumes of one pool share
+    /// none.
+    pub(super) fn meeting(&self, a: &Way, b: &Way) -> Option<(usize, usize)> {
+        let (at, place) = a.iter().enumerate().find_map(|(at, span)| {
             let other = b.iter().position(|other| other.overlaps(span))?;
             Some((at, other))
-        })
+        })?;
+        let pools = |way: &[Span]| {
+            let pools = way
+                .iter()
+                .filter_map(|span| self.pool_of(span.node.device()?));
+            pools.collect::<BTreeSet<Number>>()
+        };
+        let are_apart = !pools(&a[..at]).is_disjoint(&pools(&b[..place]));
+        (!are_apart).then_some((at, place))
+    }
+
+    /// The pool whose blocks a thin volume has.
+    pub(super) fn pool_of(&self, number: Number) -> Option<Number> {
+        match self.devices.get(&number)?.below {
+            Below::Thin(pool) => Some(pool),
+            _ => None,
+        }
     }
 
     /// Takes several identities of one file (a file of an overlay, and the one in its layer) for one.
@@ -258,7 +278,10 @@ impl Graph {
     /// Whether a device is put together by a driver from others.
     pub(super) fn is_stacked(&self, number: Number) -> bool {
         let below = self.devices.get(&number).map(|device| &device.below);
-        matches!(below, Some(Below::Mapped(_) | Below::Spread(_)))
+        matches!(
+            below,
+            Some(Below::Mapped(_) | Below::Thin(_) | Below::Spread(_))
+        )
     }
 
     /// The partitions of a device.

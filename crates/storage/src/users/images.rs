@@ -1,6 +1,6 @@
-//! The files below loop devices that writes pass down to.
+//! What writes to a device take space of: files below loop devices, and pools of thin volumes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
@@ -11,7 +11,8 @@ use iolab_workload::Result;
 
 use super::super::space_sources::moves_data;
 use super::aliases::Aliases;
-use super::graph::{FileId, Node, Span};
+use super::graph::{FileId, Node, Span, Way};
+use super::mapper::{self, PoolSpace};
 use super::{Number, Users};
 
 /// A file that a loop device stands on, directly or by further ones.
@@ -28,22 +29,39 @@ pub(in super::super) struct Image {
     pub(in super::super) is_moved: bool,
 }
 
-/// The files that hold the first bytes of a device.
+/// A pool whose blocks a thin volume takes when it is written.
+pub(in super::super) struct Pool {
+    pub(in super::super) number: Number,
+    /// As a person knows it.
+    pub(in super::super) name: String,
+    /// What it has left; nothing where the device mapper does not tell.
+    pub(in super::super) space: PoolSpace,
+    /// Bytes of the volume that may be written.
+    pub(in super::super) bytes: u64,
+}
+
+/// What writes take space of.
+pub(in super::super) enum Supply {
+    Image(Image),
+    Pool(Pool),
+}
+
+/// The files and pools that hold the first bytes of a device.
 ///
 /// # Errors
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) when `/proc` or `/sys` do not tell.
-pub(in super::super) fn below_device(number: Number, bytes: u64) -> Result<Vec<Image>> {
+pub(in super::super) fn below_device(number: Number, bytes: u64) -> Result<Vec<Supply>> {
     let users = Users::read()?;
     let whole = users.inventory.graph.whole(number);
     let span = Span {
         end: whole.end.min(bytes),
         ..whole
     };
-    Ok(users.images(vec![span], false))
+    Ok(users.supplies(vec![span], false))
 }
 
-/// The files below the file system of an open file or directory. What cannot be seen is left out.
-pub(in super::super) fn below_file(handle: &File) -> Vec<Image> {
+/// The files and pools below the file system of an open file or directory. What cannot be seen is left out.
+pub(in super::super) fn below_file(handle: &File) -> Vec<Supply> {
     if !super::inventory::may_show_twice(Path::new("/sys")) {
         return Vec::new();
     }
@@ -51,7 +69,7 @@ pub(in super::super) fn below_file(handle: &File) -> Vec<Image> {
         return Vec::new();
     };
     let spans = users.wholes(handle);
-    users.images(spans, moves_data(handle))
+    users.supplies(spans, moves_data(handle))
 }
 
 impl Users {
@@ -63,15 +81,17 @@ impl Users {
             .collect()
     }
 
-    fn images(&self, spans: Vec<Span>, is_moved: bool) -> Vec<Image> {
-        let mut images = Vec::new();
+    fn supplies(&self, spans: Vec<Span>, is_moved: bool) -> Vec<Supply> {
+        let mut supplies = Vec::new();
         let mut seen = BTreeSet::new();
         let mut queue = vec![(spans, is_moved)];
         while let Some((spans, is_moved)) = queue.pop() {
-            let ways = spans
+            let ways: Vec<Way> = spans
                 .into_iter()
-                .flat_map(|span| self.inventory.graph.ways(span));
-            for span in ways.filter_map(|way| way.last().copied()) {
+                .flat_map(|span| self.inventory.graph.ways(span))
+                .collect();
+            supplies.extend(self.pools(&ways).map(Supply::Pool));
+            for span in ways.iter().filter_map(|way| way.last().copied()) {
                 let Node::File(file) = span.node else {
                     continue;
                 };
@@ -82,16 +102,40 @@ impl Users {
                     continue;
                 };
                 queue.push((self.wholes(&handle), is_moved || moves_data(&handle)));
-                images.push(Image {
+                supplies.push(Supply::Image(Image {
                     handle,
                     is_reached,
                     name: self.inventory.name(span.node),
                     range: span.start..span.end,
                     is_moved,
-                });
+                }));
             }
         }
-        images
+        supplies
+    }
+
+    /// The pools that these ways lead through, each once.
+    fn pools(&self, ways: &[Way]) -> impl Iterator<Item = Pool> {
+        let mut pools = BTreeMap::new();
+        for span in ways.iter().flatten() {
+            if let Some(pool) = span
+                .node
+                .device()
+                .and_then(|n| self.inventory.graph.pool_of(n))
+            {
+                pools.insert(pool, span.end - span.start);
+            }
+        }
+        pools.into_iter().map(|(number, bytes)| Pool {
+            number,
+            name: self.inventory.name(Node::Device(number)),
+            space: mapper::pool_space(number).unwrap_or(PoolSpace {
+                total: 0,
+                free: 0,
+                block: 0,
+            }),
+            bytes,
+        })
     }
 
     /// The file, or the place where its file system is mounted.

@@ -21,6 +21,7 @@ use super::graph::{Below, Device, FileId, Graph, Node, Piece};
 use super::identity;
 use super::loops::{self, Backing};
 use super::mapper::{self, SECTOR};
+use super::unclaimed;
 
 /// What the kernel says.
 #[derive(Debug, Default)]
@@ -34,8 +35,8 @@ pub(super) struct Inventory {
     pub(super) names: BTreeMap<FileId, PathBuf>,
     /// The devices of each btrfs file system that is mounted.
     pub(super) btrfs: Vec<Vec<Number>>,
-    /// Flash memory that volumes stand on without a claim, and by which device.
-    pub(super) ubi: BTreeMap<Number, String>,
+    /// Devices that drivers use without a claim, each with the user in words.
+    pub(super) unclaimed: BTreeMap<Number, String>,
     /// Devices and files that other machines use by way of the kernel.
     pub(super) exports: Exports,
 }
@@ -84,7 +85,7 @@ impl Inventory {
             namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
             swaps: parse_swaps(&swaps),
             btrfs: btrfs(sys),
-            ubi: ubi(sys),
+            unclaimed: unclaimed::read(sys),
             ..Self::default()
         };
         inventory.read_devices(sys, ask)?;
@@ -165,10 +166,7 @@ impl Inventory {
         } else if slaves.is_empty() {
             Below::Nothing
         } else {
-            match mapper::pieces(dir, number) {
-                Some(pieces) => Below::Mapped(pieces),
-                None => Below::Spread(slaves),
-            }
+            mapper::below(dir, number).unwrap_or(Below::Spread(slaves))
         };
         Ok(Device {
             name,
@@ -459,19 +457,6 @@ fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
         .collect()
 }
 
-/// The block devices of flash memory that volumes (UBI) stand on, each with the name of theirs.
-fn ubi(sys: &Path) -> BTreeMap<Number, String> {
-    /// `MTD_BLOCK_MAJOR` of linux/mtd/mtd.h.
-    const MTD_BLOCK: u32 = 31;
-    let entries = std::fs::read_dir(sys.join("class/ubi")).into_iter();
-    let flash = |entry: std::fs::DirEntry| {
-        let number = sysfs::value(&entry.path().join("mtd_num"))?;
-        let number = u32::try_from(number).ok()?;
-        Some(((MTD_BLOCK, number), sysfs::name_of(&entry.path())))
-    };
-    entries.flatten().flatten().filter_map(flash).collect()
-}
-
 /// What the name of a loop device's file leads to.
 fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
     let stat = rustix::fs::stat(path).ok()?;
@@ -483,13 +468,16 @@ fn named_backing(dir: &Path, path: &Path) -> Option<Backing> {
     Some(Backing { node, offset })
 }
 
-/// Whether any bytes may be shown by two devices that do not know of each other: by a loop device, or by two paths to a disk.
+/// Whether any bytes may be shown by two devices that do not know of each other, or be of a pool: by a loop device, by the device
+/// mapper, or by two paths to a disk.
 pub(super) fn may_show_twice(sys: &Path) -> bool {
     let entries = std::fs::read_dir(sys.join("block")).into_iter().flatten();
     let mut ids = BTreeSet::new();
     entries.flatten().any(|entry| {
         let dir = entry.path();
-        dir.join("loop").exists() || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
+        dir.join("loop").exists()
+            || dir.join("dm").exists()
+            || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
     })
 }
 

@@ -4,15 +4,70 @@ use std::path::Path;
 
 use super::super::device::Number;
 use super::super::{sysfs, system_tools};
-use super::graph::{Node, Piece};
+use super::graph::{Below, Node, Piece};
 
 /// Sysfs and the device mapper count sectors of 512 bytes, even where the device's own are larger.
 pub(super) const SECTOR: u64 = 512;
 
-/// The pieces of other devices that a mapped device is made of, as `dmsetup` prints them; `None` when it is no such device,
-/// or the mapping is unknown.
-pub(super) fn pieces(dir: &Path, number: Number) -> Option<Vec<Piece>> {
-    parse_table(&table(dir, number)?)
+/// What a mapped device is made of, as `dmsetup` prints it; `None` when it is no such device, or the mapping is unknown.
+pub(super) fn below(dir: &Path, number: Number) -> Option<Below> {
+    let table = table(dir, number)?;
+    let thin = || parse_thin(&table).map(Below::Thin);
+    parse_table(&table).map(Below::Mapped).or_else(thin)
+}
+
+/// What a pool of thin volumes has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct PoolSpace {
+    pub(in super::super) total: u64,
+    pub(in super::super) free: u64,
+    /// Bytes of a block: what is taken at once.
+    pub(in super::super) block: u64,
+}
+
+/// Asks the device mapper for the space of a pool; `None` where it does not tell.
+pub(super) fn pool_space(number: Number) -> Option<PoolSpace> {
+    let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
+    let table = table(Path::new(&dir), number)?;
+    let (major, minor) = (number.0.to_string(), number.1.to_string());
+    let status = system_tools::output("dmsetup", &["status", "-j", &major, "-m", &minor])?;
+    (status.code == Some(0)).then_some(())?;
+    parse_pool(&table, &status.stdout)
+}
+
+/// The pool of a thin volume.
+fn parse_thin(table: &str) -> Option<Number> {
+    let words: Vec<&str> = table.split_ascii_whitespace().collect();
+    match words[..] {
+        [_, _, "thin", pool, ..] => sysfs::parse_number(pool),
+        _ => None,
+    }
+}
+
+/// Table and status of a pool (Documentation/admin-guide/device-mapper/thin-provisioning.rst of Linux). One that is out of space, read-only
+/// or failed has nothing left.
+fn parse_pool(table: &str, status: &str) -> Option<PoolSpace> {
+    let table: Vec<&str> = table.split_ascii_whitespace().collect();
+    let block: u64 = match table[..] {
+        [_, _, "thin-pool", _, _, sectors, ..] => sectors.parse().ok()?,
+        _ => return None,
+    };
+    let block = block.checked_mul(SECTOR)?;
+    let status: Vec<&str> = status.split_ascii_whitespace().collect();
+    let [_, _, "thin-pool", _, _, data, _, mode, ..] = status[..] else {
+        return None;
+    };
+    let (used, total) = data.split_once('/')?;
+    let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
+    let free = match mode {
+        "rw" => total.saturating_sub(used),
+        _ => 0,
+    };
+    Some(PoolSpace {
+        total: total.checked_mul(block)?,
+        free: free.checked_mul(block)?,
+        block,
+    })
 }
 
 /// The table of a mapped device; `None` when it is none, or `dmsetup` does not tell.
@@ -131,5 +186,31 @@ mod tests {
         // What else there is keeps its bytes anywhere.
         assert_eq!(parse_table("0 4096 striped 2 128 8:1 0 8:2 0"), None);
         assert_eq!(parse_table("0 4096 linear 8:2"), None);
+    }
+
+    /// As Linux 6.1 prints them for volumes made by LVM.
+    #[test]
+    fn thin_volumes_and_their_pool_are_read() {
+        assert_eq!(parse_thin("0 81920 thin 253:2 1"), Some((253, 2)));
+        assert_eq!(parse_thin("0 81920 thin-pool 253:0 253:1 128 0 0"), None);
+        let table = "0 81920 thin-pool 253:0 253:1 128 0 0";
+        let status = |mode: &str| {
+            format!(
+                "0 81920 thin-pool 1 10/1024 80/640 - {mode} discard_passdown queue_if_no_space - 1024"
+            )
+        };
+        let space = |free| {
+            Some(PoolSpace {
+                total: 640 << 16,
+                free,
+                block: 1 << 16,
+            })
+        };
+        assert_eq!(parse_pool(table, &status("rw")), space(560 << 16));
+        for mode in ["ro", "out_of_data_space"] {
+            assert_eq!(parse_pool(table, &status(mode)), space(0));
+        }
+        assert_eq!(parse_pool(table, "0 81920 thin-pool Fail"), None);
+        assert_eq!(parse_pool("0 81920 linear 8:0 0", &status("rw")), None);
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use super::graph::{Device, Piece};
+use super::graph::{Device, Graph, Piece};
 use super::*;
 
 /// A made-up kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.
@@ -211,7 +211,7 @@ fn aliases_of_a_file_are_one() {
     let meets = |inventory: &Inventory| {
         let graph = &inventory.graph;
         let ways = [LOOP1, LOOP2].map(|number| graph.ways(graph.whole(number)));
-        Graph::meeting(&ways[0][0], &ways[1][0])
+        graph.meeting(&ways[0][0], &ways[1][0])
     };
     assert_eq!(meets(&inventory), None);
     inventory.graph.unify(&[other, IMAGE], IMAGE);
@@ -304,15 +304,53 @@ fn swap_is_known_by_inode() {
     assert!(fake.users(|_| 0).inventory.is_swap(node));
 }
 
+/// A pool on a disk, two thin volumes, a device that shows the pool, and one below it.
 #[test]
-fn flash_memory_below_volumes_is_in_use() {
-    let fake = Fake::new();
-    let of = || fake.users(|_| 0).inventory.ubi;
-    assert!(of().is_empty());
-    let volumes = fake.sys().join("class/ubi/ubi0");
-    fs::create_dir_all(&volumes).unwrap();
-    fs::write(volumes.join("mtd_num"), "2\n").unwrap();
-    assert_eq!(of(), BTreeMap::from([((31, 2), "ubi0".to_owned())]));
+fn volumes_of_one_pool_share_no_bytes() {
+    const DISK: Number = (8, 0);
+    const POOL: Number = (253, 0);
+    const ONE: Number = (253, 1);
+    const OTHER: Number = (253, 2);
+    const SHOWN: Number = (253, 3);
+    let all = |below| {
+        Below::Mapped(vec![Piece {
+            from: 0,
+            length: 64,
+            below: Node::Device(below),
+            to: 0,
+        }])
+    };
+    let devices = [
+        (DISK, Below::Nothing),
+        (POOL, Below::Spread(vec![DISK])),
+        (ONE, Below::Thin(POOL)),
+        (OTHER, Below::Thin(POOL)),
+        (SHOWN, all(POOL)),
+    ];
+    let device = |(number, below): (Number, Below)| {
+        let device = Device {
+            name: format!("dm-{}", number.1),
+            bytes: 64,
+            below,
+            holders: Vec::new(),
+            read_only: false,
+        };
+        (number, device)
+    };
+    let graph = Graph {
+        devices: devices.into_iter().map(device).collect(),
+        disks: Vec::new(),
+    };
+    let met = |a: Number, b: Number| {
+        let ways = |number| graph.ways(graph.whole(number));
+        let [a, b] = [ways(a), ways(b)];
+        graph.meeting(&a[0], &b[0]).is_some()
+    };
+    assert!(!met(ONE, OTHER) && !met(OTHER, ONE));
+    assert!(met(ONE, ONE) && met(ONE, POOL) && met(ONE, DISK) && met(DISK, ONE));
+    assert!(met(ONE, SHOWN) && met(SHOWN, OTHER));
+    assert_eq!(graph.pool_of(ONE), Some(POOL));
+    assert_eq!(graph.pool_of(SHOWN), None);
 }
 
 /// Random devices, each on ranges of those before it, with a table of which byte of the bottom each byte is.
@@ -389,7 +427,7 @@ proptest! {
             for b in 0..tables.len() {
                 let shared = tables[a].iter().any(|byte| tables[b].contains(byte));
                 let met = ways(a).iter().any(|way| {
-                    ways(b).iter().any(|other| Graph::meeting(way, other).is_some())
+                    ways(b).iter().any(|other| graph.meeting(way, other).is_some())
                 });
                 prop_assert_eq!(met, shared, "{} and {}", a, b);
             }

@@ -16,7 +16,7 @@ use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, run};
 
 /// How long a guest may take to boot on a machine that is busy with something else.
-const BOOT_MAX: Duration = Duration::from_secs(180);
+const BOOT_MAX: Duration = Duration::from_secs(600);
 /// How much longer than a command in it the host waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 

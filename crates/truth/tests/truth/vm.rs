@@ -7,6 +7,7 @@
 //! `IOLAB_STATIC` names a static binary instead of the one that is built. `IOLAB_TRUTH_STACKS` and `IOLAB_TRUTH_SEED` choose
 //! the random stacks as in `stacks`.
 
+mod evidence;
 mod lab;
-mod probe;
-mod random_stacks;
+mod layers;
+mod safety;

@@ -11,6 +11,8 @@ use iolab_truth::vm::guest::{Answer, DISKS, Guest};
 use iolab_truth::vm::image::Image;
 use serde_json::Value;
 
+use crate::stage::alone;
+
 /// The suite of Debian whose kernel the cases run on.
 const SUITE: &str = "bookworm";
 
@@ -19,28 +21,45 @@ static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
 /// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
 const RESET: &str = r"
 set +e
+for left in /tmp/holder /tmp/nbd.pid; do [ -e $left ] && kill $(cat $left); done 2>/dev/null
+dmsetup info -c --noheadings -o name,suspended | sed -n 's/:Suspended$//p' | xargs -rn 1 dmsetup resume
 swapoff -a
 grep -o ' /mnt[^ ]*' /proc/mounts | sort -r | xargs -r umount
 for pass in 1 2 3 4; do
   vgchange -q -an >/dev/null 2>&1; dmsetup remove_all >/dev/null 2>&1; mdadm -q --stop --scan 2>/dev/null; losetup -D
   udevadm settle
 done
+nbd-client -d /dev/nbd0 >/dev/null 2>&1
+at=/sys/kernel/config/usb_gadget/g1
+[ -e $at ] && { echo >$at/functions/mass_storage.0/lun.0/file; rmdir $at/functions/mass_storage.0 $at; }
+modprobe -qr scsi_debug; modprobe -qr ubi; modprobe -qra mtdblock nandsim
 set -e
 for name in a b c; do blkdiscard -f /dev/disk/by-id/virtio-$name; done
 udevadm settle
 rm -rf /tmp/* /data/case; mkdir -p /data/case; cd /data/case
 ";
 
+/// Checksums by the name of a disk.
+type Sums = BTreeMap<&'static str, u64>;
+
+/// The name of a disk that does not change from boot to boot.
+pub(crate) fn disk(name: &str) -> String {
+    format!("/dev/disk/by-id/virtio-{name}")
+}
+
 /// The guest, for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
+    _alone: MutexGuard<'static, ()>,
 }
 
 /// The guest with empty disks; a skip where it cannot be had.
 #[track_caller]
 pub(crate) fn lab() -> Option<Lab> {
+    let alone = alone();
     let mut lab = Lab {
         guest: unless_missing(guest())?,
+        _alone: alone,
     };
     lab.shell(RESET);
     Some(lab)
@@ -51,7 +70,9 @@ pub(crate) fn guest() -> Result<MutexGuard<'static, Option<Guest>>, Unmade> {
     let mut guest = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
     if guest.is_none() {
         let mut new = Guest::boot(&Image::of_suite(SUITE)?)?;
-        let devices = "/lib/systemd/systemd-udevd --daemon && udevadm trigger --type=subsystems && udevadm trigger && udevadm settle";
+        // A RAID that a case has stopped is to stay so.
+        let devices = "mkdir -p /run/udev/rules.d; ln -s /dev/null /run/udev/rules.d/64-md-raid-assembly.rules
+            /lib/systemd/systemd-udevd --daemon; udevadm trigger --type=subsystems; udevadm trigger; udevadm settle";
         new.shell(devices, 60)?;
         *guest = Some(new);
     }
@@ -89,13 +110,12 @@ impl Lab {
 
     /// Carries out iolab.
     pub(crate) fn iolab(&mut self, words: &[&str]) -> Answer {
-        let script = "cd /data/case; exec /lab/iolab \"$@\"";
+        let script = "cd /data/case; [ $1 != run ] || rm -f run.iolab; exec /lab/iolab \"$@\"";
         self.command(&[&["bash", "-c", script, "iolab"], words].concat(), 120)
     }
 
     /// Lets iolab write a little to a target, with this consent.
     pub(crate) fn write(&mut self, target: &str, consent: &str) -> Answer {
-        self.shell("rm -f run.iolab");
         let words = [
             "run",
             "write-random",
@@ -118,7 +138,23 @@ impl Lab {
     /// iolab must refuse to write to a target, with these words in its message; no byte of any disk changes.
     #[track_caller]
     pub(crate) fn refused(&mut self, target: &str, consent: &str, words: &[&str]) {
-        let before = self.sums();
+        self.refused_but_for(target, consent, words, &[]);
+    }
+
+    /// The same where the kernel itself writes to some disks: members of a RAID that runs.
+    #[track_caller]
+    pub(crate) fn refused_but_for(
+        &mut self,
+        target: &str,
+        consent: &str,
+        words: &[&str],
+        busy: &[&str],
+    ) {
+        let quiet = |mut sums: Sums| {
+            sums.retain(|name, _| !busy.contains(name));
+            sums
+        };
+        let before = quiet(self.sums());
         let answer = self.write(target, consent);
         assert_eq!(
             answer.code,
@@ -136,14 +172,26 @@ impl Lab {
         }
         assert_eq!(
             before,
-            self.sums(),
+            quiet(self.sums()),
             "{target} was refused, and bytes have changed"
+        );
+    }
+
+    /// iolab must write to a target that lies on one of the disks, and to none of these.
+    #[track_caller]
+    pub(crate) fn accepted(&mut self, target: &str, consent: &str, unchanged: &[&str]) {
+        let before = self.sums();
+        self.accepted_elsewhere(target, consent, unchanged);
+        assert_ne!(
+            before,
+            self.sums(),
+            "{target} was accepted, and nothing is written"
         );
     }
 
     /// iolab must write to a target, and to none of these disks.
     #[track_caller]
-    pub(crate) fn accepted(&mut self, target: &str, consent: &str, unchanged: &[&str]) {
+    pub(crate) fn accepted_elsewhere(&mut self, target: &str, consent: &str, unchanged: &[&str]) {
         let before = self.sums();
         let answer = self.write(target, consent);
         assert_eq!(
@@ -160,16 +208,22 @@ impl Lab {
                 "{target} was written, and {disk} has changed"
             );
         }
-        assert_ne!(
-            before, after,
-            "{target} was accepted, and nothing is written"
-        );
+    }
+
+    /// Does something while a process of the guest has a path open for reading and writing.
+    pub(crate) fn holding(&mut self, path: &str, meanwhile: impl FnOnce(&mut Self)) {
+        self.shell(&format!(
+            "(exec 7<>{path}; echo >/tmp/open; exec sleep 1000) >/dev/null 2>&1 & echo $! >/tmp/holder
+            until [ -e /tmp/open ]; do sleep .1; done"
+        ));
+        meanwhile(self);
+        self.shell("kill $(cat /tmp/holder); rm /tmp/open");
     }
 
     /// Checksums of the disks, from their files on the host.
     #[track_caller]
-    pub(crate) fn sums(&mut self) -> BTreeMap<&'static str, u64> {
-        self.shell("sync");
+    pub(crate) fn sums(&mut self) -> Sums {
+        self.command(&["sync"], 60);
         let Some(guest) = self.guest.as_ref() else {
             panic!("the guest has ended");
         };

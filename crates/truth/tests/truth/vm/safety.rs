@@ -1,0 +1,395 @@
+//! Nothing in use is written, whatever stands between it and the target; what is free is.
+
+use super::lab::{Lab, disk, lab};
+
+/// An ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is left read-only: the
+/// kernel writes nothing of its own.
+fn mounted(lab: &mut Lab, device: &str, name: &str) {
+    lab.shell(&format!(
+        "mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0 {device}; mkdir -p /mnt/{name}; mount {device} /mnt/{name}
+        head -c 4M /dev/urandom >/mnt/{name}/data; mkdir /mnt/{name}/folder; mount -o remount,ro /mnt/{name}
+        sha256sum /mnt/{name}/data >/tmp/{name}.sum"
+    ));
+}
+
+/// Whether a mounted file system, read again from below, holds what it held, and is whole by its own tool.
+#[track_caller]
+fn is_whole(lab: &mut Lab, device: &str, name: &str) {
+    lab.shell(&format!(
+        "umount /mnt/{name}; e2fsck -fn {device}; mount -o ro {device} /mnt/{name}; sha256sum -c /tmp/{name}.sum"
+    ));
+}
+
+#[test]
+fn a_mapped_device_keeps_what_lies_below_it() {
+    let Some(mut lab) = lab() else { return };
+    let (a, b) = (disk("a"), disk("b"));
+    lab.shell(&format!(
+        "printf '0 65536 linear {a} 2048\n65536 65536 linear {b} 0\n' | dmsetup create pair"
+    ));
+    for target in [&a, &b] {
+        lab.refused(target, "--destroy-data", &["/dev/dm-"]);
+    }
+    mounted(&mut lab, "/dev/mapper/pair", "pair");
+    // The device in between says less than what is mounted.
+    for target in [&a, &b] {
+        lab.refused(target, "--destroy-data=ext4", &["mounted at /mnt/pair"]);
+    }
+    lab.refused(
+        "/dev/mapper/pair",
+        "--destroy-data=ext4",
+        &["mounted at /mnt/pair"],
+    );
+    is_whole(&mut lab, "/dev/mapper/pair", "pair");
+    lab.shell("umount /mnt/pair");
+    lab.refused("/dev/mapper/pair", "--destroy-data", &["ext4"]);
+    lab.accepted("/dev/mapper/pair", "--destroy-data=ext4", &["c"]);
+}
+
+#[test]
+fn two_mapped_devices_over_the_same_bytes_are_no_two() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "dmsetup create first --table '0 65536 linear {a} 0'
+        dmsetup create inside --table '0 8192 linear {a} 4096'
+        dmsetup create beside --table '0 65536 linear {a} 65536'"
+    ));
+    mounted(&mut lab, "/dev/mapper/first", "first");
+    lab.refused(
+        "/dev/mapper/inside",
+        "--destroy-data",
+        &["mounted at /mnt/first"],
+    );
+    lab.accepted("/dev/mapper/beside", "--destroy-data", &["b", "c"]);
+    is_whole(&mut lab, "/dev/mapper/first", "first");
+}
+
+#[test]
+fn volumes_are_told_apart() {
+    let Some(mut lab) = lab() else { return };
+    let (a, b) = (disk("a"), disk("b"));
+    lab.shell(&format!(
+        "vgcreate -q group {a} {b}; lvcreate -qy -L 40m -n used group {a}; lvcreate -qy -L 40m -n free group {a}"
+    ));
+    mounted(&mut lab, "/dev/group/used", "used");
+    for target in ["/dev/group/used", "/dev/mapper/group-used"] {
+        lab.refused(target, "--destroy-data=ext4", &["mounted at /mnt/used"]);
+    }
+    lab.refused(&a, "--destroy-data=lvm2,ext4", &["mounted at /mnt/used"]);
+    lab.refused(&b, "--destroy-data", &["lvm2"]);
+    // Its name is a symlink, and its neighbour on the same disk is in use.
+    lab.accepted("/dev/group/free", "--destroy-data", &["b", "c"]);
+    is_whole(&mut lab, "/dev/group/used", "used");
+    lab.shell("umount /mnt/used; vgchange -q -an group");
+    lab.refused(&a, "--destroy-data", &["lvm2"]);
+    lab.accepted(&a, "--destroy-data=lvm2", &["b", "c"]);
+}
+
+/// Volumes of a pool have blocks of their own, and its free space together.
+#[test]
+fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "vgcreate -q group {a}; lvcreate -qy --type thin-pool -L 64m --chunksize 64k --poolmetadatasize 4m -Zn -n pool group
+        lvcreate -qy -V 60m --thinpool pool -n used group; lvcreate -qy -V 400m --thinpool pool -n free group"
+    ));
+    mounted(&mut lab, "/dev/group/used", "used");
+    lab.accepted("/dev/group/free", "--destroy-data", &["b", "c"]);
+    is_whole(&mut lab, "/dev/group/used", "used");
+    for inner in ["group-pool_tdata", "group-pool_tmeta", "group-pool-tpool"] {
+        lab.refused(&format!("/dev/mapper/{inner}"), "--destroy-data", &[]);
+    }
+    // More than the pool has left: all its volumes would lose their writes.
+    let size = ["--size", "100M", "--budget", "1", "--time", ".1"];
+    let words = [
+        "run",
+        "write-random",
+        "/dev/group/free",
+        "--destroy-data",
+        "--bs",
+        "64k",
+    ];
+    let answer = lab.iolab(&[&words[..], &size].concat());
+    assert_eq!(answer.code, Some(3), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("the thin pool /dev/dm-"),
+        "{}",
+        answer.stderr
+    );
+    // A scratch file in a directory takes of the same pool.
+    lab.shell("mkfs.ext4 -qF -E nodiscard /dev/group/free; mkdir -p /mnt/free; mount /dev/group/free /mnt/free");
+    let answer = lab.iolab(&[&["run", "write-random", "/mnt/free"], &size[..]].concat());
+    assert_ne!(answer.code, Some(0), "{}", answer.stdout);
+    assert!(answer.stderr.contains("/dev/dm-"), "{}", answer.stderr);
+    is_whole(&mut lab, "/dev/group/used", "used");
+}
+
+#[test]
+fn a_snapshot_and_its_origin_are_one() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "vgcreate -q group {a}; lvcreate -qy -L 40m -n origin group"
+    ));
+    mounted(&mut lab, "/dev/group/origin", "origin");
+    lab.shell("lvcreate -qy -s -L 8m -n copy group/origin; umount /mnt/origin; mkdir -p /mnt/copy; mount -o ro /dev/group/copy /mnt/copy");
+    // A write to the origin is first copied to the snapshot, whose space may not suffice.
+    lab.refused(
+        "/dev/group/origin",
+        "--destroy-data=ext4",
+        &["mounted at /mnt/copy"],
+    );
+    for inner in ["group-origin-real", "group-copy-cow"] {
+        lab.refused(&format!("/dev/mapper/{inner}"), "--destroy-data=ext4", &[]);
+    }
+    lab.shell("umount /mnt/copy");
+    lab.refused("/dev/group/origin", "--destroy-data=ext4", &["/dev/dm-"]);
+}
+
+#[test]
+fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
+    let Some(mut lab) = lab() else { return };
+    let (a, b) = (disk("a"), disk("b"));
+    for metadata in ["0.90", "1.0", "1.2"] {
+        lab.shell(&format!(
+            "mdadm -q --create /dev/md9 --run --level=1 --raid-devices=2 --metadata={metadata} --assume-clean --bitmap=none {a} {b}"
+        ));
+        mounted(&mut lab, "/dev/md9", "raid");
+        for target in [&a, &b] {
+            lab.refused_but_for(
+                target,
+                "--destroy-data=mdraid,ext4",
+                &["mounted at /mnt/raid"],
+                &["a", "b"],
+            );
+        }
+        is_whole(&mut lab, "/dev/md9", "raid");
+        lab.shell("umount /mnt/raid");
+        for target in [&a, &b] {
+            lab.refused_but_for(
+                target,
+                "--destroy-data=mdraid,ext4",
+                &["/dev/md9"],
+                &["a", "b"],
+            );
+        }
+        lab.shell("mdadm -q --stop /dev/md9");
+        lab.refused(&a, "--destroy-data=ext4", &["mdraid"]);
+        lab.accepted(&a, "--destroy-data=mdraid,ext4", &["b", "c"]);
+        lab.shell(&format!(
+            "mdadm -q --zero-superblock {a} {b}; wipefs -qa {a} {b}"
+        ));
+    }
+}
+
+#[test]
+fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "echo -n secret >key; cryptsetup -q luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 {a} key
+        cryptsetup open --key-file key {a} open"
+    ));
+    mounted(&mut lab, "/dev/mapper/open", "open");
+    lab.refused(&a, "--destroy-data=luks", &["mounted at /mnt/open"]);
+    is_whole(&mut lab, "/dev/mapper/open", "open");
+    lab.shell("umount /mnt/open; cryptsetup close open");
+    lab.refused(&a, "--destroy-data", &["luks"]);
+}
+
+#[test]
+fn swap_on_a_volume_on_a_partition_is_named() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "printf 'label: gpt\nsize=100M\n' | sfdisk -q {a}; udevadm settle
+        vgcreate -q group {a}-part1; lvcreate -qy -L 40m -n swap group; mkswap -q /dev/group/swap; swapon /dev/group/swap"
+    ));
+    for target in [
+        a.clone(),
+        format!("{a}-part1"),
+        "/dev/group/swap".to_owned(),
+    ] {
+        lab.refused(&target, "--destroy-data=gpt,lvm2,swap", &["used as swap"]);
+    }
+}
+
+#[test]
+fn the_systems_names_are_followed_and_others_are_not() {
+    let Some(mut lab) = lab() else { return };
+    let (a, real) = (disk("a"), lab.shell(&format!("readlink -f {}", disk("a"))));
+    lab.accepted(&a, "--destroy-data", &["b", "c"]);
+    lab.accepted(&real, "--destroy-data", &["b", "c"]);
+    lab.shell(&format!(
+        "ln -s {a} /tmp/link; ln -s {real} /dev/shm/link; mkdir -p /dev/open; chmod 777 /dev/open; ln -s {real} /dev/open/link
+        ln -s {real} /dev/foreign; chown -h 1000 /dev/foreign"
+    ));
+    for link in [
+        "/tmp/link",
+        "/dev/shm/link",
+        "/dev/open/link",
+        "/dev/foreign",
+    ] {
+        lab.refused(link, "--destroy-data", &["symlink", &real]);
+    }
+    lab.shell("rm -r /dev/shm/link /dev/open /dev/foreign");
+}
+
+#[test]
+fn what_a_usb_gadget_exports_is_in_use() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    let at = "/sys/kernel/config/usb_gadget/g1";
+    lab.shell(&format!(
+        "modprobe -a libcomposite usb_f_mass_storage; mountpoint -q /sys/kernel/config || mount -t configfs config /sys/kernel/config
+        mkdir -p {at}/functions/mass_storage.0; readlink -f {a} >{at}/functions/mass_storage.0/lun.0/file"
+    ));
+    lab.refused(&a, "--destroy-data", &["USB gadget g1 (mass_storage.0)"]);
+    lab.shell(&format!(
+        "umount /sys/kernel/config; ! mountpoint -q /sys/kernel/config"
+    ));
+    lab.refused(
+        &a,
+        "--destroy-data",
+        &["USB gadget", "configfs is not mounted"],
+    );
+    lab.shell(&format!(
+        "mount -t configfs config /sys/kernel/config; echo >{at}/functions/mass_storage.0/lun.0/file
+        rmdir {at}/functions/mass_storage.0 {at}"
+    ));
+    lab.accepted(&a, "--destroy-data", &["b", "c"]);
+}
+
+#[test]
+fn flash_memory_below_volumes_is_in_use() {
+    let Some(mut lab) = lab() else { return };
+    lab.shell("modprobe nandsim; modprobe mtdblock; modprobe ubi mtd=0");
+    lab.refused("/dev/mtdblock0", "--destroy-data", &["ubi0"]);
+    lab.shell("modprobe -r ubi");
+    // A process that has the flash memory itself open for writing.
+    lab.holding("/dev/mtd0", |lab| {
+        lab.refused("/dev/mtdblock0", "--destroy-data", &["open for writing"])
+    });
+    lab.shell("modprobe -r mtdblock nandsim");
+}
+
+#[test]
+fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
+    let Some(mut lab) = lab() else { return };
+    lab.holding("/dev/ng0n1", |lab| {
+        lab.refused("/dev/nvme0n1", "--destroy-data", &["open for writing"]);
+        // Another namespace of the same controller.
+        lab.accepted_elsewhere("/dev/nvme0n2", "--destroy-data", &["a", "b", "c"]);
+    });
+    lab.shell("modprobe sd_mod; modprobe sg; modprobe scsi_debug dev_size_mb=64");
+    let name = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
+    let generic = lab.shell(&format!("ls /sys/block/{name}/device/scsi_generic"));
+    lab.holding(&format!("/dev/{generic}"), |lab| {
+        lab.refused(
+            &format!("/dev/{name}"),
+            "--destroy-data",
+            &["open for writing"],
+        );
+    });
+    lab.accepted_elsewhere(&format!("/dev/{name}"), "--destroy-data", &["a", "b", "c"]);
+    lab.shell("modprobe -r scsi_debug");
+}
+
+#[test]
+fn a_server_of_a_network_block_device_uses_its_disk() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "modprobe nbd; printf '[generic]\nuser=root\ngroup=root\n[x]\nexportname={a}\n' >conf
+        nbd-server -C conf -p /tmp/nbd.pid; nbd-client -N x 127.0.0.1 /dev/nbd0"
+    ));
+    lab.refused(&a, "--destroy-data", &["nbd-server"]);
+    mounted(&mut lab, "/dev/nbd0", "nbd");
+    lab.refused(&a, "--destroy-data=ext4", &["nbd-server"]);
+    lab.refused("/dev/nbd0", "--destroy-data=ext4", &["mounted at /mnt/nbd"]);
+    let doctor = lab.doctor("/dev/nbd0").to_string();
+    assert!(doctor.contains("is on a network"), "{doctor}");
+    lab.shell("umount /mnt/nbd; nbd-client -d /dev/nbd0; kill $(cat /tmp/nbd.pid)");
+}
+
+#[test]
+fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
+    let Some(mut lab) = lab() else { return };
+    lab.shell("modprobe sd_mod; modprobe dm-multipath; modprobe dm-round-robin; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
+    let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo /dev/${at##*/}; done");
+    let [one, other] = names.lines().collect::<Vec<_>>()[..] else {
+        panic!("no two disks: {names}")
+    };
+    mounted(&mut lab, one, "path");
+    lab.refused(other, "--destroy-data=ext4", &["mounted at /mnt/path"]);
+    is_whole(&mut lab, one, "path");
+    lab.shell("umount /mnt/path");
+    lab.shell(&format!(
+        "dmsetup create both --table \"0 $(blockdev --getsz {one}) multipath 0 0 1 1 round-robin 0 2 1 {one} 100 {other} 100\""
+    ));
+    for path in [one, other] {
+        lab.refused(path, "--destroy-data=ext4", &["/dev/dm-"]);
+    }
+    lab.shell("mount /dev/mapper/both /mnt/path");
+    for path in [one, other, "/dev/mapper/both"] {
+        lab.refused(path, "--destroy-data=ext4", &["mounted at /mnt/path"]);
+    }
+    lab.shell("umount /mnt/path");
+    lab.accepted_elsewhere("/dev/mapper/both", "--destroy-data=ext4", &["a", "b", "c"]);
+    lab.shell("dmsetup remove both; modprobe -r scsi_debug");
+}
+
+#[test]
+fn a_disk_of_zones_is_refused_with_the_reason() {
+    let Some(mut lab) = lab() else { return };
+    let answer = lab.write("/dev/nvme0n3", "--destroy-data");
+    assert_eq!(answer.code, Some(2), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("zoned device (host-managed)"),
+        "{}",
+        answer.stderr
+    );
+}
+
+#[test]
+fn a_suspended_device_is_named_at_once() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!("dmsetup create quiet --table '0 131072 linear {a} 0'; dmsetup create above --table '0 65536 linear /dev/mapper/quiet 0'"));
+    mounted(&mut lab, "/dev/mapper/above", "above");
+    lab.shell("mount -o remount,rw /mnt/above; dmsetup suspend quiet");
+    let words = [
+        "run",
+        "read-random",
+        "/dev/mapper/above",
+        "--size",
+        "4M",
+        "--budget",
+        "1",
+    ];
+    for words in [
+        &words[..],
+        &[
+            "run",
+            "write-random",
+            "/mnt/above/folder",
+            "--size",
+            "4M",
+            "--budget",
+            "1",
+        ],
+    ] {
+        let answer = lab.iolab(words);
+        assert_eq!(answer.code, Some(3), "{}{}", answer.stdout, answer.stderr);
+        assert!(
+            answer.stderr.contains("dmsetup resume quiet"),
+            "{}",
+            answer.stderr
+        );
+    }
+    lab.shell("dmsetup resume quiet");
+    let answer = lab.iolab(&words);
+    assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+}
