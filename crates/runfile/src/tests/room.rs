@@ -23,6 +23,8 @@ fn reads(client: u32) -> Sample {
         p90_ns: 130_000 + own,
         p99_ns: 410_111 + own,
         p999_ns: 1_900_543 + own,
+        p9999_ns: Some(2_900_543 + own),
+        p99999_ns: Some(3_900_543 + own),
         max_ns: 12_345_678 + own,
     };
     let disk = DeviceStat {
