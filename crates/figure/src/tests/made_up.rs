@@ -3,11 +3,12 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_record::{
-    LatencyOf, Moved, Operation, PartId, PerOperation, RunRecord, SampleLatency, SampleSeries,
-    ServedBy,
+    LatencyOf, Moved, Operation, PartId, PerOperation, RequestTime, RunRecord, Sample,
+    SampleLatency, SampleLatencyOverTime, SampleSeries, ServedBy,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
 use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
@@ -204,11 +205,36 @@ fn series(record: &RunRecord) -> Vec<SampleSeries> {
     record.samples.iter().map(of).collect()
 }
 
+/// Latencies of each trial over 6 s, eight times as long after the first 2 s, with a tail.
+fn over_time(record: &RunRecord) -> Vec<SampleLatencyOverTime> {
+    let interval = |number: u64| {
+        let slower = if number < 20 { 1 } else { 8 };
+        let mut counts = vec![0; BUCKETS];
+        for (ns, requests) in [(80_000, 900), (100_000, 90), (400_000 + 9_000 * number, 10)] {
+            counts[bucket(slower * ns)] += requests;
+        }
+        IntervalLatency::new(&counts, slower * (400_000 + 9_000 * number))
+    };
+    let of = |sample: &Sample| SampleLatencyOverTime {
+        sample: sample.id,
+        group: 0,
+        operation: Operation::Read,
+        quantity: RequestTime::Service,
+        latency: LatencyOverTime {
+            interval_ns: 100_000_000,
+            span_ns: 6_000_000_000,
+            intervals: (0..60).map(interval).collect(),
+        },
+    };
+    record.samples.iter().map(of).collect()
+}
+
 /// Runs with all that figures are drawn from.
 pub(super) struct Made {
     runs: Vec<AnalysedRun>,
     latencies: Vec<CellLatencies>,
     series: Vec<Vec<SampleSeries>>,
+    over_time: Vec<Vec<SampleLatencyOverTime>>,
 }
 
 impl Made {
@@ -217,6 +243,7 @@ impl Made {
             runs: records.iter().cloned().map(AnalysedRun::of).collect(),
             latencies: records.iter().map(latencies).collect(),
             series: records.iter().map(series).collect(),
+            over_time: records.iter().map(over_time).collect(),
         }
     }
 
@@ -230,6 +257,7 @@ impl Made {
                 level: None,
                 latencies: &self.latencies[i],
                 series: &self.series[i],
+                over_time: &self.over_time[i],
             })
             .collect()
     }
@@ -302,7 +330,20 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
             vec![size_curve("read-size", &[("4KiB", 60.0)])],
             kind(FigureKind::Course),
         ),
+        (
+            "course-latency",
+            vec![size_curve("read-size", &[("4KiB", 60.0)])],
+            Options {
+                y: Some(Response::P99),
+                ..kind(FigureKind::Course)
+            },
+        ),
         ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
+        (
+            "heat-latency",
+            vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
+            kind(FigureKind::HeatLatency),
+        ),
         ("ranks", vec![ranks()], kind(FigureKind::Ranks)),
         (
             "ranks-latency",
