@@ -204,7 +204,7 @@ pub(crate) struct Table {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Quantity to show: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// Quantity to show: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
     /// elapsed; of a group: reader.p99; default: the response of each experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
     pub(crate) metric: Option<Metric>,

@@ -41,7 +41,7 @@ wired! {
         rank, medium, region_bytes, operations, errors, counters, shared, region,
     }
     OperationSummary { requests, bytes, short_transfers, latency, response, lateness }
-    LatencySummary { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns }
+    LatencySummary { mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns, p99999_ns, max_ns }
 }
 
 impl Wire for Medium {

@@ -55,6 +55,8 @@ fn of_quantile(q: f64) -> Option<Response> {
         (0.9, Response::P90),
         (0.99, Response::P99),
         (0.999, Response::P999),
+        (0.9999, Response::P9999),
+        (0.999_99, Response::P99999),
     ];
     let found = kept.into_iter().find(|(known, _)| (known - q).abs() < 1e-9);
     found.map(|(_, response)| response)

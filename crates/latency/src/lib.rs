@@ -108,6 +108,10 @@ pub struct LatencySummary {
     pub p99_ns: u64,
     /// 99.9th percentile.
     pub p999_ns: u64,
+    /// 99.99th percentile; `None` where it was not stored.
+    pub p9999_ns: Option<u64>,
+    /// 99.999th percentile; `None` where it was not stored.
+    pub p99999_ns: Option<u64>,
     /// Greatest.
     pub max_ns: u64,
 }
@@ -121,6 +125,8 @@ impl LatencySummary {
             p90_ns: histogram.value_at_quantile(0.9),
             p99_ns: histogram.value_at_quantile(0.99),
             p999_ns: histogram.value_at_quantile(0.999),
+            p9999_ns: Some(histogram.value_at_quantile(0.9999)),
+            p99999_ns: Some(histogram.value_at_quantile(0.999_99)),
             max_ns: histogram.max(),
         })
     }

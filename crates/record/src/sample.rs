@@ -277,20 +277,26 @@ impl Sample {
             Response::Throughput => Some(self.throughput_mb_s()),
             Response::Iops => Some(self.iops()),
             Response::Elapsed => Some(self.elapsed_ns as f64),
-            Response::Latency => self.quantile_ns(response, |l| l.p50_ns),
-            Response::P90 => self.quantile_ns(response, |l| l.p90_ns),
-            Response::P99 => self.quantile_ns(response, |l| l.p99_ns),
-            Response::P999 => self.quantile_ns(response, |l| l.p999_ns),
-            Response::Max => self.quantile_ns(response, |l| l.max_ns),
+            Response::Latency => self.quantile_ns(response, |l| Some(l.p50_ns)),
+            Response::P90 => self.quantile_ns(response, |l| Some(l.p90_ns)),
+            Response::P99 => self.quantile_ns(response, |l| Some(l.p99_ns)),
+            Response::P999 => self.quantile_ns(response, |l| Some(l.p999_ns)),
+            Response::P9999 => self.quantile_ns(response, |l| l.p9999_ns),
+            Response::P99999 => self.quantile_ns(response, |l| l.p99999_ns),
+            Response::Max => self.quantile_ns(response, |l| Some(l.max_ns)),
             Response::Cpu => self.cpu_ns_per_request(),
         }
     }
 
     /// A quantile of the times waited, ns; `None` with too few requests for it.
-    fn quantile_ns(&self, response: Response, of: fn(LatencySummary) -> u64) -> Option<f64> {
+    fn quantile_ns(
+        &self,
+        response: Response,
+        of: fn(LatencySummary) -> Option<u64>,
+    ) -> Option<f64> {
         let operation = self.main_operation();
         let enough = operation.requests >= response.requests_min();
-        enough.then(|| Some(of(operation.waited()?) as f64))?
+        enough.then(|| Some(of(operation.waited()?)? as f64))?
     }
 
     /// CPU time per request, ns; `None` without requests, and where no CPU time was recorded, as in some trials of other tools.

@@ -89,6 +89,8 @@ fn unit(response: Option<Response>) -> (&'static str, f64) {
         Some(Response::P90) => ("p90-sec/request", 1e-9),
         Some(Response::P99) => ("p99-sec/request", 1e-9),
         Some(Response::P999) => ("p99.9-sec/request", 1e-9),
+        Some(Response::P9999) => ("p99.99-sec/request", 1e-9),
+        Some(Response::P99999) => ("p99.999-sec/request", 1e-9),
         Some(Response::Max) => ("max-sec/request", 1e-9),
         Some(Response::Cpu) => ("cpu-sec/request", 1e-9),
         None => ("value", 1.0),

@@ -112,6 +112,8 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
             p90_ns: p50 * 2,
             p99_ns: p50 * 3,
             p999_ns: p50 * 4,
+            p9999_ns: None,
+            p99999_ns: None,
             max_ns: p50 * 5,
         }),
         ..OperationSummary::default()
@@ -217,6 +219,8 @@ fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
         p90_ns: scale(latency.p90_ns),
         p99_ns: scale(latency.p99_ns),
         p999_ns: scale(latency.p999_ns),
+        p9999_ns: latency.p9999_ns.map(scale),
+        p99999_ns: latency.p99999_ns.map(scale),
         max_ns: scale(latency.max_ns),
     }
 }

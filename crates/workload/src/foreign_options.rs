@@ -246,9 +246,9 @@ pub static FOREIGN: &[Foreign] = foreign! {
     // Time and load.
     way "--time 30s is the length of a trial": "timeout" => decides(&["time"]), "elapsed test-duration duration";
     way "--set bytes=none --time 30s": "time_based" => flag(&["time", "bytes"]);
-    way "the first trial of every cell is a warm-up that no number rests on; --precondition writes first":
+    way "the first trial of every cell is a warm-up that no number rests on (--set warmup=none, --soak 1h: none); --precondition writes first":
         "ramp_time" => idle("the first trial of every cell is a warm-up"),
-        "ramp_size warmup warm_up";
+        "ramp_size warm_up";
     none "all groups start at one barrier; the setting start_delay of a group delays it against the others":
         "job_start_clock_id";
     way "--set bursts=100ms/900ms": "thinktime_iotime" => decides(&["thinktime", "thinktime_every", "bursts"]);

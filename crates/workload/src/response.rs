@@ -26,6 +26,10 @@ pub enum Response {
     P99,
     /// 99.9th percentile, in ns.
     P999,
+    /// 99.99th percentile, in ns.
+    P9999,
+    /// 99.999th percentile, in ns.
+    P99999,
     /// Longest of these times, in ns.
     Max,
     /// CPU time per request, user plus system, in ns.
@@ -34,7 +38,7 @@ pub enum Response {
 
 impl Response {
     /// Every response.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Throughput,
         Self::Iops,
         Self::Latency,
@@ -42,6 +46,8 @@ impl Response {
         Self::P90,
         Self::P99,
         Self::P999,
+        Self::P9999,
+        Self::P99999,
         Self::Max,
         Self::Cpu,
     ];
@@ -55,6 +61,8 @@ impl Response {
         "p90",
         "p99",
         "p99.9",
+        "p99.99",
+        "p99.999",
         "max",
         "cpu",
     ];
@@ -73,7 +81,13 @@ impl Response {
     pub fn is_latency(self) -> bool {
         matches!(
             self,
-            Response::Latency | Response::P90 | Response::P99 | Response::P999 | Response::Max
+            Response::Latency
+                | Response::P90
+                | Response::P99
+                | Response::P999
+                | Response::P9999
+                | Response::P99999
+                | Response::Max
         )
     }
 
@@ -94,6 +108,8 @@ impl Response {
             Response::P90 => 36,
             Response::P99 => 368,
             Response::P999 => 3688,
+            Response::P9999 => 36_887,
+            Response::P99999 => 368_887,
             _ => 1,
         }
     }
@@ -177,6 +193,8 @@ impl fmt::Display for Response {
             Response::P90 => "90th percentile of latency",
             Response::P99 => "99th percentile of latency",
             Response::P999 => "99.9th percentile of latency",
+            Response::P9999 => "99.99th percentile of latency",
+            Response::P99999 => "99.999th percentile of latency",
             Response::Max => "greatest latency",
             Response::Cpu => "CPU time per request",
         })

@@ -69,7 +69,7 @@ pub(crate) struct Compare {
     /// Smallest change that matters
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
-    /// Quantity to compare: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// Quantity to compare: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
     /// elapsed; of a group: reader.p99; default: the response of the experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
     pub(crate) metric: Option<Metric>,
@@ -122,7 +122,7 @@ pub(crate) struct Gate {
     /// Smallest change that matters, for --strict
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
     pub(crate) margin: f64,
-    /// Quantity to judge: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// Quantity to judge: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
     /// elapsed; of a group: reader.p99; default: the response of the experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
     pub(crate) metric: Option<Metric>,
@@ -157,7 +157,7 @@ pub(crate) enum GateFormat {
 pub(crate) struct History {
     /// Folder with run files
     pub(crate) folder: PathBuf,
-    /// Quantity to show: p50, p90, p99, p99.9, max, cpu (time per request), throughput, iops or
+    /// Quantity to show: p50, p90, p99, p99.9, p99.99, p99.999, max, cpu (time per request), throughput, iops or
     /// elapsed; of a group: reader.p99; default: the response of each experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
     pub(crate) metric: Option<Metric>,

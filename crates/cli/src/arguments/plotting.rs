@@ -36,7 +36,7 @@ pub(crate) struct Plot {
     /// Factor on the x axis; 'run' for the files
     #[arg(long, value_name = "FACTOR")]
     pub(crate) x: Option<String>,
-    /// Quantity on the y axis: throughput, iops, latency (p50), p90, p99, p99.9, max, elapsed or cpu
+    /// Quantity on the y axis: throughput, iops, latency (p50), p90, p99, p99.9, p99.99, p99.999, max, elapsed or cpu
     /// (time per request); of a group: reader.p99
     #[arg(long, value_name = "QUANTITY", value_parser = Metric::from_str)]
     pub(crate) y: Option<Metric>,

@@ -110,6 +110,8 @@ fn little(mutator: &mut Mutator, sample: &mut Sample) {
             p90_ns: ns,
             p99_ns: ns,
             p999_ns: ns,
+            p9999_ns: pick(mutator, &[None, Some(ns)]),
+            p99999_ns: None,
             max_ns: ns,
         };
         OperationSummary {

@@ -96,7 +96,13 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         description: format!("{} inside the trials", super::subject(runs, quantity)),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
-        note: "A line for each measured trial.".to_owned(),
+        note: match shows_latency {
+            true => format!(
+                "A line for each measured trial: latency of its {}.",
+                over_time::requests_of(runs)
+            ),
+            false => "A line for each measured trial.".to_owned(),
+        },
         ..FigureModel::of(panels)
     })
 }

@@ -37,21 +37,44 @@ pub(super) fn share_of(response: Response) -> Option<f64> {
         Response::P90 => Some(0.9),
         Response::P99 => Some(0.99),
         Response::P999 => Some(0.999),
+        Response::P9999 => Some(0.9999),
+        Response::P99999 => Some(0.999_99),
         Response::Max => Some(1.0),
         Response::Throughput | Response::Iops | Response::Elapsed | Response::Cpu => None,
     }
 }
 
-/// The latencies of a measured trial over time, of the operation that most of its requests have; of the group asked about, or of all.
-pub(super) fn of_sample(run: &FigureRun<'_>, sample: &Sample) -> Option<LatencyOverTime> {
-    let group = run.record().asked_group();
+/// The operation that most requests of a trial have.
+fn main_operation(sample: &Sample) -> Option<Operation> {
     let operations = sample.operations.iter();
     let requests = operations.filter(|(operation, _)| operation.is_request());
     let main = requests.reduce(|main, other| match other.1.requests > main.1.requests {
         true => other,
         false => main,
     });
-    let main: Operation = main?.0;
+    main.map(|(operation, _)| operation)
+}
+
+/// What the latencies are of, where all measured trials are alike in it: `reads`.
+pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
+    let mut all: Vec<String> = runs
+        .iter()
+        .flat_map(measured)
+        .filter_map(main_operation)
+        .map(|operation| format!("{operation}s"))
+        .collect();
+    all.sort();
+    all.dedup();
+    match all.as_slice() {
+        [one] => one.clone(),
+        _ => "requests".to_owned(),
+    }
+}
+
+/// The latencies of a measured trial over time, of the operation that most of its requests have; of the group asked about, or of all.
+pub(super) fn of_sample(run: &FigureRun<'_>, sample: &Sample) -> Option<LatencyOverTime> {
+    let group = run.record().asked_group();
+    let main = main_operation(sample)?;
     let own = run.over_time.iter().filter(|one| {
         one.sample == sample.id
             && one.operation == main
@@ -145,7 +168,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     let panels = kept.iter().zip(&shares).map(|((row, latency), shares)| {
         let mut panel = Panel::new(time.clone(), rows.axis());
         if several {
-            panel.title = super::cell_name(row);
+            panel.title = title(&data, row);
         }
         panel.heat = Some((rows.fields(row, latency, shares), scale));
         panel
@@ -154,9 +177,18 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
         description: "Latency inside the trials, over their time".to_owned(),
         unit: "%".to_owned(),
         heat_label: "Share of requests (%)".to_owned(),
-        note: "Colour: share of the requests of an interval.".to_owned(),
+        note: format!("Colour: share of the {} of an interval.", requests_of(runs)),
         ..FigureModel::of(panels.collect())
     })
+}
+
+/// The levels of a cell.
+fn title(data: &Data<'_>, row: &CellValues<'_>) -> String {
+    let levels = data.factors.iter().zip(&row.levels);
+    let named: Vec<String> = levels
+        .map(|(factor, level)| labels::level(factor, level))
+        .collect();
+    named.join(", ")
 }
 
 /// The latencies of the measured trials of a cell together, in at most so many intervals as there are columns.

@@ -170,24 +170,26 @@ fn lines(ranks: &CellRanks) -> Vec<RankRow> {
 }
 
 /// What of a latency shows this quantity; `None` where it is no latency.
-fn of_latency(quantity: Response) -> Option<fn(LatencySummary) -> u64> {
+fn of_latency(quantity: Response) -> Option<fn(LatencySummary) -> Option<u64>> {
     match quantity {
-        Response::Latency => Some(|latency| latency.p50_ns),
-        Response::P90 => Some(|latency| latency.p90_ns),
-        Response::P99 => Some(|latency| latency.p99_ns),
-        Response::P999 => Some(|latency| latency.p999_ns),
-        Response::Max => Some(|latency| latency.max_ns),
+        Response::Latency => Some(|latency| Some(latency.p50_ns)),
+        Response::P90 => Some(|latency| Some(latency.p90_ns)),
+        Response::P99 => Some(|latency| Some(latency.p99_ns)),
+        Response::P999 => Some(|latency| Some(latency.p999_ns)),
+        Response::P9999 => Some(|latency| latency.p9999_ns),
+        Response::P99999 => Some(|latency| latency.p99999_ns),
+        Response::Max => Some(|latency| Some(latency.max_ns)),
         Response::Throughput | Response::Iops | Response::Elapsed | Response::Cpu => None,
     }
 }
 
-fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> u64) -> Vec<RankRow> {
+fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> Option<u64>) -> Vec<RankRow> {
     let line = |client: &ClientAnalysis| {
         let values = client.latencies.iter();
         RankRow {
             name: client.name.clone(),
             values: values
-                .map(|(block, summary)| (*block, latency(*summary) as f64))
+                .filter_map(|(block, summary)| Some((*block, latency(*summary)? as f64)))
                 .collect(),
         }
     };

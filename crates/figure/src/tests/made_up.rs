@@ -3,16 +3,15 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_record::{
-    LatencyOf, Moved, Operation, PartId, PerOperation, RunRecord, SampleLatency, SampleSeries,
-    ServedBy,
+    LatencyOf, Moved, Operation, PartId, PerOperation, RequestTime, RunRecord, Sample,
+    SampleLatency, SampleLatencyOverTime, SampleSeries, ServedBy,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
-use iolab_workload::stages::{
-    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
-};
+use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
 
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
 use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
@@ -109,16 +108,9 @@ pub(super) fn traced() -> RunRecord {
         sample.traced = Some(TraceSummary {
             counts: TraceCounts {
                 joined: 1000,
-                syncs: SyncCounts {
-                    syncs: 1000,
-                    commits: 1000,
-                    flushes: 1000,
-                    ..SyncCounts::default()
-                },
                 ..TraceCounts::default()
             },
             note: String::new(),
-            journal: Some(Journal::Commits),
             stages: PerStage {
                 admission: stage(5.0, 6.0),
                 queue: stage(2.0, 5.0),
@@ -127,12 +119,6 @@ pub(super) fn traced() -> RunRecord {
                 completion: stage(2.0, 4.0),
                 cpu_wait: stage(wait, 30.0 * wait),
                 reaping: stage(3.0, 6.0),
-                sync_admission: stage(4.0, 4.0),
-                sync_host: stage(20.0, 20.0),
-                sync_write: stage(10.0, 10.0),
-                sync_journal: stage(50.0, 50.0),
-                sync_flush: stage(30.0 * wait, 30.0 * wait),
-                sync_delivery: stage(10.0, 10.0),
             },
         });
     }
@@ -219,11 +205,36 @@ fn series(record: &RunRecord) -> Vec<SampleSeries> {
     record.samples.iter().map(of).collect()
 }
 
+/// Latencies of each trial over 6 s, eight times as long after the first 2 s, with a tail.
+fn over_time(record: &RunRecord) -> Vec<SampleLatencyOverTime> {
+    let interval = |number: u64| {
+        let slower = if number < 20 { 1 } else { 8 };
+        let mut counts = vec![0; BUCKETS];
+        for (ns, requests) in [(80_000, 900), (100_000, 90), (400_000 + 9_000 * number, 10)] {
+            counts[bucket(slower * ns)] += requests;
+        }
+        IntervalLatency::new(&counts, slower * (400_000 + 9_000 * number))
+    };
+    let of = |sample: &Sample| SampleLatencyOverTime {
+        sample: sample.id,
+        group: 0,
+        operation: Operation::Read,
+        quantity: RequestTime::Service,
+        latency: LatencyOverTime {
+            interval_ns: 100_000_000,
+            span_ns: 6_000_000_000,
+            intervals: (0..60).map(interval).collect(),
+        },
+    };
+    record.samples.iter().map(of).collect()
+}
+
 /// Runs with all that figures are drawn from.
 pub(super) struct Made {
     runs: Vec<AnalysedRun>,
     latencies: Vec<CellLatencies>,
     series: Vec<Vec<SampleSeries>>,
+    over_time: Vec<Vec<SampleLatencyOverTime>>,
 }
 
 impl Made {
@@ -232,6 +243,7 @@ impl Made {
             runs: records.iter().cloned().map(AnalysedRun::of).collect(),
             latencies: records.iter().map(latencies).collect(),
             series: records.iter().map(series).collect(),
+            over_time: records.iter().map(over_time).collect(),
         }
     }
 
@@ -245,7 +257,7 @@ impl Made {
                 level: None,
                 latencies: &self.latencies[i],
                 series: &self.series[i],
-                over_time: &[],
+                over_time: &self.over_time[i],
             })
             .collect()
     }
@@ -318,7 +330,20 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
             vec![size_curve("read-size", &[("4KiB", 60.0)])],
             kind(FigureKind::Course),
         ),
+        (
+            "course-latency",
+            vec![size_curve("read-size", &[("4KiB", 60.0)])],
+            Options {
+                y: Some(Response::P99),
+                ..kind(FigureKind::Course)
+            },
+        ),
         ("heat", vec![sizes_by_threads(4)], kind(FigureKind::Heat)),
+        (
+            "heat-latency",
+            vec![size_curve("read-size", &[("4KiB", 60.0), ("64KiB", 400.0)])],
+            kind(FigureKind::HeatLatency),
+        ),
         ("ranks", vec![ranks()], kind(FigureKind::Ranks)),
         (
             "ranks-latency",

@@ -276,6 +276,8 @@ impl FioLatency {
             p90_ns: quantile(90.0)?,
             p99_ns: quantile(99.0)?,
             p999_ns: quantile(99.9)?,
+            p9999_ns: quantile(99.99),
+            p99999_ns: quantile(99.999),
             max_ns: self.max,
         })
     }

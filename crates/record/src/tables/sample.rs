@@ -43,7 +43,22 @@ macro_rules! of {
     };
 }
 
-/// The six columns of a latency.
+/// A quantile of a latency that earlier files lack; not exported, where the histograms are better.
+macro_rules! tail {
+    ($name:expr, $($place:ident).+ => $field:ident, $doc:expr) => {
+        Column::number(
+            $name,
+            |s: &Sample| s.$($place).+.and_then(|l: LatencySummary| l.$field),
+            |s, n| s.$($place).+.get_or_insert_default().$field = Some(n),
+        )
+        .null(Null::Free)
+        .hidden()
+        .since(6)
+        .doc($doc)
+    };
+}
+
+/// The columns of a latency.
 macro_rules! latency {
     ($prefix:expr, $($place:ident).+, $doc:expr) => {
         [
@@ -60,6 +75,8 @@ macro_rules! latency {
             of!(concat!($prefix, "_p99_ns"), $($place).+ => p99_ns, $doc),
             of!(concat!($prefix, "_p999_ns"), $($place).+ => p999_ns, $doc),
             of!(concat!($prefix, "_max_ns"), $($place).+ => max_ns, $doc),
+            tail!(concat!($prefix, "_p9999_ns"), $($place).+ => p9999_ns, "quantiles 0.9999 and 0.99999 of the same times"),
+            tail!(concat!($prefix, "_p99999_ns"), $($place).+ => p99999_ns, "quantiles 0.9999 and 0.99999 of the same times"),
         ]
     };
 }

@@ -102,6 +102,8 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         p90_ns: from + 2,
         p99_ns: from + 3,
         p999_ns: from + 4,
+        p9999_ns: Some(from + 6),
+        p99999_ns: Some(from + 7),
         max_ns: from + 5,
     };
     let residency = |from: u64| Residency {
@@ -153,6 +155,8 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                     p90_ns: 35,
                     p99_ns: 36,
                     p999_ns: 37,
+                    p9999_ns: Some(39),
+                    p99999_ns: Some(40),
                     max_ns: 38,
                 }),
                 ..OperationSummary::default()

@@ -44,7 +44,6 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("thinktime_every", "8", "8"),
     ("bursts", "0.1/900ms", "100ms/900ms"),
     ("latency", "off", "false"),
-    ("latency_over_time", "on", "true"),
     ("hardware_counters", "yes", "true"),
     ("registered", "0", "false"),
     ("sqpoll", "true", "true"),
@@ -68,6 +67,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("shift", "rank", "rank"),
     ("stripe", "64k", "64KiB"),
     ("nice", "+5", "5"),
+    ("latency_over_time", "on", "true"),
     ("trace", "yes", "true"),
 ];
 
