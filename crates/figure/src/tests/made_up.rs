@@ -11,7 +11,9 @@ use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::response::Response;
 use iolab_workload::series::{Interval, Series};
-use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
+use iolab_workload::stages::{
+    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+};
 
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
 use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
@@ -108,9 +110,16 @@ pub(super) fn traced() -> RunRecord {
         sample.traced = Some(TraceSummary {
             counts: TraceCounts {
                 joined: 1000,
+                syncs: SyncCounts {
+                    syncs: 1000,
+                    commits: 1000,
+                    flushes: 1000,
+                    ..SyncCounts::default()
+                },
                 ..TraceCounts::default()
             },
             note: String::new(),
+            journal: Some(Journal::Commits),
             stages: PerStage {
                 admission: stage(5.0, 6.0),
                 queue: stage(2.0, 5.0),
@@ -119,6 +128,12 @@ pub(super) fn traced() -> RunRecord {
                 completion: stage(2.0, 4.0),
                 cpu_wait: stage(wait, 30.0 * wait),
                 reaping: stage(3.0, 6.0),
+                sync_admission: stage(4.0, 4.0),
+                sync_host: stage(20.0, 20.0),
+                sync_write: stage(10.0, 10.0),
+                sync_journal: stage(50.0, 50.0),
+                sync_flush: stage(30.0 * wait, 30.0 * wait),
+                sync_delivery: stage(10.0, 10.0),
             },
         });
     }
