@@ -225,8 +225,8 @@ mod tests {
             action: Action::Fsync,
             ..write
         };
-        log.note(write, 10, 20, None);
-        log.note(with_sync, 20, 60, Some(35));
+        log.note(write, 10, 10, 20, None);
+        log.note(with_sync, 20, 20, 60, Some(35));
         let noted = log.take().expect("a log");
         let spans = noted
             .requests
