@@ -40,8 +40,13 @@ fn the_end_of_the_credits_comes_first() {
     let rows = series(folder.path());
     let requests = |row: &serde_json::Value| row["read_requests"].as_u64().expect("a number");
     let p99 = |row: &serde_json::Value| row["read_latency_p99_ns"].as_u64().expect("a number");
-    assert_eq!(rows.len(), 300);
-    assert!(rows.iter().all(|row| row["length_ns"] == 200_000_000));
+    // What is under way when the time is up is waited for.
+    assert_eq!(rows.len(), 301);
+    assert!(
+        rows[..300]
+            .iter()
+            .all(|row| row["length_ns"] == 200_000_000)
+    );
     assert!(p99(&rows[299]) > 9 * p99(&rows[50]) && requests(&rows[50]) > 9 * requests(&rows[299]));
     assert!(rows.iter().all(|row| row["write_latency_p99_ns"].is_null()));
     let samples = run(folder.path(), &["export", "run.iolab", "--format", "json"]).expect(0);
