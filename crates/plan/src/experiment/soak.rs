@@ -54,9 +54,10 @@ impl Experiment {
             .into_iter()
             .any(|trial| trial.requests_bound().is_some())
         {
-            return Err(Error::usage("a limit ends its trials before their time")
-                .hint("set bytes=none and requests=none, also for each group; a file that grows (allocate) ends at its size"))
-            .map_err(within);
+            return Err(within(
+                Error::usage("a limit ends its trials before their time")
+                    .hint("set bytes=none and requests=none, also for each group; a file that grows (allocate) ends at its size"),
+            ));
         }
         if !asked("budget") {
             let trials = cells.len() as u32 * self.design.trials_max;

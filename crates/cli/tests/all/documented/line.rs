@@ -47,6 +47,7 @@ const WORDS: &[(&str, &str)] = &[
 
 /// The same of several words, replaced first.
 const PHRASES: &[(&str, &str)] = &[
+    ("--soak 1h", "--soak 1s"),
     (
         "--base FILE... --new FILE...",
         "--base a*.iolab --new b*.iolab",
