@@ -100,7 +100,8 @@ impl IntervalLatency {
             counts.push(match (a.peek(), b.peek()) {
                 (Some((own, n)), Some((part, m))) if own == part => {
                     let sum = (*own, n.saturating_add(*m));
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     sum
                 }
                 (Some(own), Some(part)) if own.0 > part.0 => {

@@ -153,7 +153,10 @@ fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> BarLine
         label: label.map_or(String::new(), |l| escape_control(l).into_owned()),
         value: summary.map_or(0.0, |s| s.median),
         text: summary.map_or_else(
-            || "no trial".to_owned(),
+            || match (cell.n, response.requests_min()) {
+                (0, _) | (_, 0 | 1) => "no trial".to_owned(),
+                (_, least) => format!("too few requests ({least} per trial are needed)"),
+            },
             |s| match response {
                 Response::Throughput => iolab_workload::quantity::significant(s.median),
                 _ => response.format(s.median),

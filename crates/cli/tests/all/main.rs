@@ -39,6 +39,7 @@ mod run_file;
 mod serve;
 mod show;
 mod skips;
+mod soak;
 mod targets;
 mod terminal;
 mod typed;

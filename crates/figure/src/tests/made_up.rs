@@ -173,7 +173,7 @@ pub(super) fn programs() -> RunRecord {
 
 /// Latencies of each trial: a thousand requests with a tail.
 fn latencies(record: &RunRecord) -> CellLatencies {
-    let of = |sample: &iolab_record::Sample| {
+    let of = |sample: &Sample| {
         let mut histogram = new_latency_histogram();
         let median = sample
             .operations
@@ -197,7 +197,7 @@ fn latencies(record: &RunRecord) -> CellLatencies {
 
 /// Each trial over time: twelve intervals, faster from the eighth on.
 fn series(record: &RunRecord) -> Vec<SampleSeries> {
-    let of = |sample: &iolab_record::Sample| SampleSeries {
+    let of = |sample: &Sample| SampleSeries {
         sample: sample.id,
         series: Series {
             intervals: (0..12)

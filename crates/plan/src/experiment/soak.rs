@@ -54,9 +54,10 @@ impl Experiment {
             .into_iter()
             .any(|trial| trial.requests_bound().is_some())
         {
-            return Err(Error::usage("a limit ends its trials before their time")
-                .hint("set bytes=none, requests=none and fresh=false, also for each group"))
-            .map_err(within);
+            return Err(within(
+                Error::usage("a limit ends its trials before their time")
+                    .hint("set bytes=none and requests=none, also for each group; a file that grows (allocate) ends at its size"),
+            ));
         }
         if !asked("budget") {
             let trials = cells.len() as u32 * self.design.trials_max;
@@ -98,5 +99,84 @@ impl Experiment {
             .hint("give the time of its trials with --time"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::{OneProcess, Plan};
+    use crate::forecast::{Forecast, Writes};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn built_in(sets: &[&str]) -> Experiment {
+        let mut experiment = Experiment::find("write-size").expect("built in");
+        for set in sets {
+            experiment.apply_set(set).expect(set);
+        }
+        experiment
+    }
+
+    #[test]
+    fn one_trial_of_each_cell_lasts_as_long_as_announced() {
+        let mut experiment = built_in(&["bs=4k,64k"]);
+        let notes = experiment.soak(HOUR, &|_| false).expect("a soak");
+        assert!(notes[0].contains("sets bytes=none"), "{notes:?}");
+        let text = experiment.to_toml().expect("TOML");
+        assert!(text.contains("warmup = \"none\""), "{text}");
+        let again = Experiment::from_toml(&text, "again").expect("valid");
+        assert_eq!(again, experiment);
+        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+        assert!(
+            plan.cells()
+                .iter()
+                .all(|cell| cell.spec.trial.latency_over_time)
+        );
+        let forecast = Forecast::of(&plan, &|_| Duration::ZERO);
+        assert_eq!(forecast.trials, (2, 2));
+        assert_eq!(forecast.time, (Some(2 * HOUR), 2 * HOUR));
+        assert_eq!(forecast.writes_at(1e6), Writes::About(7_200_000_000));
+        assert_eq!(plan.shortfall(&|_| Duration::ZERO), None);
+    }
+
+    #[test]
+    fn what_the_user_has_chosen_stays() {
+        let sets = ["bs=4k", "trials_min=3", "latency=false", "budget=1min"];
+        let asked = |name: &str| ["trials_min", "budget"].contains(&name);
+        let mut experiment = built_in(&sets);
+        experiment.soak(HOUR, &asked).expect("a soak");
+        let design = experiment.design;
+        assert_eq!((design.trials_min, design.budget.as_secs()), (3, 60));
+        assert_eq!(design.warmup, WarmUp::None);
+        let base = experiment.base().expect("a cell").trial;
+        assert!(!base.latency_over_time && base.limit.time == Some(HOUR));
+    }
+
+    #[test]
+    fn what_ends_trials_earlier_is_refused() {
+        for (sets, asked, part) in [
+            (&["bytes=1G"][..], "bytes", "a limit ends its trials"),
+            (&["requests=10"], "requests", "a limit ends its trials"),
+            (
+                &["sync=each", "allocate=append"],
+                "",
+                "a limit ends its trials",
+            ),
+            (&["tool=fio"], "", "another tool"),
+            (&["rate=100"], "", ""),
+        ] {
+            let mut experiment = built_in(sets);
+            let found = experiment.soak(HOUR, &|name| name == asked);
+            assert_eq!(found.is_err(), !part.is_empty(), "{sets:?}");
+            if let Err(error) = found {
+                assert!(error.message().contains(part), "{error}");
+                assert!(error.message().starts_with("--soak 1h"), "{error}");
+                assert!(error.remedy().is_some(), "{error}");
+            }
+        }
+        let mut many = built_in(&[]);
+        let error = many.soak(100 * HOUR, &|_| false).expect_err("too long");
+        assert!(error.message().contains("more than 720h"), "{error}");
     }
 }

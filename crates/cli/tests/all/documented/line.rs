@@ -47,6 +47,7 @@ const WORDS: &[(&str, &str)] = &[
 
 /// The same of several words, replaced first.
 const PHRASES: &[(&str, &str)] = &[
+    ("--soak 1h", "--soak 1s"),
     (
         "--base FILE... --new FILE...",
         "--base a*.iolab --new b*.iolab",
@@ -302,7 +303,7 @@ fn tiny(own: &str) -> &'static str {
     let is = |word: &str| own.contains(word);
     match () {
         () if own.starts_with("iolab fit ") => " --for 9s",
-        () if is(" time=") => " --size 8M --budget 1s",
+        () if is(" time=") || is(" --soak ") => " --size 8M --budget 1s",
         () if is(" --slo ") => " --size 8M --time 50ms --budget 1s",
         () if is(" linkage ") => " --set region=1,64k --budget 100ms",
         // Each size fits into the file.

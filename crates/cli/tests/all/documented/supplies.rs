@@ -77,6 +77,10 @@ const FILES: &[(&str, &str)] = &[
         "run read-size model:sata-ssd --set bs=64k --size 64M --time 500ms --budget 2s -o course.iolab",
     ),
     (
+        "soak.iolab",
+        "run read-random model:cloud-volume --bs 4k --depth 32 --soak 5s -o soak.iolab",
+    ),
+    (
         "hdd/read-size.iolab",
         "study model:sata-7200 --suite micro --seed 1 TINY -o hdd",
     ),
