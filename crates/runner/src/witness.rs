@@ -84,7 +84,9 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
             }
             _ => None,
         };
-        let bytes = entries.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
+        let bytes = entries
+            .iter()
+            .fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
         (bytes > 0).then_some(Claimed { bytes, rate })
     };
     Ok(ToolClaim {
@@ -280,7 +282,7 @@ impl<'a> Case<'a> {
             return most;
         }
         let least = self.of_writes(written.least, carried);
-        match least.served_by == most.served_by {
+        match least.served_by == most.served_by && most.served_by != ServedBy::Unknown {
             true => ServedVerdict {
                 device_fraction: None,
                 ..most

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::counters::{
-    DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic,
-};
+use crate::counters::{DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic};
 use crate::medium::Medium;
 use crate::named::named;
 use crate::region_state::{Region, Residency};

@@ -24,3 +24,4 @@ mod swaps;
 mod tables;
 mod verify;
 mod witness;
+mod witness_device;
