@@ -272,6 +272,8 @@ pub struct ObservedTarget {
     pub medium: Medium,
     /// Its size at the start, bytes; at the end, of a file that was not there. `None` for a directory.
     pub bytes: Option<u64>,
+    /// Whether it is a block device, which has no holes of its own.
+    pub is_device: bool,
     /// The page cache and the file, before and after.
     pub region: Region,
 }

@@ -40,6 +40,7 @@ fn reader(read_bytes: u64) -> Observed {
             path: "/data/file".into(),
             medium: Medium::Storage,
             bytes: Some(64 * MIB),
+            is_device: false,
             region: Region {
                 before: Some(cached),
                 after: Some(cached),
@@ -193,6 +194,12 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
     assert_eq!(served(ring(direct, 64 * MIB)), ServedBy::Device);
     assert_eq!(served(ring(buffered, 64 * MIB)), ServedBy::Unknown);
     assert_eq!(served(ring(direct, 0)), ServedBy::Unknown);
+    let mut device = ring(direct, 64 * MIB);
+    if let Some(target) = device.target.as_mut() {
+        target.is_device = true;
+        target.region.extents = None;
+    }
+    assert_eq!(served(device), ServedBy::Device);
     let mut with_holes = ring(direct, 32 * MIB);
     if let Some(extents) = with_holes
         .target
