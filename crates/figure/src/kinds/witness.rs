@@ -88,7 +88,9 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
             .map(|one| one.y)
             .collect();
         let is_used = values.iter().any(|value| *value > 0.0);
-        if !is_used && !(panels.is_empty() && quantity.of_program.is_none()) {
+        // Where nothing moved, the last panel shows that.
+        let is_last_resort = panels.is_empty() && quantity.of_program.is_none();
+        if !(is_used || is_last_resort) {
             continue;
         }
         let mut y = axis::of_quantity(Response::Throughput, &values, true, options);
@@ -101,7 +103,7 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
     }
     let note = match program.is_some() {
         true if calls => {
-            "Calls: bytes of read and write calls, from wherever. Devices: of all processes."
+            "Calls: bytes of all read and write calls, on files or not. Devices: of all processes."
         }
         true => "Storage: bytes of the program's accounts. Devices: of all processes.",
         false => "Of all processes.",

@@ -289,7 +289,7 @@ pub(super) fn missing(line: &str) -> Option<Need> {
     if line.contains(" --dry-run") {
         return None;
     }
-    let has_disk = || std::fs::read_dir("/sys/block").is_ok_and(|mut all| all.next().is_some());
+    let has_disk = || fs::read_dir("/sys/block").is_ok_and(|mut all| all.next().is_some());
     if line.contains(" --device $") && !has_disk() {
         return Some(Need::BlockDevice);
     }
