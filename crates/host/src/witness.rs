@@ -85,7 +85,8 @@ struct Watch {
 impl Watch {
     /// When to do something next.
     fn until(&self) -> Instant {
-        self.end.map_or(self.pace.next, |end| end.min(self.pace.next))
+        self.end
+            .map_or(self.pace.next, |end| end.min(self.pace.next))
     }
 
     fn is_over(&self) -> bool {
@@ -135,7 +136,8 @@ impl Witness<'_> {
             WitnessOf::Devices(names) => devices(names)?,
             WitnessOf::Program { .. } | WitnessOf::Process(_) => Vec::new(),
         };
-        let signals = Signals::watch().map_err(cannot)?;
+        let has_program = matches!(self.of, WitnessOf::Program { .. });
+        let signals = Signals::watch(has_program).map_err(cannot)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(|errno| cannot(errno.into()))?;
         let exits = Exits::watch();
@@ -171,7 +173,11 @@ impl Witness<'_> {
         let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
         let observed = accounts::with_descendants(followed.ancestors.iter().copied());
         let observed: BTreeSet<u32> = observed.into_iter().collect();
-        let others = Others::read(&observed).since(&others, ended.as_deref());
+        let joined = match &followed.subject {
+            Subject::Process { pid, .. } => followed.totals.io.map(|io| (*pid, io)),
+            Subject::Program(_) | Subject::Devices => None,
+        };
+        let others = Others::read(&observed).since(&others, ended.as_deref(), joined);
         let mut descriptors = followed.descriptors;
         let ways = descriptors.finish();
         let target = target.map(Target::after);
@@ -219,11 +225,12 @@ fn start(file: &Path, words: &[OsString]) -> Result<std::process::Child> {
     command.spawn().map_err(|error| {
         let message = format!("cannot run {}: {error}", file.display());
         match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
-                Error::usage(message).hint(
-                    "check that it can be executed, and for a script the interpreter in its first line",
-                )
-            }
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => Error::usage(
+                message,
+            )
+            .hint(
+                "check that it can be executed, and for a script the interpreter in its first line",
+            ),
             _ => Error::failed(message)
                 .hint("check the limit of processes (ulimit -u), and that it suits this machine"),
         }
@@ -318,7 +325,9 @@ fn wait(signals: &Signals, process: Option<&OwnedFd>, until: Instant) -> Result<
     let left = until.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).ok();
     match poll(&mut sources, timeout.as_ref()) {
-        Ok(_) => Ok(sources.get(1).is_some_and(|process| !process.revents().is_empty())),
+        Ok(_) => Ok(sources
+            .get(1)
+            .is_some_and(|process| !process.revents().is_empty())),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(errno) => Err(lost(errno.into())),
     }

@@ -240,7 +240,9 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let processes = &observed.processes;
     let mut rows = match &observed.subject {
         Subject::Program(command) => vec![("program", command.join(" "))],
-        Subject::Process { pid, command } => vec![("process", format!("{pid}: {}", command.join(" ")))],
+        Subject::Process { pid, command } => {
+            vec![("process", format!("{pid}: {}", command.join(" ")))]
+        }
         Subject::Devices => Vec::new(),
     };
     if observed.subject != Subject::Devices {
@@ -286,7 +288,11 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         rows.push(("device", format!("{}: {traffic}", device.name)));
         rows.extend(device::load(device, observed.observed_ns).map(|load| ("load", load)));
     }
-    rows.extend(claim::told(evidence).into_iter().map(|told| ("claim", told)));
+    rows.extend(
+        claim::told(evidence)
+            .into_iter()
+            .map(|told| ("claim", told)),
+    );
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
         rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));
@@ -398,10 +404,14 @@ fn cpu(evidence: &Evidence) -> String {
     let observed = &evidence.observed;
     let ns = |ns: u64| format_ns(ns as f64);
     let usage = observed.processes.usage;
-    let usage = usage.map(|usage| format!("user {}, system {}", ns(usage.user_ns), ns(usage.system_ns)));
+    let usage =
+        usage.map(|usage| format!("user {}, system {}", ns(usage.user_ns), ns(usage.system_ns)));
     let mut parts: Vec<String> = usage.into_iter().collect();
     if observed.subject != Subject::Devices {
-        parts.push(format!("waited for a CPU {}", ns(observed.processes.run_delay_ns)));
+        parts.push(format!(
+            "waited for a CPU {}",
+            ns(observed.processes.run_delay_ns)
+        ));
     }
     let pressure = observed.pressure;
     let told = [

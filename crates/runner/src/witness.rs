@@ -84,7 +84,9 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
             }
             _ => None,
         };
-        let bytes = entries.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
+        let bytes = entries
+            .iter()
+            .fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
         (bytes > 0).then_some(Claimed { bytes, rate })
     };
     Ok(ToolClaim {
@@ -230,7 +232,7 @@ impl<'a> Case<'a> {
         if self.reads_device_only(why) && fetched > 0 {
             return ServedVerdict {
                 reason:
-                    "every descriptor of storage bypasses the page cache, and the file has no holes"
+                    "every descriptor of storage bypasses the page cache, and there are no holes"
                         .to_owned(),
                 ..self.judge(fetched, 0, &self.counters)
             };
@@ -251,10 +253,15 @@ impl<'a> Case<'a> {
         let ways = &self.observed.ways;
         let is_ring = |ways: &BTreeSet<UncountedWay>| !ways.contains(&UncountedWay::Mmap);
         let empty = self.region.empty_share(self.region_bytes);
+        let is_device = self
+            .observed
+            .target
+            .as_ref()
+            .is_some_and(|one| one.is_device);
         matches!(why, Unknown::Uncounted(ways) if is_ring(ways))
             && ways.reads.is_direct()
             && self.reading.medium() == Medium::Storage
-            && empty.is_some_and(|empty| empty < HOLES_LEAST)
+            && (is_device || empty.is_some_and(|empty| empty < HOLES_LEAST))
     }
 
     fn writes(&self) -> Direction {
@@ -280,7 +287,7 @@ impl<'a> Case<'a> {
             return most;
         }
         let least = self.of_writes(written.least, carried);
-        match least.served_by == most.served_by {
+        match least.served_by == most.served_by && most.served_by != ServedBy::Unknown {
             true => ServedVerdict {
                 device_fraction: None,
                 ..most

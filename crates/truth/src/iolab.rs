@@ -1,7 +1,7 @@
 //! Runs the `iolab` binary on a scene, and reads its results through its own commands.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -151,23 +151,28 @@ pub fn fit(scene: &Scene, requirement: &str, arguments: &[&str]) -> Answered {
 
 /// What `iolab witness` says of a program that works on the scene's target, and what it and the program printed.
 pub fn witness(scene: &Scene, program: &[&str]) -> (Value, String) {
+    let target = scene.target.display().to_string();
+    let arguments = [&["--on", &target, "--"], program].concat();
+    let (output, evidence) = witness_with(scene, &arguments, |_| ());
+    (evidence, both(&output))
+}
+
+/// How `iolab witness` with these arguments ends, and its evidence; `meanwhile` is called once it runs.
+pub fn witness_with(
+    scene: &Scene,
+    arguments: &[&str],
+    meanwhile: impl FnOnce(&mut Child),
+) -> (Output, Value) {
     let file = scene.folder().join("evidence.json");
     let mut command = plain(scene);
-    command
-        .args(["witness", "-o"])
-        .arg(&file)
-        .arg("--on")
-        .arg(&scene.target)
-        .arg("--")
-        .args(program);
-    let output = scene.carry_out(&mut command, |_| ()).expect("iolab starts");
+    command.args(["witness", "-o"]).arg(&file).args(arguments);
+    let output = scene
+        .carry_out(&mut command, meanwhile)
+        .expect("iolab starts");
     let text = std::fs::read(&file).unwrap_or_default();
     // Another program is observed with the same scene.
     let _ = std::fs::remove_file(&file);
-    (
-        serde_json::from_slice(&text).unwrap_or_default(),
-        both(&output),
-    )
+    (output, serde_json::from_slice(&text).unwrap_or_default())
 }
 
 pub(crate) fn seen(output: &Output, file: &Path) -> Seen {

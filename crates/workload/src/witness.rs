@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::counters::{
-    DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic,
-};
+use crate::counters::{DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic};
 use crate::medium::Medium;
 use crate::named::named;
 use crate::region_state::{Region, Residency};
@@ -274,6 +272,8 @@ pub struct ObservedTarget {
     pub medium: Medium,
     /// Its size at the start, bytes; at the end, of a file that was not there. `None` for a directory.
     pub bytes: Option<u64>,
+    /// Whether it is a block device, which has no holes of its own.
+    pub is_device: bool,
     /// The page cache and the file, before and after.
     pub region: Region,
 }

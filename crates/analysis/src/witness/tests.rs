@@ -26,6 +26,7 @@ fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
         traffic: traffic(read, 0),
     };
     let mut observed = Observed {
+        subject: Subject::Program(vec!["fio".to_owned()]),
         processes: ProcessTotals {
             io: Some(ProcessIo {
                 rchar,
@@ -221,6 +222,7 @@ fn files_that_were_not_seen_leave_write_back_open() {
     assert_eq!(Reading::of(&observed).carried_writes(), Some(open));
     // What will never be written was not asked of storage.
     observed.processes.cancelled_write_bytes = 64 * MIB;
+    observed.dirty_before_bytes = Some(0);
     assert_eq!(Reading::of(&observed).asked_writes(), Asked::Nothing);
 }
 
@@ -240,4 +242,78 @@ proptest! {
             prop_assert_eq!(carried, Bounds::exact(own));
         }
     }
+}
+
+#[test]
+fn what_was_dirty_before_can_be_what_was_discarded() {
+    let mut observed = writer(0, 64 * MIB);
+    observed.processes.cancelled_write_bytes = 16 * MIB;
+    let asked = |observed: &Observed, before| {
+        let mut observed = observed.clone();
+        observed.dirty_before_bytes = before;
+        Reading::of(&observed).asked_writes()
+    };
+    let bytes = |least: u64, most: u64| {
+        Asked::Bytes(Bounds {
+            least: least * MIB,
+            most: most * MIB,
+        })
+    };
+    assert_eq!(asked(&observed, Some(0)), bytes(48, 48));
+    assert_eq!(asked(&observed, Some(4 * MIB)), bytes(48, 52));
+    assert_eq!(asked(&observed, None), bytes(48, 64));
+    // All of it can be an earlier run's, and so can nothing.
+    observed.processes.cancelled_write_bytes = 64 * MIB;
+    assert_eq!(asked(&observed, Some(64 * MIB)), bytes(0, 64));
+    assert_eq!(asked(&observed, Some(0)), Asked::Nothing);
+}
+
+#[test]
+fn a_claim_is_held_against_the_most_that_devices_can_have_carried() {
+    let claimed = Claimed {
+        bytes: 64 * MIB,
+        rate: Some((5712.0, 11_750_000)),
+    };
+    let carried = Bounds {
+        least: 0,
+        most: MIB,
+    };
+    assert!(claimed.exceeds(carried));
+    let mb_s = claimed.carried_mb_s_most(carried).expect("a rate");
+    assert!((mb_s - 89.2).abs() < 0.1, "{mb_s}");
+    // What it did besides, as to lay out its files, is no part of the claim.
+    let more = Bounds::exact(256 * MIB);
+    assert!(!claimed.exceeds(more));
+    assert_eq!(claimed.carried_most(more), 64 * MIB);
+    let several = Claimed {
+        rate: None,
+        ..claimed
+    };
+    assert_eq!(several.carried_mb_s_most(carried), None);
+}
+
+#[test]
+fn a_load_is_that_of_iostat() {
+    let device = ObservedDevice {
+        traffic: Some(DeviceStat {
+            read_ios: 1000,
+            read_bytes: 4_096_000,
+            busy_ms: 500,
+            queue_ms: Some(8000),
+            ..DeviceStat::default()
+        }),
+        waits: Some(DeviceWaits {
+            read_ms: 250,
+            write_ms: 0,
+        }),
+        ..ObservedDevice::default()
+    };
+    let load = DeviceLoad::of(&device, 2_000_000_000).expect("it counts");
+    assert_eq!((load.reads_per_s, load.read_mb_s), (500.0, 2.048));
+    assert_eq!(
+        (load.read_await_ms, load.write_await_ms),
+        (Some(0.25), None)
+    );
+    assert_eq!((load.in_flight, load.busy), (Some(4.0), 0.25));
+    assert_eq!(DeviceLoad::of(&ObservedDevice::default(), 1), None);
 }

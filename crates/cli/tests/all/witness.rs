@@ -1,6 +1,6 @@
 //! `iolab witness`: a program runs as it would alone, and the evidence is that of all that it starts.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -164,8 +164,179 @@ fn a_file_of_evidence_is_never_overwritten() {
     let folder = folder();
     std::fs::write(folder.path().join("e.json"), "mine").unwrap();
     run(folder.path(), &words!("witness -o e.json -- touch ran")).expect(3);
-    run(folder.path(), &words!("witness -o e.pdf -- touch ran")).expect(2);
+    run(folder.path(), &words!("witness -o e.csv -- touch ran")).expect(2);
     assert!(!folder.path().join("ran").exists());
     let kept = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
     assert_eq!(kept, "mine");
+}
+
+/// A program that reads a file in a child each time it gets a line.
+fn reader_on_demand(folder: &Path) -> std::process::Child {
+    let script = "echo ready; while read line; do cat data > /dev/null; echo done; done";
+    std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Only what it does from then on counts, to the end of the process; the exit code is not its own.
+#[test]
+fn a_running_process_is_joined_until_it_ends() {
+    let folder = folder();
+    with_data(folder.path());
+    let mut program = reader_on_demand(folder.path());
+    let mut input = program.stdin.take().unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "ready");
+    writeln!(input, "go").unwrap();
+    assert_eq!(next(), "done");
+    let pid = program.id().to_string();
+    let witness = iolab(folder.path(), &["witness", "-o", "e.json", "-p", &pid])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has joined once it waits with the account of the process open.
+    let stat = format!("/proc/{}/stat", witness.id());
+    let waits = || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
+    let fd = format!("/proc/{}/fd", witness.id());
+    let is_joined = || {
+        let entries = std::fs::read_dir(&fd).unwrap().flatten();
+        let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        links.any(|link| link.as_os_str() == format!("/proc/{pid}/io").as_str())
+    };
+    while !(is_joined() && waits()) {
+        std::thread::yield_now();
+    }
+    writeln!(input, "go").unwrap();
+    assert_eq!(next(), "done");
+    drop(input);
+    program.wait().unwrap();
+    let done = Done::from(witness.wait_with_output().unwrap()).expect(0);
+    let text = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
+    let evidence: Value = serde_json::from_str(&text).unwrap();
+    assert_as_described(folder.path(), "witness", &evidence);
+    assert_eq!(evidence["joined_pid"].to_string(), pid, "{}", done.stderr);
+    if has_account(&evidence) {
+        let read = number(&evidence, "/processes/rchar");
+        let is_short = number(&evidence, "/processes/cut_short") > 0;
+        assert!(is_short || (SIZE..2 * SIZE).contains(&read), "{evidence:#}");
+    }
+}
+
+#[test]
+fn what_cannot_be_observed_is_refused() {
+    let folder = folder();
+    let refused = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        run(folder.path(), &words).expect(2).stderr
+    };
+    assert!(refused("witness -p 4194305").contains("there is no process 4194305"));
+    assert!(refused("witness --device no-such-disk").contains("is not a block device"));
+    assert!(refused("witness --device /dev/null").contains("is not a block device"));
+    refused("witness -p 1 --device vda");
+    refused("witness --for 1s -- true");
+    refused("witness --device vda --claim r -- true");
+    refused("witness");
+}
+
+#[test]
+fn devices_are_watched_for_a_time() {
+    let folder = folder();
+    let disks = std::fs::read_dir("/sys/block")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let Some(disk) = disks.map(|disk| disk.file_name()).next() else {
+        needs::skip(needs::Need::BlockDevice, "/sys/block has none");
+        return;
+    };
+    let disk = disk.to_str().unwrap();
+    let arguments = ["witness", "--device", disk, "--for", "10ms", "-o", "e.json"];
+    run(folder.path(), &arguments).expect(0);
+    let text = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
+    let evidence: Value = serde_json::from_str(&text).unwrap();
+    assert_as_described(folder.path(), "witness", &evidence);
+    assert_eq!(evidence["devices"][0]["name"], disk);
+    assert_eq!(evidence["reads"]["served_by"], Value::Null);
+    assert!(evidence["observed_ns"].as_u64().unwrap() >= 10_000_000);
+}
+
+#[test]
+fn the_course_of_a_program_is_its_whole_and_can_be_drawn() {
+    let folder = folder();
+    with_data(folder.path());
+    let script = "cat data data > /dev/null";
+    let evidence = evidence(folder.path(), &["--", "sh", "-c", script]);
+    let moments = evidence["course"]["moments"].as_array().unwrap();
+    let length: u64 = moments.iter().map(|one| number(one, "/length_ns")).sum();
+    assert!(length >= number(&evidence, "/observed_ns"));
+    if has_account(&evidence) {
+        let sum: u64 = moments.iter().map(|one| number(one, "/rchar")).sum();
+        assert_eq!(sum, number(&evidence, "/processes/rchar"));
+    }
+    for (name, start) in [
+        ("c.svg", "<svg"),
+        ("c.png", "\u{fffd}PNG"),
+        ("c.pdf", "%PDF"),
+    ] {
+        let done = run(
+            folder.path(),
+            &["witness", "-o", name, "--", "sh", "-c", script],
+        )
+        .expect(0);
+        // The evidence is told beside.
+        assert!(done.stderr.contains("observing took"), "{}", done.stderr);
+        let content = std::fs::read(folder.path().join(name)).unwrap();
+        assert!(
+            String::from_utf8_lossy(&content).starts_with(start),
+            "{name}"
+        );
+    }
+}
+
+/// A report of fio: 8 MiB read in 1 ms.
+const REPORT: &str = r#"{"fio version": "fio-3.33",
+"global options": {"rw": "read", "bs": "1M", "size": "8M", "filename": "data"},
+"jobs": [{"jobname": "t", "error": 0, "job options": {"name": "t"}, "job_runtime": 1, "usr_cpu": 0.0, "sys_cpu": 0.0,
+"read": {"io_bytes": 8388608, "total_ios": 8, "runtime": 1, "clat_ns": {}, "lat_ns": {}},
+"write": {"io_bytes": 0, "total_ios": 0, "runtime": 0, "clat_ns": {}, "lat_ns": {}}}]}"#;
+
+#[test]
+fn what_a_program_claims_stands_beside_what_devices_carried() {
+    let folder = folder();
+    with_data(folder.path());
+    std::fs::write(folder.path().join("old"), REPORT).unwrap();
+    let script = "cat data > /dev/null; cp old new; echo streams";
+    let arguments = ["--claim", "new", "--on", "data", "--", "sh", "-c", script];
+    let with = evidence(folder.path(), &arguments);
+    assert_as_described(folder.path(), "witness", &with);
+    assert_eq!(with["claim"]["tool"], "fio");
+    assert_eq!(number(&with, "/claim/reads/bytes"), SIZE);
+    let mb_s = with["claim"]["reads"]["throughput_mb_s"].as_f64().unwrap();
+    assert!((mb_s - 8388.608).abs() < 1e-6, "{mb_s}");
+    let most = with["claim"]["reads"]["carried_bytes_most"].as_u64();
+    if let (Some(most), Some(carried)) = (most, with["reads"]["carried_bytes"]["most"].as_u64()) {
+        assert_eq!(most, carried.min(SIZE));
+    }
+    // A report that was there before, none, and one that is something else, are no claim of this program.
+    let past = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let old = std::fs::File::options()
+        .append(true)
+        .open(folder.path().join("old"))
+        .unwrap();
+    old.set_modified(past).unwrap();
+    for report in ["old", "none", "data"] {
+        let arguments = ["witness", "--claim", report, "-o", "n.json", "--", "true"];
+        let done = run(folder.path(), &arguments).expect(0);
+        assert!(
+            done.stderr.contains("note: no claim is shown"),
+            "{}",
+            done.stderr
+        );
+        std::fs::remove_file(folder.path().join("n.json")).unwrap();
+    }
 }

@@ -48,7 +48,9 @@ const QUANTITIES: [Quantity; 3] = [
 pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureModel {
     let observed = &evidence.observed;
     let moments = &observed.course.moments;
-    let end = moments.last().map_or(0, |last| last.start_ns + last.length_ns);
+    let end = moments
+        .last()
+        .map_or(0, |last| last.start_ns + last.length_ns);
     let (factor, unit) = labels::time_unit(end as f64);
     let x = Axis {
         label: format!("Time ({unit})"),
@@ -71,12 +73,24 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
         });
         let devices = observed.course.devices.iter().enumerate().map(|(n, name)| {
             let value = |moment: &Moment| moment.devices.get(n).map(quantity.of_device);
-            line(escape_control(name).into_owned(), n + 1, moments, quantity.factor, &value)
+            line(
+                escape_control(name).into_owned(),
+                n + 1,
+                moments,
+                quantity.factor,
+                &value,
+            )
         });
         let series: Vec<Series> = of_program.into_iter().chain(devices).collect();
-        let values: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|one| one.y).collect();
+        let values: Vec<f64> = series
+            .iter()
+            .flat_map(|one| &one.points)
+            .map(|one| one.y)
+            .collect();
         let is_used = values.iter().any(|value| *value > 0.0);
-        if !is_used && !(panels.is_empty() && quantity.of_program.is_none()) {
+        // Where nothing moved, the last panel shows that.
+        let is_last_resort = panels.is_empty() && quantity.of_program.is_none();
+        if !(is_used || is_last_resort) {
             continue;
         }
         let mut y = axis::of_quantity(Response::Throughput, &values, true, options);
@@ -88,7 +102,9 @@ pub(in super::super) fn model(evidence: &Evidence, options: &Options) -> FigureM
         panels.push(panel);
     }
     let note = match program.is_some() {
-        true if calls => "Calls: bytes of read and write calls, from wherever. Devices: of all processes.",
+        true if calls => {
+            "Calls: bytes of all read and write calls, on files or not. Devices: of all processes."
+        }
         true => "Storage: bytes of the program's accounts. Devices: of all processes.",
         false => "Of all processes.",
     };

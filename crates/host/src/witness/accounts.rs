@@ -23,7 +23,10 @@ pub(super) fn descendants() -> Vec<u32> {
 /// These processes and all that descend from them, each once, as far as their ancestors live.
 pub(super) fn with_descendants(processes: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut seen = BTreeSet::new();
-    let mut found: Vec<u32> = processes.into_iter().filter(|one| seen.insert(*one)).collect();
+    let mut found: Vec<u32> = processes
+        .into_iter()
+        .filter(|one| seen.insert(*one))
+        .collect();
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
         found.extend(children(parent).filter(|child| seen.insert(*child)));
@@ -32,10 +35,20 @@ pub(super) fn with_descendants(processes: impl IntoIterator<Item = u32>) -> Vec<
     found
 }
 
+/// Whether a process is there, its end not yet collected.
+fn exists(process: u32) -> bool {
+    std::fs::exists(format!("/proc/{process}")).unwrap_or(true)
+}
+
 /// The threads of a process.
 pub(super) fn tasks(process: u32) -> Vec<u32> {
-    let entries = read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    let entries = read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 /// proc_tid_children(5): each thread has the processes that it started.
@@ -125,8 +138,14 @@ impl Others {
     }
 
     /// What they did since, those that did something first and most. `ended` are the accounts of the tasks that have ended and are not
-    /// observed, where these are known: what a process did then is told of it, and not of the parent that has waited for it.
-    pub(super) fn since(self, earlier: &Self, ended: Option<&[Exit]>) -> OtherProcesses {
+    /// observed, where these are known: what a process did then is told of it, and not of the parent that has waited for it. `joined` is
+    /// the process that was observed, where its parent is another one, with what it did.
+    pub(super) fn since(
+        self,
+        earlier: &Self,
+        ended: Option<&[Exit]>,
+        joined: Option<(u32, ProcessIo)>,
+    ) -> OtherProcesses {
         let of_same = |process: &u32, identity: &Identity| {
             let before = earlier.accounts.get(process);
             before.filter(|(known, _)| known.started == identity.started)
@@ -150,6 +169,12 @@ impl Others {
             }
             None
         };
+        if let Some((process, own)) = joined
+            && !exists(process)
+            && let Some(account) = waited(process).and_then(|parent| did.get_mut(&parent))
+        {
+            *account = account.since(own);
+        }
         let mut active: Vec<OtherProcess> = Vec::new();
         for (process, (identity, before)) in &earlier.accounts {
             let now = self.accounts.get(process);

@@ -19,7 +19,9 @@ const LOOK_FIRST: Duration = Duration::from_millis(1);
 /// The part of the time so far that passes between two looks, within these bounds: what lasts longer is seen, in a short program too.
 const LOOK_SHARE: u32 = 16;
 /// Once looks are as rare as that, so many times the CPU time that one took passes until the next: observing takes less than 1 % of a CPU.
-const COST_SHARE: u32 = 150;
+const COST_SHARE: u32 = 200;
+/// Before that.
+const FIRST_COST_SHARE: u32 = 30;
 
 /// When to look.
 pub(super) struct Pace {
@@ -29,10 +31,7 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(began: Instant) -> Self {
-        Self {
-            began,
-            next: began,
-        }
+        Self { began, next: began }
     }
 
     /// Looks where it is time to.
@@ -46,7 +45,7 @@ impl Pace {
         let pause = self.began.elapsed() / LOOK_SHARE;
         let pause = match pause >= LOOK_EVERY {
             true => LOOK_EVERY.max(cost * COST_SHARE),
-            false => pause.max(LOOK_FIRST),
+            false => pause.max(LOOK_FIRST).max(cost * FIRST_COST_SHARE),
         };
         self.next = Instant::now() + pause;
     }
@@ -191,7 +190,12 @@ mod tests {
         assert!(recorder.least_ns >= 400_000_000);
         let course = recorder.finish(of(10 * looks), &[]);
         assert!(course.moments.len() < Course::MOMENTS_MAX);
-        let sum: u64 = course.moments.iter().flat_map(|one| one.program).map(|io| io.rchar).sum();
+        let sum: u64 = course
+            .moments
+            .iter()
+            .flat_map(|one| one.program)
+            .map(|io| io.rchar)
+            .sum();
         assert_eq!(sum, 10 * looks);
         let mut end = 0;
         for moment in &course.moments {

@@ -63,7 +63,10 @@ impl AllDevices {
     }
 
     fn waits(&self, earlier: &Self, number: Number) -> Option<DeviceWaits> {
-        let before = earlier.devices.get(&number).and_then(|counted| counted.waits);
+        let before = earlier
+            .devices
+            .get(&number)
+            .and_then(|counted| counted.waits);
         let now = self.devices.get(&number)?.waits?;
         Some(now.since(before.unwrap_or_default()))
     }
@@ -119,6 +122,8 @@ pub(super) fn number_of(name: &Path) -> Option<Number> {
     {
         return Some((major(metadata.rdev()), minor(metadata.rdev())));
     }
-    let name = name.to_str().filter(|name| !name.contains('/') && !name.starts_with('.'))?;
+    let name = name
+        .to_str()
+        .filter(|name| !name.contains('/') && !name.starts_with('.'))?;
     sysfs::device_number(&Path::new("/sys/class/block").join(name))
 }

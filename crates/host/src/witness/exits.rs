@@ -155,7 +155,10 @@ pub(super) fn family(exits: &[Exit], mut family: BTreeSet<u32>) -> Vec<Exit> {
     loop {
         let (own, rest): (Vec<&Exit>, Vec<&Exit>) = left.into_iter().partition(|exit| {
             let numbers = [Some(exit.task), exit.process, Some(exit.parent)];
-            numbers.into_iter().flatten().any(|one| family.contains(&one))
+            numbers
+                .into_iter()
+                .flatten()
+                .any(|one| family.contains(&one))
         });
         if own.is_empty() {
             return members;

@@ -65,10 +65,10 @@ impl Joined {
             return Err(Error::usage(format!("process {process} cannot be observed")).hint(hint));
         };
         let end = pidfd_open(number, PidfdFlags::empty()).map_err(|errno| match errno {
-            rustix::io::Errno::NOSYS => {
-                Error::failed("cannot wait for the end of another process: that needs Linux 5.3 or newer")
-                    .hint("watch the device instead: iolab witness --device NAME")
-            }
+            rustix::io::Errno::NOSYS => Error::failed(
+                "cannot wait for the end of another process: that needs Linux 5.3 or newer",
+            )
+            .hint("watch the device instead: iolab witness --device NAME"),
             _ => Error::usage(format!("there is no process {process}")).hint(hint),
         })?;
         let mut joined = Self {
@@ -152,7 +152,10 @@ impl Joined {
             }
             if let Some(delay) = run_delay_ns(*process) {
                 let before = if is_first { delay } else { 0 };
-                let seen = self.delays.entry(*process).or_insert(Seen { before, last: 0 });
+                let seen = self
+                    .delays
+                    .entry(*process)
+                    .or_insert(Seen { before, last: 0 });
                 seen.last = delay;
             }
             let mut is_read = false;
@@ -162,8 +165,15 @@ impl Joined {
                     continue;
                 };
                 is_read = true;
-                let before = if is_first { account } else { Account::default() };
-                let new = Seen { before, last: before };
+                let before = if is_first {
+                    account
+                } else {
+                    Account::default()
+                };
+                let new = Seen {
+                    before,
+                    last: before,
+                };
                 self.tasks.entry(task).or_insert(new).last = account;
             }
             // One that has just ended has no account that ordinary users may read.
@@ -182,11 +192,14 @@ impl Joined {
             .iter()
             .map(|exit| (exit.task, (exit.io, exit.cancelled_write_bytes)))
             .collect();
-        let unseen = ended.iter().filter(|(task, _)| !self.tasks.contains_key(task));
+        let unseen = ended
+            .iter()
+            .filter(|(task, _)| !self.tasks.contains_key(task));
         let unseen = unseen.map(|(_, account)| *account);
-        let seen = self.tasks.iter().map(|(task, seen)| {
-            since(ended.get(task).copied().unwrap_or(seen.last), seen.before)
-        });
+        let seen = self
+            .tasks
+            .iter()
+            .map(|(task, seen)| since(ended.get(task).copied().unwrap_or(seen.last), seen.before));
         seen.chain(unseen).fold(Account::default(), plus)
     }
 
@@ -194,8 +207,14 @@ impl Joined {
     fn of_processes(&self, living: &[u32]) -> Account {
         let last = self.account.as_ref().and_then(OpenAccount::read);
         let others = living.iter().filter(|process| **process != self.process);
-        let now = others.filter_map(|process| account_of(*process)).chain(last);
-        let before = self.processes.values().copied().fold(Account::default(), plus);
+        let now = others
+            .filter_map(|process| account_of(*process))
+            .chain(last);
+        let before = self
+            .processes
+            .values()
+            .copied()
+            .fold(Account::default(), plus);
         since(now.fold(Account::default(), plus), before)
     }
 
@@ -204,7 +223,11 @@ impl Joined {
         let of_tasks = self.of_tasks(ended);
         let of_processes = self.of_processes(&living);
         let io = of_tasks.0.with(of_processes.0, |a, b| a.max(b));
-        let gone = self.members.iter().filter(|one| !living.contains(one)).count() as u64;
+        let gone = self
+            .members
+            .iter()
+            .filter(|one| !living.contains(one))
+            .count() as u64;
         // What was collected by one whose account can be read is whole.
         let is_whole = ended.is_some() || of_processes.0 == io;
         let delays = self.delays.values();
@@ -218,7 +241,9 @@ impl Joined {
             io: (!self.tasks.is_empty()).then_some(io),
             cancelled_write_bytes: of_tasks.1.max(of_processes.1),
             usage: None,
-            run_delay_ns: delays.map(|seen| seen.last.saturating_sub(seen.before)).sum(),
+            run_delay_ns: delays
+                .map(|seen| seen.last.saturating_sub(seen.before))
+                .sum(),
         }
     }
 }

@@ -33,7 +33,9 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn watch() -> io::Result<Self> {
+    /// Begins. Where there is a program that inherits what is ignored, that stays so; a shell makes background commands ignore what
+    /// comes from the terminal, and what is sent to one that runs nothing is meant for it.
+    pub(super) fn watch(has_program: bool) -> io::Result<Self> {
         let (came, bell) = io::pipe()?;
         rustix::io::ioctl_fionbio(&came, true)?;
         rustix::io::ioctl_fionbio(&bell, true)?;
@@ -41,7 +43,7 @@ impl Signals {
         // The handler may write at any time from now on.
         std::mem::forget(bell);
         for signal in WATCHED {
-            handle(signal)?;
+            handle(signal, has_program)?;
         }
         Ok(Self { came })
     }
@@ -66,15 +68,21 @@ impl AsFd for Signals {
     }
 }
 
-/// Has a signal ring the bell. One that this process was started to ignore stays ignored, by the program too.
-fn handle(signal: libc::c_int) -> io::Result<()> {
+/// Has a signal ring the bell. One that this process was started to ignore stays ignored, by the program too; without a program, but for
+/// those of the terminal.
+fn handle(signal: libc::c_int, has_program: bool) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid sigaction.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a writable sigaction; nothing is changed.
     if unsafe { libc::sigaction(signal, std::ptr::null(), &mut before) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    if before.sa_sigaction == libc::SIG_IGN && signal != libc::SIGCHLD {
+    let is_meant = match signal {
+        libc::SIGCHLD => true,
+        libc::SIGINT | libc::SIGQUIT => !has_program,
+        _ => false,
+    };
+    if before.sa_sigaction == libc::SIG_IGN && !is_meant {
         return Ok(());
     }
     // SAFETY: all-zero bytes are a valid sigaction.

@@ -1,5 +1,6 @@
 //! The file, device or directory that the user named, before and after the observation.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use iolab_storage::{Opened, Stack};
@@ -64,6 +65,10 @@ impl Target {
                 Some(_) => self.bytes,
                 None => opened.and_then(Opened::bytes),
             },
+            is_device: opened.is_some_and(|opened| {
+                let metadata = opened.holder().metadata();
+                metadata.is_ok_and(|metadata| metadata.file_type().is_block_device())
+            }),
             region: Region {
                 after: self.look(residency),
                 ..self.region

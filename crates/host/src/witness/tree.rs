@@ -35,11 +35,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Of a child that has just been started.
-    pub(super) fn new(
-        program: Pid,
-        words: &[OsString],
-        before: Option<(ProcessIo, u64)>,
-    ) -> Self {
+    pub(super) fn new(program: Pid, words: &[OsString], before: Option<(ProcessIo, u64)>) -> Self {
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         Self {
             program,

@@ -9,7 +9,9 @@ pub(super) fn contradictions(evidence: &Evidence, device: &str) -> Option<String
     let clauses: Vec<String> = directions(evidence)
         .into_iter()
         .filter_map(|(verb, claimed, direction)| {
-            let carried = direction.carried.filter(|carried| claimed.exceeds(*carried))?;
+            let carried = direction
+                .carried
+                .filter(|carried| claimed.exceeds(*carried))?;
             let most = claimed.carried_most(carried);
             Some(match (claimed.rate, claimed.carried_mb_s_most(carried)) {
                 (Some((rate, _)), Some(mb_s)) => format!(
@@ -35,31 +37,33 @@ pub(super) fn told(evidence: &Evidence) -> Vec<String> {
     let Some(claim) = &evidence.claim else {
         return Vec::new();
     };
-    let told = directions(evidence).into_iter().map(|(verb, claimed, direction)| {
-        let rate = claimed.rate.map_or(String::new(), |(rate, _)| {
-            format!(" at {} MB/s", significant(rate))
-        });
-        let says = format!(
-            "{} says that it {verb} {}{rate}",
-            claim.tool,
-            format_bytes(claimed.bytes as f64)
-        );
-        let Some(carried) = direction.carried else {
-            return format!("{says}; what devices carried of it is unknown");
-        };
-        let most = format_bytes(claimed.carried_most(carried) as f64);
-        match (claimed.exceeds(carried), claimed.carried_mb_s_most(carried)) {
-            (true, Some(mb_s)) => format!(
-                "{says}; devices carried at most {most} of it, {} MB/s in the same time",
-                significant(mb_s)
-            ),
-            (true, None) => format!("{says}; devices carried at most {most} of it"),
-            (false, _) if carried.is_all_of(claimed.bytes) => {
-                format!("{says}; devices carried all of it")
+    let told = directions(evidence)
+        .into_iter()
+        .map(|(verb, claimed, direction)| {
+            let rate = claimed.rate.map_or(String::new(), |(rate, _)| {
+                format!(" at {} MB/s", significant(rate))
+            });
+            let says = format!(
+                "{} says that it {verb} {}{rate}",
+                claim.tool,
+                format_bytes(claimed.bytes as f64)
+            );
+            let Some(carried) = direction.carried else {
+                return format!("{says}; what devices carried of it is unknown");
+            };
+            let most = format_bytes(claimed.carried_most(carried) as f64);
+            match (claimed.exceeds(carried), claimed.carried_mb_s_most(carried)) {
+                (true, Some(mb_s)) => format!(
+                    "{says}; devices carried at most {most} of it, {} MB/s in the same time",
+                    significant(mb_s)
+                ),
+                (true, None) => format!("{says}; devices carried at most {most} of it"),
+                (false, _) if carried.is_all_of(claimed.bytes) => {
+                    format!("{says}; devices carried all of it")
+                }
+                (false, _) => format!("{says}; devices can have carried all of it"),
             }
-            (false, _) => format!("{says}; devices can have carried all of it"),
-        }
-    });
+        });
     told.collect()
 }
 
@@ -67,7 +71,11 @@ fn directions(evidence: &Evidence) -> Vec<(&'static str, Claimed, &Direction)> {
     let Some(claim) = &evidence.claim else {
         return Vec::new();
     };
-    let reads = claim.reads.map(|claimed| ("read", claimed, &evidence.reads));
-    let writes = claim.writes.map(|claimed| ("wrote", claimed, &evidence.writes));
+    let reads = claim
+        .reads
+        .map(|claimed| ("read", claimed, &evidence.reads));
+    let writes = claim
+        .writes
+        .map(|claimed| ("wrote", claimed, &evidence.writes));
     reads.into_iter().chain(writes).collect()
 }

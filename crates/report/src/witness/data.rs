@@ -505,7 +505,9 @@ fn claim<'a>(evidence: &'a Evidence, claim: &'a ToolClaim) -> ClaimData<'a> {
     let of = |claimed: Claimed, direction: &Direction| ClaimedData {
         bytes: claimed.bytes,
         throughput_mb_s: claimed.rate.map(|(mb_s, _)| mb_s),
-        carried_bytes_most: direction.carried.map(|carried| claimed.carried_most(carried)),
+        carried_bytes_most: direction
+            .carried
+            .map(|carried| claimed.carried_most(carried)),
         carried_mb_s_most: direction
             .carried
             .and_then(|carried| claimed.carried_mb_s_most(carried)),
@@ -534,7 +536,9 @@ fn course(course: &Course) -> CourseData<'_> {
             write_requests: did.write_ios,
             flushes: did.flush_ios,
             busy_ms: did.busy_ms,
-            in_flight: did.queue_ms.map(|ms| ms as f64 * 1e6 / (*length_ns).max(1) as f64),
+            in_flight: did
+                .queue_ms
+                .map(|ms| ms as f64 * 1e6 / (*length_ns).max(1) as f64),
         });
         MomentData {
             start_ns: *start_ns,

@@ -32,13 +32,21 @@ pub(super) fn headline(evidence: &Evidence) -> String {
 
 /// `120 reads/s (50.2 MB/s)`.
 fn rate(per_s: f64, what: &str, mb_s: f64) -> String {
-    format!("{} {what}s/s ({} MB/s)", significant(per_s), significant(mb_s))
+    format!(
+        "{} {what}s/s ({} MB/s)",
+        significant(per_s),
+        significant(mb_s)
+    )
 }
 
 /// The load of a device: rates, times, requests in flight, busy time.
 pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
     let load = DeviceLoad::of(device, elapsed_ns)?;
-    let each = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!(", {} each", format_ns(ms * 1e6)));
+    let each = |ms: Option<f64>| {
+        ms.map_or(String::new(), |ms| {
+            format!(", {} each", format_ns(ms * 1e6))
+        })
+    };
     let mut parts = Vec::new();
     if load.reads_per_s > 0.0 {
         let rate = rate(load.reads_per_s, "read", load.read_mb_s);
@@ -52,13 +60,19 @@ pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
         return None;
     }
     if let Some(in_flight) = load.in_flight {
-        parts.push(format!("{} requests in flight on average", significant(in_flight)));
+        parts.push(format!(
+            "{} requests in flight on average",
+            significant(in_flight)
+        ));
     }
     let caveat = match load.busy >= BUSY_FROM {
         true => ", which is no limit for a device that serves requests in parallel",
         false => "",
     };
-    parts.push(format!("busy {} of the time{caveat}", format_percent(load.busy)));
+    parts.push(format!(
+        "busy {} of the time{caveat}",
+        format_percent(load.busy)
+    ));
     Some(format!("{}: {}", device.name, parts.join("; ")))
 }
 

@@ -1,9 +1,12 @@
 //! The line that evidence for a program comes to.
 
-use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
+use iolab_analysis::witness::{Asked, Bounds, Claimed, Direction, Evidence, OtherUse, ToolClaim};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_report::witness::headline;
-use iolab_workload::witness::{Observed, OpenWays, Subject};
+use iolab_workload::counters::{DeviceStat, DeviceWaits};
+use iolab_workload::witness::{
+    Observed, ObservedDevice, OpenWays, OtherProcess, OtherProcesses, Subject,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -128,4 +131,96 @@ fn writes_tell_what_reached_the_device_and_what_is_left() {
         most: 16 * MIB,
     };
     insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back; nothing else used vda.");
+}
+
+#[test]
+fn a_claim_that_devices_cannot_have_carried_stands_in_the_first_line() {
+    let claimed = |rate| ToolClaim {
+        tool: "fio".to_owned(),
+        reads: Some(Claimed {
+            bytes: 64 * MIB,
+            rate,
+        }),
+        writes: None,
+    };
+    let of = |carried: u64, claim| {
+        let mut reads = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
+        reads.carried = Some(Bounds::exact(carried));
+        let mut evidence = evidence(reads, nothing());
+        evidence.claim = Some(claim);
+        let text = iolab_report::witness::text(&evidence, 200);
+        let rows = text.lines().filter(|line| line.starts_with("claim"));
+        let rows: Vec<&str> = rows.collect();
+        format!("{}\n{}", headline(&evidence), rows.join("\n"))
+    };
+    let rate = Some((5712.0, 11_750_000));
+    insta::assert_snapshot!(of(MIB, claimed(rate)), @r"
+    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda; fio says that it read at 5712 MB/s, of which vda carried at most 89.2 MB/s.
+    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried at most 1 MiB of it, 89.2 MB/s in the same time
+    ");
+    insta::assert_snapshot!(of(MIB, claimed(None)), @r"
+    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda; fio says that it read 64 MiB, of which vda carried at most 1 MiB.
+    claim      fio says that it read 64 MiB; devices carried at most 1 MiB of it
+    ");
+    insta::assert_snapshot!(of(64 * MIB, claimed(rate)), @r"
+    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.
+    claim      fio says that it read 64 MiB at 5712 MB/s; devices carried all of it
+    ");
+}
+
+#[test]
+fn devices_alone_are_told_with_who_used_them() {
+    let observed = Observed {
+        subject: Subject::Devices,
+        observed_ns: 2_000_000_000,
+        devices: vec![ObservedDevice {
+            name: "vda".to_owned(),
+            traffic: Some(DeviceStat {
+                read_ios: 1000,
+                read_bytes: 4_096_000,
+                busy_ms: 2000,
+                queue_ms: Some(8000),
+                ..DeviceStat::default()
+            }),
+            waits: Some(DeviceWaits {
+                read_ms: 250,
+                write_ms: 0,
+            }),
+            ..ObservedDevice::default()
+        }],
+        others: OtherProcesses {
+            active: vec![
+                OtherProcess {
+                    pid: 7,
+                    name: "dd".to_owned(),
+                    has_ended: true,
+                    read_bytes: 4_096_000,
+                    ..OtherProcess::default()
+                },
+                OtherProcess {
+                    pid: 8,
+                    name: "kworker/u8:1".to_owned(),
+                    is_kernel: true,
+                    write_bytes: 4096,
+                    ..OtherProcess::default()
+                },
+            ],
+            unread: 0,
+            sees_ended: true,
+        },
+        ..Observed::default()
+    };
+    let evidence = Evidence {
+        observed,
+        ..evidence(nothing(), nothing())
+    };
+    insta::assert_snapshot!(iolab_report::witness::text(&evidence, 200), @r"
+    vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy 100 % of the time. Most I/O on any disk: dd (7, ended) read 3.91 MiB, wrote 0 B.
+
+    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy 2.00 s
+    load       vda: 500 reads/s (2.05 MB/s), 250 us each; 4.00 requests in flight on average; busy 100 % of the time, which is no limit for a device that serves requests in parallel
+    other      dd (7, ended) read 3.91 MiB, wrote 0 B, on any disk
+    other      kworker/u8:1 (8, a thread of the kernel: what it writes back is that of other processes) read 0 B, wrote 4 KiB, on any disk
+    CPU        observing took 0 ns
+    ");
 }

@@ -1,7 +1,7 @@
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::region_state::{Extents, Residency};
 use iolab_workload::witness::{
-    ObservedDevice, ObservedFile, ObservedTarget, OpenWays, ProcessTotals,
+    ObservedDevice, ObservedFile, ObservedTarget, OpenWays, ProcessTotals, Subject,
 };
 
 use super::*;
@@ -17,6 +17,7 @@ fn reader(read_bytes: u64) -> Observed {
         writeback_bytes: Some(0),
     };
     let mut observed = Observed {
+        subject: Subject::Program(vec!["fio".to_owned()]),
         processes: ProcessTotals {
             io: Some(ProcessIo {
                 rchar: 64 * MIB,
@@ -39,6 +40,7 @@ fn reader(read_bytes: u64) -> Observed {
             path: "/data/file".into(),
             medium: Medium::Storage,
             bytes: Some(64 * MIB),
+            is_device: false,
             region: Region {
                 before: Some(cached),
                 after: Some(cached),
@@ -192,6 +194,12 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
     assert_eq!(served(ring(direct, 64 * MIB)), ServedBy::Device);
     assert_eq!(served(ring(buffered, 64 * MIB)), ServedBy::Unknown);
     assert_eq!(served(ring(direct, 0)), ServedBy::Unknown);
+    let mut device = ring(direct, 64 * MIB);
+    if let Some(target) = device.target.as_mut() {
+        target.is_device = true;
+        target.region.extents = None;
+    }
+    assert_eq!(served(device), ServedBy::Device);
     let mut with_holes = ring(direct, 32 * MIB);
     if let Some(extents) = with_holes
         .target
@@ -224,4 +232,47 @@ fn what_others_may_have_written_leaves_the_verdict_open() {
     assert_eq!(judged(&observed), ServedBy::Device);
     observed.dirty_before_bytes = Some(64 * MIB);
     assert_eq!(judged(&observed), ServedBy::Unknown);
+}
+
+/// A file with an earlier run's bytes still to be written, which the program cuts off before it writes the same once more.
+#[test]
+fn what_an_earlier_run_left_dirty_is_not_taken_for_the_programs() {
+    let mut observed = unnamed(0, 0);
+    observed.processes.io = Some(ProcessIo {
+        write_bytes: 64 * MIB,
+        ..ProcessIo::default()
+    });
+    observed.processes.cancelled_write_bytes = 64 * MIB;
+    observed.devices[0].traffic = Some(DeviceStat {
+        write_bytes: 64 * MIB,
+        ..DeviceStat::default()
+    });
+    observed.dirty_before_bytes = Some(64 * MIB);
+    let verdict = evidence(observed.clone())
+        .writes
+        .verdict
+        .expect("it can have written");
+    assert_eq!(verdict.served_by, ServedBy::Unknown);
+    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB that had to be written, and whether it had written these itself is unknown; 'sync' before it starts avoids that");
+    // After 'sync' there was nothing: what it discarded is its own, and nothing is left.
+    observed.dirty_before_bytes = Some(0);
+    assert_eq!(evidence(observed).writes.verdict, None);
+}
+
+#[test]
+fn the_report_of_fio_is_the_one_that_its_arguments_name() {
+    let of = |line: &str| {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        report_of(&words)
+    };
+    let named = Some(PathBuf::from("r.json"));
+    assert_eq!(of("fio --output=r.json job"), named);
+    assert_eq!(
+        of("/usr/bin/fio --output r.json --output-format=json"),
+        named
+    );
+    assert_eq!(of("fio --output-format=json --output=r.json"), named);
+    assert_eq!(of("fio --output-format=json"), None);
+    assert_eq!(of("fio output"), None);
+    assert_eq!(of("dd --output=r.json"), None);
 }

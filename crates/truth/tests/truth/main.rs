@@ -26,3 +26,4 @@ mod tables;
 mod verify;
 mod vm;
 mod witness;
+mod witness_device;

@@ -74,6 +74,17 @@ const PHRASES: &[(&str, &str)] = &[
     ("fit mine.toml", "fit requirement.toml"),
     ("--suite MINE.toml", "--suite suite.toml"),
     ("fit WHAT", "fit etcd"),
+    // What started the shell, and the first disk that there is; the time is one that is not taken away with the sizes.
+    ("witness -p PID", "witness --for=100ms -p $PPID"),
+    ("witness -p 4711", "witness --for=100ms -p $PPID"),
+    (
+        "witness --device NAME",
+        "witness --for=100ms --device $(find /sys/block -type l -printf %f -quit)",
+    ),
+    (
+        "witness --device vda",
+        "witness --for=100ms --device $(find /sys/block -type l -printf %f -quit)",
+    ),
 ];
 
 /// Options whose values are sizes and budgets; [`tiny`] gives others.

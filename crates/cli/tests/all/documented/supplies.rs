@@ -299,6 +299,10 @@ pub(super) fn missing(line: &str) -> Option<Need> {
     if line.contains(" --dry-run") {
         return None;
     }
+    let has_disk = || fs::read_dir("/sys/block").is_ok_and(|mut all| all.next().is_some());
+    if line.contains(" --device $") && !has_disk() {
+        return Some(Need::BlockDevice);
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let pairs = words
         .windows(2)

@@ -1,0 +1,344 @@
+//! `iolab witness` on a device that nothing else uses: bytes are those that the device counted, whatever way a program moves them, and
+//! however it ends.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+use iolab_truth::Scene;
+use iolab_truth::iolab::witness_with;
+use iolab_truth::scenarios::{LOOP_DIRECT, THROTTLED};
+use needs::Need;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::stage::{built, within};
+
+const BYTES: f64 = (32u64 << 20) as f64;
+
+fn number(evidence: &Value, pointer: &str) -> f64 {
+    let value = evidence.pointer(pointer).and_then(Value::as_f64);
+    value.unwrap_or(f64::NAN)
+}
+
+/// The evidence of a program that works on the scene's target.
+fn of(scene: &Scene, program: &str) -> Value {
+    let target = scene.target.display().to_string();
+    let line = program.replace("TARGET", &target);
+    let arguments: Vec<&str> = ["--on", &target, "--"]
+        .into_iter()
+        .chain(line.split(' '))
+        .collect();
+    let (output, evidence) = witness_with(scene, &arguments, |_| ());
+    assert!(output.status.success(), "{line}: {output:?}");
+    evidence
+}
+
+/// The same of a script.
+fn of_script(scene: &Scene, script: &str) -> Value {
+    let script = script.replace("TARGET", &scene.target.display().to_string());
+    let target = scene.target.display().to_string();
+    let arguments = ["--on", &target, "--", "sh", "-c", &script];
+    witness_with(scene, &arguments, |_| ()).1
+}
+
+/// Holds what the program is said to have moved against the bytes that it asked for, and these against the device's counters.
+#[track_caller]
+fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what: &str) {
+    let counter = match direction {
+        "reads" => "/devices/0/read_bytes",
+        _ => "/devices/0/write_bytes",
+    };
+    let device = number(evidence, counter);
+    // A program reads itself and its libraries too, from other disks.
+    let moved = number(evidence, &format!("/{direction}/moved_bytes"));
+    let [least, most] =
+        ["least", "most"].map(|end| number(evidence, &format!("/{direction}/carried_bytes/{end}")));
+    assert!(
+        within(device, bytes, 0.01),
+        "{what}: device {device}\n{evidence:#}"
+    );
+    assert!(moved >= 0.99 * bytes, "{what}: moved {moved}\n{evidence:#}");
+    assert!(
+        least <= device * 1.01 && within(most, device, 0.01),
+        "{what}: {least} to {most} of {device}\n{evidence:#}"
+    );
+}
+
+#[test]
+fn every_backend_of_fio_is_counted() {
+    if needs::tool(Need::Fio).is_none() {
+        return;
+    }
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    for engine in ["psync", "libaio", "io_uring", "mmap"] {
+        for (mode, direction) in [("read", "reads"), ("write", "writes")] {
+            let direct = u8::from(engine != "mmap");
+            let evidence = of(
+                &scene,
+                &format!(
+                    "fio --name=t --filename=TARGET --rw={mode} --bs=64k --size=32M --ioengine={engine} --direct={direct} --iodepth=4 --end_fsync=1"
+                ),
+            );
+            let what = format!("{engine} {mode}");
+            if engine == "mmap" {
+                // Read-ahead fetches more than is read, and pages are written that are dirtied once more.
+                let counter = format!("/devices/0/{mode}_bytes");
+                let device = number(&evidence, &counter);
+                let carried = number(&evidence, &format!("/{direction}/carried_bytes/most"));
+                assert!(device >= 0.99 * BYTES, "{what}:\n{evidence:#}");
+                assert!(
+                    carried >= 0.99 * BYTES && carried <= device,
+                    "{what}:\n{evidence:#}"
+                );
+            } else {
+                assert_counted(&evidence, direction, BYTES, &what);
+            }
+            let served = evidence[direction]["served_by"].as_str();
+            // The kernel does not count what a program asks of its mappings.
+            let expected: &[&str] = match (engine, mode) {
+                ("mmap", "read") => &["device", "unknown"],
+                _ => &["device"],
+            };
+            assert!(
+                served.is_some_and(|served| expected.contains(&served)),
+                "{what}:\n{evidence:#}"
+            );
+        }
+    }
+}
+
+#[test]
+fn processes_and_threads_are_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    if needs::tool(Need::Fio).is_some() {
+        for thread in [0, 1] {
+            let evidence = of(
+                &scene,
+                &format!(
+                    "fio --name=t --filename=TARGET --rw=read --bs=256k --size=8M --offset_increment=8M --numjobs=4 --thread={thread} --ioengine=psync --direct=1"
+                ),
+            );
+            assert_counted(&evidence, "reads", BYTES, &format!("thread={thread}"));
+        }
+    }
+    let twenty = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        dd if=TARGET of=/dev/null bs=1M count=16 iflag=direct status=none & done; wait";
+    let evidence = of_script(&scene, twenty);
+    assert_counted(&evidence, "reads", 10.0 * BYTES, "20 at once");
+    assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
+}
+
+/// The program of a moment, one that is killed, and one that never ends.
+#[test]
+fn however_it_ends_it_is_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let read = "dd if=TARGET of=/dev/null bs=1M count=32 iflag=direct status=none";
+    let small = "dd if=TARGET of=/dev/null bs=1M count=1 iflag=direct status=none";
+    let evidence = of(&scene, small);
+    assert_counted(&evidence, "reads", BYTES / 32.0, "a moment");
+    let evidence = of_script(&scene, &format!("{read}; kill -KILL $$"));
+    assert_eq!(evidence["signal"], 9, "{evidence:#}");
+    assert_counted(&evidence, "reads", BYTES, "killed");
+
+    let target = scene.target.display().to_string();
+    let script = format!(
+        "{}; touch done; while :; do sleep 60; done",
+        read.replace("TARGET", &target)
+    );
+    let arguments = ["--on", &target, "--", "sh", "-c", &script];
+    let (output, evidence) = witness_with(&scene, &arguments, |iolab| {
+        until(|| scene.folder().join("done").exists());
+        // As a terminal does it: to all of the group, iolab and the program.
+        interrupt(iolab);
+        for child in children(iolab.id()) {
+            send(child, Signal::INT);
+            children(child)
+                .into_iter()
+                .for_each(|child| send(child, Signal::INT));
+        }
+    });
+    assert_eq!(output.status.signal(), Some(2), "{output:?}");
+    assert_counted(&evidence, "reads", BYTES, "interrupted");
+}
+
+fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
+fn send(process: u32, signal: Signal) {
+    let number = i32::try_from(process).ok().and_then(Pid::from_raw);
+    // It may have ended meanwhile.
+    let _ = kill_process(number.expect("a number"), signal);
+}
+
+fn interrupt(child: &Child) {
+    send(child.id(), Signal::INT);
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let text = text.unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
+}
+
+/// Waits until iolab sleeps with this file open.
+fn until_waits(iolab: u32, with: &str) {
+    let is_open = || {
+        let entries = std::fs::read_dir(format!("/proc/{iolab}/fd"));
+        let entries = entries.into_iter().flatten().flatten();
+        let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        links.any(|link| link.to_string_lossy().starts_with(with))
+    };
+    let sleeps = || {
+        let stat = std::fs::read_to_string(format!("/proc/{iolab}/stat"));
+        stat.is_ok_and(|stat| stat.contains(") S "))
+    };
+    // In this order: it sleeps before, too.
+    until(|| is_open() && sleeps());
+}
+
+/// What it did before, and what it does after, is not counted; what its children do in between is, to their end.
+#[test]
+fn a_process_that_runs_is_joined() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let read = format!("dd if={target} of=/dev/null bs=1M count=16 iflag=direct status=none");
+    let script =
+        format!("{read}; mkfifo go; touch ready; read line < go; {read}; sh -c '{read}; true'");
+    let mut program = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(scene.folder())
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("sh is everywhere");
+    until(|| scene.folder().join("ready").exists());
+    let pid = program.id().to_string();
+    let (output, evidence) = witness_with(&scene, &["--on", &target, "-p", &pid], |iolab| {
+        until_waits(iolab.id(), &format!("/proc/{pid}/io"));
+        std::fs::write(scene.folder().join("go"), "\n").expect("it waits");
+        program.wait().expect("it ends");
+    });
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(evidence["joined_pid"].to_string(), pid);
+    assert_eq!(evidence["processes"]["cut_short"], 0, "{evidence:#}");
+    assert_counted(&evidence, "reads", BYTES, "joined");
+    assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
+}
+
+/// Whoever used it is named with what it did, though it has ended.
+#[test]
+fn a_device_alone_names_who_used_it() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let (output, evidence) = witness_with(&scene, &["--device", &target], |iolab| {
+        // The accounts of tasks that end come through it.
+        until_waits(iolab.id(), "socket:");
+        let from = format!("if={target}");
+        let read = [
+            "of=/dev/null",
+            "bs=1M",
+            "count=32",
+            "iflag=direct",
+            "status=none",
+        ];
+        let done = Command::new("dd").arg(from).args(read).status();
+        assert!(done.is_ok_and(|done| done.success()));
+        interrupt(iolab);
+    });
+    assert!(output.status.success(), "{output:?}");
+    assert!(
+        within(number(&evidence, "/devices/0/read_bytes"), BYTES, 0.01),
+        "{evidence:#}"
+    );
+    let all = evidence["others"]["processes"].as_array().expect("a list");
+    let own = all.iter().find(|one| {
+        one["name"] == "dd" && within(one["read_bytes"].as_f64().unwrap_or(0.0), BYTES, 0.01)
+    });
+    assert!(
+        own.is_some_and(|own| own["has_ended"] == true),
+        "{evidence:#}"
+    );
+}
+
+#[test]
+fn a_limit_is_told_and_changes_no_verdict() {
+    let Some((scene, _alone)) = built(&THROTTLED) else {
+        return;
+    };
+    let evidence = of(
+        &scene,
+        "dd if=TARGET of=/dev/null bs=1M count=16 iflag=direct status=none",
+    );
+    assert_counted(&evidence, "reads", BYTES / 2.0, "throttled");
+    assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
+    let limits = evidence["limits"]["io"].as_array().expect("a list");
+    let is_told = limits
+        .iter()
+        .any(|one| one["what"] == "rbps" && one["per_second"] == 20_000_000);
+    assert!(is_told, "{evidence:#}");
+}
+
+/// IOzone says what it did; the device has carried all of it, past the page cache.
+#[test]
+fn iozone_is_held_against_its_claim() {
+    let Some(iozone) = needs::tool(Need::Iozone) else {
+        return;
+    };
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let line = format!("{iozone} -i 0 -i 1 -s 16m -r 1m -I -w -f {target} > report");
+    let arguments = [
+        "--on", &target, "--claim", "report", "--", "sh", "-c", &line,
+    ];
+    let (output, evidence) = witness_with(&scene, &arguments, |_| ());
+    assert!(output.status.success(), "{output:?}");
+    for (direction, claimed) in [("reads", "/claim/reads"), ("writes", "/claim/writes")] {
+        assert_eq!(evidence[direction]["served_by"], "device", "{evidence:#}");
+        let of_claim = |name| number(&evidence, &format!("{claimed}/{name}"));
+        assert_eq!(of_claim("bytes"), BYTES, "{evidence:#}");
+        assert_eq!(of_claim("carried_bytes_most"), BYTES, "{evidence:#}");
+        // Before some tests it reads a few records that it does not count.
+        let counter = format!("/devices/0/{}_bytes", direction.trim_end_matches('s'));
+        let device = number(&evidence, &counter);
+        assert!(
+            (BYTES..1.25 * BYTES).contains(&device),
+            "{device}\n{evidence:#}"
+        );
+        let exceeds = evidence.pointer(&format!("{claimed}/exceeds_devices"));
+        assert_eq!(exceeds, Some(&Value::Bool(false)), "{evidence:#}");
+    }
+}
+
+/// Less than 1 % of a CPU over 20 s, with a program of five processes that do 400 requests a second.
+#[test]
+fn observing_takes_little() {
+    if needs::tool(Need::Fio).is_none() {
+        return;
+    }
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let evidence = of(
+        &scene,
+        "fio --name=t --filename=TARGET --rw=randread --bs=4k --size=32M --direct=1 --ioengine=psync --numjobs=4 --rate_iops=100 --time_based --runtime=20",
+    );
+    let share = number(&evidence, "/observer_cpu_ns") / number(&evidence, "/observed_ns");
+    println!("observing took {:.2} % of a CPU", share * 100.0);
+    assert!(share < 0.01, "{share}");
+}
