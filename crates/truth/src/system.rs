@@ -106,7 +106,7 @@ pub fn tool(need: Need) -> Made<&'static str> {
 /// # Errors
 ///
 /// Missing when it may not.
-pub(crate) fn needs_root() -> Made<()> {
+pub fn needs_root() -> Made<()> {
     match rustix::process::geteuid().is_root() {
         true => Ok(()),
         false => Err(Unmade::Missing(

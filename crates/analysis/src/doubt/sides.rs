@@ -124,15 +124,6 @@ impl SideDoubts {
     }
 }
 
-impl IntoIterator for SideDoubts {
-    type Item = SideDoubt;
-    type IntoIter = std::vec::IntoIter<SideDoubt>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
 impl Direction {
     /// The directions of a difference, for the base and the new side: the better side is at least as good as measured, the worse
     /// one at most.

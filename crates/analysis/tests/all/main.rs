@@ -1,6 +1,7 @@
 //! Tests of the analysis, mostly on synthetic records. One program, so that it is linked once.
 
 mod analysis;
+mod causes;
 mod compare;
 mod latencies;
 mod phenomena;

@@ -1,4 +1,4 @@
-//! `iolab why` where the cause is known: each planted alone, a pair, and differences that no suspect makes.
+//! `iolab why` where the cause is known: each planted alone, and differences that no suspect makes.
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
@@ -191,41 +191,6 @@ fn a_cache_that_does_not_hold_the_region_is_named() {
         ],
         planted: &["reach"],
         budget: "90s",
-    };
-    explain(&scene, &world);
-}
-
-/// Sequential reads through the page cache are read ahead, and a cache behind it does not hold what random ones reach.
-#[test]
-fn read_ahead_of_the_kernel_and_a_cache_are_both_named() {
-    let _alone = alone();
-    let behaviour = Behaviour {
-        cached: true,
-        ..cached()
-    };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
-    let world = World {
-        shown_by: &[
-            "read-size",
-            "--set",
-            "pattern=seq,rand",
-            "--set",
-            "bs=4k",
-            "--set",
-            "region=64M",
-            "--set",
-            "cache=cold",
-            "--set",
-            "bytes=none",
-            "--time",
-            "100ms",
-            "--budget",
-            "10s",
-        ],
-        planted: &["host-read-ahead", "reach"],
-        budget: "2min",
     };
     explain(&scene, &world);
 }

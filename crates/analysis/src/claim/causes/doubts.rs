@@ -127,6 +127,13 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         .filter(|(with, without)| with.cell.id != without.cell.id);
     let of_side = |(with, without): (&CellAnalysis, &CellAnalysis)| {
         let all = SideDoubts::of_runs(&[with], &[without], analysis.response);
+        let medians = [with, without].map(|cell| cell.response.as_ref().map(|one| one.median));
+        let [Some(before), Some(now)] = medians else {
+            return Vec::new();
+        };
+        // What is better can have waited more: faster threads wait for CPUs.
+        let is_better = (now > before) == analysis.response.more_is_better();
+        let size = (now / before).max(before / now);
         let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
             Reason::Imbalance(found) => match found.what {
                 Disturber::Steal | Disturber::MemoryPressure | Disturber::Quota => true,
@@ -136,9 +143,9 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
             },
             _ => true,
         };
-        all.into_iter()
-            .filter(comes_from_outside)
-            .collect::<Vec<_>>()
+        let mut doubts = all.turning(Direction::of_sides(is_better), size);
+        doubts.retain(comes_from_outside);
+        doubts
     };
     let mut doubts: Vec<SideDoubt> = Vec::new();
     for doubt in changed.flat_map(of_side) {

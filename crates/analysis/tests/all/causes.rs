@@ -1,0 +1,80 @@
+//! Verdicts on suspects where the evidence of the cells has something against them.
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::claim::{Claim, Verdict, claims};
+use iolab_plan::experiment::{Inquiry, Variant};
+use iolab_synthetic::size_curve;
+
+/// The sizes stand for: base, other, base without the suspect, other without it, which is as fast as the base then.
+const CELLS: [(&str, f64); 4] = [
+    ("4KiB", 1000.0),
+    ("64KiB", 500.0),
+    ("1MiB", 1000.0),
+    ("16MiB", 990.0),
+];
+
+fn explained() -> Analysis {
+    let mut analysis = analyse(&size_curve("read-size", &CELLS));
+    let variant = |without: &[&str], base: &str, other: &str| Variant {
+        without: without.iter().map(|one| (*one).to_owned()).collect(),
+        base: format!("bs={base}"),
+        other: format!("bs={other}"),
+    };
+    analysis.inquiry = Some(Inquiry {
+        phenomenon: "throughput at bs=64KiB is 0.5 times that at bs=4KiB".to_owned(),
+        seen: 0.5,
+        expected: 1.0,
+        tried: vec!["reach".to_owned()],
+        untried: Vec::new(),
+        variants: vec![
+            variant(&[], "4KiB", "64KiB"),
+            variant(&["reach"], "1MiB", "16MiB"),
+        ],
+    });
+    analysis
+}
+
+/// The verdict on the only suspect, and how many doubts it has.
+fn verdict(analysis: &Analysis) -> (Verdict, usize) {
+    let all = claims(&[analysis]);
+    let found = all.iter().find_map(|claim| match claim {
+        Claim::Suspects(found) => Some((found.verdict, found.suspects[0].doubts.len())),
+        _ => None,
+    });
+    found.expect("a verdict")
+}
+
+/// Tasks wait for a CPU for nearly all of the time of this cell, and for little of that of the others.
+fn waits(analysis: &mut Analysis, place: usize) {
+    for (number, cell) in analysis.cells.iter_mut().enumerate() {
+        cell.disturbance.cpu_stall = Some(if number == place { 0.9 } else { 0.02 });
+    }
+}
+
+#[test]
+fn without_doubts_the_cause_is_named() {
+    assert_eq!(verdict(&explained()), (Verdict::Cause, 0));
+}
+
+#[test]
+fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
+    let mut analysis = explained();
+    waits(&mut analysis, 1);
+    assert_eq!(verdict(&analysis), (Verdict::CannotTell, 1));
+}
+
+#[test]
+fn a_wait_of_the_better_cell_is_no_doubt() {
+    let mut analysis = explained();
+    waits(&mut analysis, 3);
+    assert_eq!(verdict(&analysis), (Verdict::Cause, 0));
+}
+
+#[test]
+fn a_suspended_machine_leaves_all_open() {
+    let mut analysis = explained();
+    analysis.cells[1].disturbance.suspended_ns = 1_000_000_000;
+    let all = claims(&[&analysis]);
+    let told = all.iter().any(|claim| matches!(claim, Claim::Suspects(_)));
+    assert!(!told, "{all:?}");
+}
