@@ -4,17 +4,18 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::process::ExitCode;
 
+use iolab_truth::system::warn;
 use iolab_truth::vm::talk;
 
 fn main() -> ExitCode {
     let Some(port) = std::env::args_os().nth(1) else {
-        eprintln!("usage: guest PORT");
+        warn("usage: guest PORT");
         return ExitCode::from(2);
     };
     match serve(&port) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("guest: {}: {error}", port.display());
+            warn(&format!("guest: {}: {error}", port.display()));
             ExitCode::FAILURE
         }
     }
