@@ -17,8 +17,6 @@ use crate::system::{Made, Unmade, failed, run};
 
 /// How long a guest may take to boot on a machine that is busy with something else.
 const BOOT_MAX: Duration = Duration::from_secs(600);
-/// How long a stack may take there: tens of commands, and a run.
-const STACK_MAX: Duration = Duration::from_secs(600);
 /// How much longer than a command in it the host waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -197,14 +195,6 @@ impl Guest {
             stdout: text("stdout"),
             stderr: text("stderr"),
         })
-    }
-
-    /// Builds the random stack of a seed in the guest, and lets iolab write to a node of it ([`talk::ask_stack`]).
-    ///
-    /// # Errors
-    /// When the guest does not answer in time.
-    pub fn stack(&mut self, seed: u64) -> Made<Value> {
-        self.ask(&talk::ask_stack(seed), STACK_MAX)
     }
 
     fn ask(&mut self, asked: &Value, time: Duration) -> Made<Value> {
