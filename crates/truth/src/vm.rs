@@ -7,6 +7,7 @@
 
 pub mod guest;
 pub mod image;
+pub mod stack;
 pub mod talk;
 
 pub use guest::{Answer, Guest};

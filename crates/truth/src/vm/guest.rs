@@ -197,14 +197,6 @@ impl Guest {
         })
     }
 
-    /// Builds the random stack of a seed in the guest, and lets iolab write to a node of it ([`talk::ask_stack`]).
-    ///
-    /// # Errors
-    /// When the guest does not answer in time.
-    pub fn stack(&mut self, seed: u64) -> Made<Value> {
-        self.ask(&talk::ask_stack(seed), Duration::from_secs(talk::SECONDS))
-    }
-
     fn ask(&mut self, asked: &Value, time: Duration) -> Made<Value> {
         writeln!(self.orders, "{asked}").map_err(failed("the port of the guest"))?;
         self.wait(time + PATIENCE)

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use needs::Need;
 
+use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, needs_root, warn};
 
 /// What the image is built from; a change of any of them makes a new one.
@@ -84,8 +85,15 @@ fn cache() -> Made<PathBuf> {
 fn build(folder: &Path, suite: &str) -> Made<()> {
     warn(&format!("builds a guest in {}, once", folder.display()));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("vm/build.sh");
-    let place = tempfile::tempdir_in(cache()?).map_err(failed("a folder for the image"))?;
-    let new = place.path().join("image");
+    let place = tempfile::Builder::new()
+        .prefix("new-")
+        .tempdir_in(cache()?)
+        .map_err(failed("a folder for the image"))?
+        .keep();
+    // Also when this process is killed: it is large.
+    let keeper = Cleanup::new()?;
+    keeper.remove(&place);
+    let new = place.join("image");
     let done = Command::new(script)
         .arg(&new)
         .arg(suite)

@@ -4,9 +4,6 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::stacks::plan::Format;
-use crate::stacks::{Expectation, Mapping, Plan, draw, trial};
-
 /// Seconds that a command in a guest may take if the host does not say.
 pub const SECONDS: u64 = 120;
 
@@ -21,18 +18,9 @@ pub fn ask_command(words: &[&str], seconds: u64) -> Value {
     json!({ "run": words, "seconds": seconds })
 }
 
-/// Asks for the random stack of a seed; its answer has `expected`, `code`, `text`, `faults` and `steps`, or `error` where it
-/// could not be made.
-pub fn ask_stack(seed: u64) -> Value {
-    json!({ "stack": seed })
-}
-
 /// What a guest answers.
 pub fn answer(line: &str) -> Value {
     let asked: Value = serde_json::from_str(line).unwrap_or_default();
-    if let Some(seed) = asked["stack"].as_u64() {
-        return stack(seed);
-    }
     let Some(words) = asked["run"].as_array() else {
         return json!({ "error": format!("not understood: {line}") });
     };
@@ -58,32 +46,4 @@ fn command(words: &[&str], seconds: u64) -> Value {
         }),
         Err(error) => json!({ "error": error.to_string() }),
     }
-}
-
-fn stack(seed: u64) -> Value {
-    let plan = draw::plan(seed, Format::ALL, Mapping::ALL);
-    match trial::of(&plan) {
-        Ok(outcome) => json!({
-            "expected": match &outcome.verdict {
-                Expectation::Free => "free",
-                Expectation::Taken(_) => "taken",
-                Expectation::Open(_) => "open",
-            },
-            "code": outcome.code,
-            "text": outcome.text,
-            "faults": outcome.faults,
-            "steps": shown(&plan),
-        }),
-        Err(why) => json!({ "error": why.to_string(), "steps": shown(&plan) }),
-    }
-}
-
-/// A plan, step by step, as a person reads it.
-fn shown(plan: &Plan) -> Vec<String> {
-    let steps = plan.all().map(|(id, step)| {
-        let mark = if id == plan.target { " <- target" } else { "" };
-        format!("{id}: {step:?}{mark}")
-    });
-    let asked = format!("{:?}, {:?}", plan.consent, plan.view);
-    steps.chain([asked]).collect()
 }

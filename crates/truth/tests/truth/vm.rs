@@ -8,6 +8,7 @@
 //! the random stacks as in `stacks`.
 
 mod evidence;
+mod kernels;
 mod lab;
 mod layers;
 mod safety;

@@ -117,7 +117,10 @@ fn errors_of_a_device_are_errors() {
     ];
     let (code, text, _) = samples(&mut lab, &words);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("Input/output error") && text.contains("at offset"), "{text}");
+    assert!(
+        text.contains("Input/output error") && text.contains("at offset"),
+        "{text}"
+    );
 }
 
 #[test]

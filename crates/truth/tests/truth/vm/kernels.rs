@@ -1,0 +1,121 @@
+//! The same cases on other kernels: each has an image of its own, with the kernel of a suite of Debian.
+
+use iolab_truth::system::unless_missing;
+use iolab_truth::vm::guest::{Answer, Guest};
+use iolab_truth::vm::image::Image;
+use serde_json::Value;
+
+use super::lab::disk;
+use crate::stage::alone;
+
+/// A guest of a suite, with the disks that a trace is made of; a skip where it cannot be had.
+#[track_caller]
+fn guest(suite: &str) -> Option<Guest> {
+    let image = unless_missing(Image::of_suite(suite))?;
+    let mut guest = unless_missing(Guest::boot(&image))?;
+    let (a, b, c) = (disk("a"), disk("b"), disk("c"));
+    let script = format!(
+        "set -e; /lib/systemd/systemd-udevd --daemon; udevadm trigger --type=subsystems; udevadm trigger; udevadm settle
+        dmsetup create plain --table '0 131072 linear {a} 0'; modprobe raid1
+        mdadm -q --create /dev/md9 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none {b} {c}; udevadm settle"
+    );
+    let done = guest.shell(&script, 240).expect("the guest answers");
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    Some(guest)
+}
+
+fn iolab(guest: &mut Guest, words: &[&str]) -> Answer {
+    let script = "cd /tmp; [ $1 != run ] || rm -f run.iolab; exec /lab/iolab \"$@\"";
+    let answer = guest.command(&[&["bash", "-c", script, "iolab"], words].concat(), 240);
+    answer.expect("the guest answers")
+}
+
+/// A short run on a target, with these words; its trials.
+fn run(guest: &mut Guest, target: &str, words: &[&str]) -> (Answer, Vec<Value>) {
+    let short = [
+        "--bs",
+        "4k",
+        "--size",
+        "4M",
+        "--direct",
+        "--time",
+        ".2",
+        "--budget",
+        "1",
+        "-o",
+        "run.iolab",
+    ];
+    let answer = iolab(
+        guest,
+        &[&["run", "read-random", target], &short[..], words].concat(),
+    );
+    let export = iolab(guest, &["export", "run.iolab", "--format", "json"]);
+    (
+        answer,
+        export.json().as_array().cloned().unwrap_or_default(),
+    )
+}
+
+/// Linux 5.10: what it lacks is missing with a reason, and what is in use is refused.
+#[test]
+fn an_old_kernel_is_measured_and_its_data_are_kept() {
+    let _alone = alone();
+    let Some(mut guest) = guest("bullseye") else {
+        return;
+    };
+    assert!(guest.kernel.starts_with("5.10."), "{}", guest.kernel);
+    let (answer, samples) = run(&mut guest, "/dev/mapper/plain", &[]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert!(
+        samples.iter().all(|sample| sample["served_by"] == "device"),
+        "{samples:#?}"
+    );
+    for target in [disk("a"), disk("b")] {
+        let answer = iolab(
+            &mut guest,
+            &[
+                "run",
+                "write-random",
+                &target,
+                "--size",
+                "4M",
+                "--destroy-data=mdraid",
+            ],
+        );
+        assert_eq!(answer.code, Some(3), "{}", answer.stderr);
+    }
+    let (answer, _) = run(&mut guest, "/dev/mapper/plain", &["--set", "trace=true"]);
+    assert_eq!(answer.code, Some(2), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("it needs Linux 6.5"),
+        "{}",
+        answer.stderr
+    );
+}
+
+/// Linux 6.12 has the trace events: on a mapped device and a RAID as well.
+#[test]
+fn a_trace_on_a_layer_tells_its_stages() {
+    let _alone = alone();
+    let Some(mut guest) = guest("bookworm-backports") else {
+        return;
+    };
+    for target in ["/dev/mapper/plain", "/dev/md9"] {
+        let (answer, _) = run(&mut guest, target, &["--set", "trace=true"]);
+        assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+        let table = iolab(&mut guest, &["table", "run.iolab", "--format", "json"]).json();
+        let cell = &table["cells"][0];
+        let stages = ["admission", "queue", "device", "completion", "delivery"];
+        let mean = |stage: &str| {
+            cell[format!("stage_{stage}_mean_ns")]
+                .as_f64()
+                .unwrap_or_default()
+        };
+        let all: f64 = stages.into_iter().map(mean).sum();
+        // The disk below serves the requests, and part of the time is the kernel's.
+        assert!(
+            mean("device") > 0.0 && mean("device") < all,
+            "{target}: {cell:#}"
+        );
+    }
+}
