@@ -33,7 +33,7 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
             }
             _ => format!("up to {}", rough_duration(f.time.1)),
         }),
-        column("trials write", 3, &|f| written(f)),
+        column("trials write", 3, &|f| bounded(f.writes_at(ASSUMED_RATE))),
     ];
     layout::text(columns, width)
 }
@@ -89,12 +89,20 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
 
 fn in_words(writes: Writes) -> String {
     match writes {
-        Writes::AtMost(0) => "nothing".to_owned(),
-        Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
-        Writes::Within(bytes) => format!(
-            "up to {} at {} GB/s, more where storage is faster",
-            format_bytes(bytes as f64),
+        Writes::AtMost(_) => bounded(writes),
+        Writes::Within(_) => format!(
+            "{} at {} GB/s, more where storage is faster",
+            bounded(writes),
             significant(ASSUMED_RATE / 1e9)
         ),
+    }
+}
+
+/// The bytes without the rate.
+fn bounded(writes: Writes) -> String {
+    match writes {
+        Writes::AtMost(0) => "nothing".to_owned(),
+        Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
+        Writes::Within(bytes) => format!("up to {}", format_bytes(bytes as f64)),
     }
 }

@@ -277,7 +277,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "a trial ends when all groups that have a bound are over; groups whose setting flow is a weight share one \
         flow of requests":
         "flow_id" => idle("jobs that run side by side share one flow of requests"),
-        "flow_sleep" => idle("a group that is ahead of its share looks again every 100 us"),
+        "flow_sleep" => idle("a group that is ahead of its share looks again every 100 µs"),
         "wait_for" => idle("cells run one after the other"),
         "new_group" => idle(WHOLE),
         "exitall_on_error" => idle("a trial ends at its first error");

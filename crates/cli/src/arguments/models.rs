@@ -8,7 +8,7 @@ use iolab_workload::units::parse_size;
 
 const MODEL_CHECK_HELP: &str = "\
 A line of TRACE holds: R or W, what the drive's buffer did (any word), first block, \
-number of blocks, measured service time in us, time from the end of this request to the \
+number of blocks, measured service time in µs, time from the end of this request to the \
 start of the next in us. One request is outstanding at a time.
 
 rms is the root mean square distance between the distributions of measured and modelled \
@@ -25,7 +25,7 @@ Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
 
 Ctrl-C, SIGTERM or umount ends it. The report then shows whether the model kept time: \
 the 99th percentile of lateness (real end minus due end of a request) is at most 2 % of \
-the median service time, or 50 us. If it did not, serve it slower (--speed 0.1) and \
+the median service time, or 50 µs. If it did not, serve it slower (--speed 0.1) and \
 scale the tool's results.
 
 The file behaves as a block device: its length is fixed, writes beyond its end fail, \

@@ -1,7 +1,7 @@
 //! Runs that are cut off: nothing measured is lost, nothing is left behind, and the plan can be finished.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 
@@ -154,6 +154,56 @@ fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
     signal(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(told.is_some());
+}
+
+#[test]
+fn a_signal_after_the_last_trial_is_heard() {
+    let folder = folder();
+    let sizes: Vec<String> = (1..=200).map(|n| (4096 * n).to_string()).collect();
+    let run = words!(
+        "run disk-grid model:sata-ssd -o r.iolab --full --time 1ms --budget 10ms --set threads=1 --set bytes=none"
+    );
+    let mut child = iolab(folder.path(), &run)
+        .args(["--bs", &sizes.join(",")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // It prints more than a pipe holds, and waits for somebody who reads the rest.
+    let mut results = child.stdout.take().unwrap();
+    results.read_exact(&mut [0]).unwrap();
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(status(&folder.path().join("r.iolab")), "done");
+}
+
+#[test]
+fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
+    let folder = folder();
+    let study = words!("study data --suite glance --size 4MiB --budget 8s --time 50ms -o out");
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let mut child = iolab(folder.path(), &study)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut told = lines.by_ref().map_while(Result::ok);
+    assert!(told.any(|line| line.contains("1/4 seq1m-q8t1: started")));
+    signal(&child, Signal::INT);
+    let rest: Vec<String> = told.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let found = rest
+        .iter()
+        .find_map(|line| line.split_once("iolab resume "));
+    let (_, files) = found.expect("what finishes it");
+    let files: Vec<&str> = files.split(' ').collect();
+    assert_eq!(files.len(), 4, "{rest:?}");
+    run(folder.path(), &[&["resume"], &files[..]].concat()).expect(0);
+    for file in files {
+        assert_eq!(status(&folder.path().join(file)), "done", "{file}");
+    }
+    assert_eq!(entries(&folder.path().join("data")), [""; 0]);
 }
 
 #[test]

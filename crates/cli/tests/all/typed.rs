@@ -264,7 +264,7 @@ fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
         text.contains("96 cells in 2 min give n = 3, and an interval needs 6"),
         "{text}"
     );
-    assert!(text.contains("--budget "), "{text}");
+    assert!(text.contains("a larger --budget"), "{text}");
     let plan = ["run", "write-size", "--bs=4k", "--size=4MiB", "--dry-run"];
     let more = ["--precondition", "seq:1+rand:2"];
     let done = run(folder.path(), &[&plan[..], &more].concat()).expect(0);

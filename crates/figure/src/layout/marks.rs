@@ -122,12 +122,13 @@ fn along(frame: Frame) -> Vec<(f64, Anchor)> {
     ends.into_iter().chain(between).collect()
 }
 
-/// Reference lines with labels above or below, where they overlap the curves least.
+/// Reference lines with labels above or below, where they overlap the curves least. A line that has others close on both sides is named
+/// beside the nearest label.
 fn lines(canvas: &mut Canvas, places: &Places<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
     let drawn = traced(places);
-    let mut taken: Vec<Frame> = Vec::new();
+    let mut named: Vec<(f64, Text)> = Vec::new();
     let across = places
         .panel
         .lines
@@ -169,7 +170,9 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
                 && covers.bottom <= frame.bottom
                 && covers.left >= frame.left
                 && covers.right <= frame.right
-                && !taken.iter().any(|other| other.overlaps(&covers))
+                && !named
+                    .iter()
+                    .any(|(_, other)| other.frame().overlaps(&covers))
                 && !across.iter().any(|y| covers.top < *y && *y < covers.bottom)
         };
         // Takes the position with the least overlap; the first of equals.
@@ -184,11 +187,21 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
         let texts = along(frame)
             .into_iter()
             .flat_map(|side| heights.map(|y| label(side, y)));
-        if let Some(text) = texts.filter(free).min_by_key(covered) {
-            taken.push(text.frame());
-            canvas.items.push(Item::Text(text));
+        let found = texts.filter(free).min_by_key(covered);
+        let near = |a: &&mut (f64, Text), b: &&mut (f64, Text)| {
+            (a.0 - y).abs().total_cmp(&(b.0 - y).abs())
+        };
+        match (found, named.iter_mut().min_by(near)) {
+            (Some(text), _) => named.push((y, text)),
+            (None, Some((_, beside))) => {
+                let both = format!("{}, {}", beside.text, line.label);
+                beside.text = text::fitted(&both, size, frame.width() * 0.8);
+            }
+            (None, None) => {}
         }
     }
+    let texts = named.into_iter().map(|(_, text)| Item::Text(text));
+    canvas.items.extend(texts);
 }
 
 /// Points along everything drawn, closer together than the width of a letter.

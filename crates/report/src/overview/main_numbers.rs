@@ -56,7 +56,15 @@ impl Overview<'_> {
             "" => String::new(),
             note => format!("{note}\n"),
         };
-        layout::text(self.glance_columns(), width) + &note
+        let columns = self.glance_columns();
+        // Of several disks there is a column for each kind of access: up to twelve.
+        let is_wide =
+            self.digest.glance.varies_in_target() && !layout::broken_fits(&columns, width);
+        let columns = match is_wide {
+            true => layout::turned(columns),
+            false => columns,
+        };
+        layout::text(columns, width) + &note
     }
 
     /// A note about the main numbers; may be empty.

@@ -219,7 +219,7 @@ fn what_does_not_fit_a_model_is_refused() {
     };
     fit(&["bs=4k", "region=4T"]).expect("cut to the capacity");
     let error = fit(&["bs=6k"]).unwrap_err();
-    insta::assert_snapshot!(error.message(), @"every trial: bs of 6144 bytes is not a multiple of 4KiB, the block of model:sata-ssd");
+    insta::assert_snapshot!(error.message(), @"every trial: bs of 6144 bytes is not a multiple of 4 KiB, the block of model:sata-ssd");
     let error = fit(&["bs=4k", "offset=4T"]).unwrap_err();
     insta::assert_snapshot!(error.message(), @"every trial: the region of 0 bytes is smaller than one request of 4096 bytes");
     let missing = Disk::of_target(Path::new("model:nothing.toml")).unwrap_err();

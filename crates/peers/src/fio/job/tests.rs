@@ -307,7 +307,7 @@ fn what_is_not_understood_is_named_with_its_line() {
         ("[a]\n[b]\nwait_for=none\n", "line 3", "wait_for=none"),
         ("[a]\n[b]\nnumjobs=0\n", "line 3", "numjobs=0"),
         ("[a]\nbs=2m\nsize=1m\n", "line 3", "1 MiB of the file"),
-        ("[a]\nfilesize=1m\noffset=1m\n", "line 2", "0 of the file"),
+        ("[a]\nfilesize=1m\noffset=1m\n", "line 2", "0 B of the file"),
         (
             "[a]\nrate=1m\nrate_iops=100\n",
             "line 3",
