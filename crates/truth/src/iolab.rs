@@ -222,7 +222,7 @@ fn command(scene: &Scene, workload: &Workload) -> Command {
         command.arg("--destroy-data");
     }
     if workload.cache == "direct" {
-        // By name, so that there is no fallback.
+        // Asked for by name, direct I/O is refused where a default would fall back to the page cache.
         command.arg("--direct");
     }
     command

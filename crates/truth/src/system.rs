@@ -118,6 +118,6 @@ pub fn needs_root() -> Made<()> {
 
 /// Prints a warning past the test harness, which would capture it.
 pub fn warn(text: &str) {
-    // Ignores errors.
+    // A closed stderr must not fail the test.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -14,7 +14,7 @@ pub(super) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
 /// Share of runs in which one kind of claim may be false.
 const ALPHA: f64 = 0.05;
 /// The interval of a few values extends beyond the lowest and the highest by this share of their range.
-const BEYOND_FEW: f64 = 0.2;
+const BEYOND_FEW: f64 = 0.3;
 
 /// Identifies a cell among several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -250,7 +250,7 @@ fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
 }
 
 /// The interval of values that are too few for order statistics at this confidence: the t interval, each end by the values on its own side of
-/// the median, widened to a fifth of their range beyond all of them, so that no odd value decides. Stalls scatter to one side: they say nothing
+/// the median, widened to 0.3 of their range beyond all of them, so that no odd value decides. Stalls scatter to one side: they say nothing
 /// of how far the other end may lie.
 fn few(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let centre = median(logs)?;

@@ -42,7 +42,7 @@ fn every_name_has_a_meaning() {
         look(schema.as_value(), "", &mut |path, property| {
             names += 1;
             let text = property["description"].as_str().unwrap_or_default();
-            // What a type is called says what the object around it is, which has a meaning of its own.
+            // A constant is the tag of an enum: the description stands at the object that it tags.
             if text.trim().is_empty() && property.get("const").is_none() {
                 without.push(path.to_owned());
             }

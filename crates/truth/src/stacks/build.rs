@@ -276,7 +276,7 @@ impl Built {
             Format::Swap => run("mkswap", &[first])?,
         };
         if matches!(kind, Format::Btrfs | Format::BtrfsTwo) {
-            // The kernel remembers which devices belong together; those of other kinds it does not know.
+            // The kernel remembers the devices of a btrfs and would find them again under another loop device.
             let forget = "btrfs device scan --forget \"$@\" > /dev/null 2>&1 || :";
             let words: Vec<&str> = ["sh", "-c", forget, "sh"]
                 .into_iter()

@@ -340,7 +340,7 @@ impl Plan {
             Step::Hold { node, .. } => self
                 .extent(*node)
                 .is_some_and(|other| other.overlaps(&extent)),
-            // The lower layer's file shows through an overlay until it is copied.
+            // An overlay shows the file of its lower layer until something writes to it.
             Step::Seen { file, through } => {
                 *file == extent.base && matches!(self.steps[*through], Step::Overlay { .. })
             }

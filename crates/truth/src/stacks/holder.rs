@@ -40,7 +40,7 @@ impl Holder {
         let holder = Self::begin(tool.arg(path), "mmap -rw 0 65536\nclose\n")?;
         let process = PathBuf::from(format!("/proc/{}", holder.id()));
         let begin = Instant::now();
-        // It keeps its words to itself until it ends; the kernel tells what it did.
+        // xfs_io prints only when it ends; /proc shows before that what it has mapped and open.
         while !is_mapped(&process) || is_open(&process, path) {
             if begin.elapsed() > START_MAX {
                 return Err(Unmade::Failed(format!(

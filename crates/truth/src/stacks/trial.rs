@@ -44,7 +44,7 @@ pub fn of(plan: &Plan) -> Made<Outcome> {
     if listed != names_in(plan, &built) {
         faults.push("other names are in the folder than before".to_owned());
     }
-    // What was named may be lost, but only when it was not refused.
+    // A run that was not refused may overwrite the targets that it was given, and nothing else.
     let was_written = code != Some(3);
     let kept: Vec<&Piece> = pieces
         .iter()
@@ -70,7 +70,7 @@ fn taken_down(plan: &Plan, built: &mut Built, kept: &[&Piece]) -> Vec<String> {
             if let Step::Mount { .. } = step {
                 built.mount_again(plan, id)?;
                 let inside = kept.iter().filter(|piece| piece.home == id);
-                // What lies behind an overlay or a bind mount is no longer there by that path.
+                // Pieces below an overlay or a bind mount cannot be reached by their path once that is taken down.
                 let there = inside.filter(|piece| is_direct(plan, piece.step));
                 faults.extend(there.filter_map(|piece| piece.changed(built)));
                 built.take_down(id)?;
@@ -209,7 +209,7 @@ impl Outcome {
         ));
         warn(&format!("    to do: {:?}", self.verdict));
         warn(&format!("    done: exit code {:?}", self.code));
-        // The report of a run that was done is of no interest.
+        // Only what a refused or failed run printed explains a fault.
         let told = self
             .text
             .lines()

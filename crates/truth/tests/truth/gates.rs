@@ -107,7 +107,7 @@ fn a_program_that_takes_three_milliseconds_more_is_an_alarm() {
     }
     let mut verdicts: [Vec<bool>; 2] = Default::default();
     for round in 0..ROUNDS_MAX {
-        // Either comes first about equally often.
+        // Each side comes first in about half of the rounds, so that warming up favours neither.
         let order = if ORDER >> round & 1 == 0 {
             [0, 1]
         } else {

@@ -178,7 +178,7 @@ fn a_file_that_backs_a_mounted_loop_device_through_an_overlay() {
     let device = stack.over(file);
     stack.mounted(Format::Ext4, &[device]);
     let under = stack.0.push(Step::Under { file });
-    // That it lies in a layer is reason enough.
+    // The file lies in a layer of an overlay: no further reason has to be named.
     stack.refuses(under, &[under], &[]);
 }
 
@@ -305,7 +305,7 @@ fn a_file_that_another_process_may_write_by_another_path() {
             (file, under)
         };
         stack.hold(held, how);
-        // Of the path in the layer, that it lies there is reason enough.
+        // A path inside the layer is refused for lying there; the message need not name the process.
         let words: &[&str] = if by_upper { &["process"] } else { &[] };
         stack.refuses(target, &[target], words);
     }
@@ -408,7 +408,7 @@ fn a_file_of_ones_own_is_free() {
     let upper = stack.file(overlay, 24);
     stack.accepts(upper);
 
-    // Of the lower layer: what is written is a copy.
+    // Writing to a file of the lower layer through the overlay writes a copy of it.
     let mut stack = Stack::new();
     let lower = stack.0.push(Step::Folder { within: 0 });
     let file = stack.file(lower, 24);

@@ -31,7 +31,7 @@ fn two_clients() -> Made<([View; 2], Scene)> {
 #[test]
 fn clients_of_one_store_have_caches_of_their_own() {
     let _alone = alone();
-    // The scene goes first: its keeper unmounts what is still served.
+    // Declared last, dropped first: the scene unmounts what the views still serve.
     let Some((views, scene)) = unless_missing(two_clients()) else {
         return;
     };

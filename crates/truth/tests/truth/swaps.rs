@@ -122,7 +122,7 @@ fn performs_a_round() {
     let mut iolab = start(&yard, subject, &mut random);
     let mut acts = Vec::new();
     let begin = Instant::now();
-    // Before that it is the user who names another file.
+    // Until iolab has opened its target, a swap only changes which file the user named.
     while is_running(&mut iolab) && !yard.is_held_by(iolab.id(), subject) {
         std::thread::sleep(Duration::from_millis(1));
     }

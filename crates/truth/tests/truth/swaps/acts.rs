@@ -61,7 +61,7 @@ fn inode(name: &Path) -> io::Result<Inode> {
 }
 
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    // What has a name keeps it.
+    // NOREPLACE: a file under the new name would be lost.
     Ok(renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }
 
@@ -105,7 +105,7 @@ impl Yard {
             }
             Act::Swap => {
                 renameat_with(CWD, name, CWD, &others, RenameFlags::EXCHANGE)?;
-                // What is elsewhere by now is no longer in stock, but still looked at.
+                // The file that was moved away can serve no further act; its content is still compared at the end.
             }
             Act::Truncate => self.truncate(name, random)?,
             Act::Mount => {
@@ -138,7 +138,7 @@ impl Yard {
     /// Undoes as much as can be undone.
     pub(super) fn undo(&mut self, steps: Vec<Undo>) {
         for step in steps.into_iter().rev() {
-            // A name that leads elsewhere by now stays as it is.
+            // A step is left out where its name leads to another file by now.
             match step {
                 Undo::Rename(from, to) => drop(rename(&from, &to)),
                 Undo::Unmount(at) => drop(unmount(&at, UnmountFlags::DETACH)),
