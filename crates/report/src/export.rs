@@ -2,6 +2,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod samples;
+pub(crate) mod stages;
 
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{self, CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
+use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
 use iolab_record::{Cell, Interval, Part, RunRecord, Sample, SampleSeries, exported_settings};
 use iolab_workload::Error;
 use iolab_workload::escape_control::escape_control;
@@ -187,24 +188,15 @@ pub fn stages(
     format: Format,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = runs.iter().flat_map(stage_rows).collect();
+    let rows: Vec<Vec<Field>> = runs
+        .iter()
+        .flat_map(|(name, record)| stages::rows(name, record))
+        .collect();
     let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;
     }
     writer.finish()
-}
-
-fn stage_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
-    let columns = tables::stages();
-    let row = |sample: &Sample| {
-        sample.traced.as_ref()?;
-        let cell = record.cells.iter().find(|cell| cell.id == sample.cell)?;
-        let mut row = trial_fields(run, record, cell, sample);
-        row.extend(columns.iter().map(|column| column_field(column, sample)));
-        Some(row)
-    };
-    record.samples.iter().filter_map(row).collect()
 }
 
 /// Refuses to write rows of ranks where no run has any.
