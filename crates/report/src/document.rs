@@ -15,7 +15,7 @@ use serde_json::json;
 use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
-use crate::export::{cells, samples};
+use crate::export::{cells, samples, stages};
 use crate::rows::{Field, columns_of, in_columns};
 
 /// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -78,6 +78,19 @@ impl JsonSchema for SamplesDocument {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "array", "items": samples::schema()})
+    }
+}
+
+/// What `iolab export --stages --format json` prints: one object per traced trial.
+pub(crate) struct StagesDocument;
+
+impl JsonSchema for StagesDocument {
+    fn schema_name() -> Cow<'static, str> {
+        "Stages".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "array", "items": stages::schema()})
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod cells;
 mod over_time;
 pub(crate) mod samples;
+pub(crate) mod stages;
 
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -192,24 +193,15 @@ pub fn stages(
     format: Format,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = runs.iter().flat_map(stage_rows).collect();
+    let rows: Vec<Vec<Field>> = runs
+        .iter()
+        .flat_map(|(name, record)| stages::rows(name, record))
+        .collect();
     let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;
     }
     writer.finish()
-}
-
-fn stage_rows((run, record): &(RunName, &RunRecord)) -> Vec<Vec<Field>> {
-    let columns = tables::stages();
-    let row = |sample: &Sample| {
-        sample.traced.as_ref()?;
-        let cell = record.cells.iter().find(|cell| cell.id == sample.cell)?;
-        let mut row = trial_fields(run, record, cell, sample);
-        row.extend(columns.iter().map(|column| column_field(column, sample)));
-        Some(row)
-    };
-    record.samples.iter().filter_map(row).collect()
 }
 
 /// Refuses to write rows of ranks where no run has any.

@@ -5,7 +5,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
 use crate::compare::data::Compared;
-use crate::document::{SamplesDocument, TableDocument};
+use crate::document::{SamplesDocument, StagesDocument, TableDocument};
 use crate::fitness::data::FitDocument;
 use crate::report::data::ReportDocument;
 use crate::runs::data::{GateDocument, RunsDocument};
@@ -44,6 +44,7 @@ macro_rules! documents {
 documents! {
     Table = "table", "iolab table --format json", TableDocument;
     Export = "export", "iolab export --format json", SamplesDocument;
+    Stages = "stages", "iolab export --stages --format json", StagesDocument;
     Compare = "compare", "iolab compare --format json", Compared<'_>;
     CompareRuns = "compare-runs", "iolab compare --base FILE... --new FILE... --format json", RunsDocument<'_>;
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;

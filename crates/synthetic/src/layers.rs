@@ -68,8 +68,7 @@ pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut made = record("traced", &["threads"]);
     for number in 0..cells.len() {
-        // The first one is the warm-up.
-        let throughput = vec![100.0 / (number + 1) as f64; trials + 1];
+        let throughput = vec![100.0 / (number + 1) as f64; trials];
         add_cell(
             &mut made,
             &[&format!("threads={}", number + 1)],

@@ -2,7 +2,7 @@
 
 use iolab_workload::operation::Operation;
 use iolab_workload::stages::{Stage, Traced};
-use iolab_workload::trial::{Backend, CacheState, Pattern, TrialSpec};
+use iolab_workload::trial::{Backend, CacheState, Pattern, SyncPolicy, TrialSpec};
 use needs::Need;
 
 use crate::files::{requests, run, scratch};
@@ -65,6 +65,22 @@ fn variants() -> Vec<TrialSpec> {
     };
     let mixed: Vec<TrialSpec> = all.iter().map(writing).collect();
     all.extend(mixed);
+    // Syncs after all writes, and after every third one.
+    let syncing = |backend, depth, sync_every| TrialSpec {
+        sync: SyncPolicy::Each,
+        sync_every,
+        read_percent: 20,
+        limit: requests(200),
+        ..of(backend, depth)
+    };
+    all.push(syncing(Backend::Psync, 1, 1));
+    all.push(syncing(Backend::Psync, 1, 3));
+    all.push(syncing(Backend::IoUring, 8, 1));
+    all.push(TrialSpec {
+        sync: SyncPolicy::Fdatasync,
+        threads: 2,
+        ..syncing(Backend::Psync, 1, 1)
+    });
     all
 }
 
@@ -92,6 +108,7 @@ fn the_stages_of_every_request_are_its_time() {
         let Traced {
             counts,
             note,
+            journal,
             stages,
         } = outcome.traced.expect("traced");
         let done = outcome.operations.moved().requests();
@@ -102,7 +119,20 @@ fn the_stages_of_every_request_are_its_time() {
                 .as_ref()
                 .map_or(0.0, |of| of.mean())
         };
-        let whole: f64 = Stage::WHOLE.iter().map(|stage| mean(*stage)).sum();
+        let sum_of = |parts: &[Stage]| -> f64 { parts.iter().map(|stage| mean(*stage)).sum() };
+        let syncs = &outcome.operations.sync;
+        assert_eq!(counts.syncs.syncs, syncs.requests, "{name}");
+        assert_eq!(journal.is_some(), spec.sync.follows_writes(), "{name}");
+        let sync_share = syncs.requests as f64 / done as f64;
+        if syncs.requests > 0 {
+            let (whole, latency) = (sum_of(&Stage::SYNC), syncs.latency.mean());
+            assert!(
+                (whole / latency - 1.0).abs() < 0.003,
+                "{name}: {whole} {latency}"
+            );
+        }
+        // A sync is a part of the recorded time of the write that it follows.
+        let whole = sum_of(&Stage::WHOLE) + sync_share * sum_of(&Stage::SYNC);
         let latency: f64 = [Operation::Read, Operation::Write]
             .map(|operation| &outcome.operations[operation].latency)
             .map(|latency| {

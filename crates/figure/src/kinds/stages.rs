@@ -139,6 +139,11 @@ fn series(
         .iter()
         .map(|cell| stacked(cell, timed, &value))
         .collect();
+    // Each stage has a name of its own in the legend.
+    let before = match timed {
+        Timed::Requests => 0,
+        Timed::Syncs => Timed::Requests.parts().len(),
+    };
     let mut all = Vec::with_capacity(timed.parts().len());
     for (number, stage) in timed.parts().iter().enumerate().rev() {
         let points = cells.iter().zip(&heights).map(|(cell, heights)| {
@@ -160,7 +165,7 @@ fn series(
         });
         all.push(Series {
             name: stage.name().to_owned(),
-            place: number,
+            place: before + number,
             look: Look::Bars { place: 0, of: 1 },
             points: points.collect(),
             band: Vec::new(),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::stages::{PerStage, StageSummary, TraceCounts, TraceSummary};
+use iolab_workload::stages::{
+    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+};
 use iolab_workload::trial::{Allocate, Backend, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec};
 
 use iolab_record::{
@@ -218,11 +220,21 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                 joined: 12_001,
                 unjoined: 12_002,
                 split: 12_003,
-                others: 12_004,
-                flushes: 12_005,
-                lost: 12_006,
+                carried: 12_004,
+                others: 12_005,
+                flushes: 12_006,
+                flush_waits: 12_007,
+                lost: 12_008,
+                syncs: SyncCounts {
+                    syncs: 11_901,
+                    commits: 11_902,
+                    shared_commits: 11_903,
+                    flushes: 11_904,
+                    shared_flushes: 11_905,
+                },
             },
             note: "a note".to_owned(),
+            journal: Some(Journal::Commits),
             stages: PerStage::from_fn(|stage| {
                 let from = 12_010 + 10 * stage as u64;
                 Some(StageSummary {

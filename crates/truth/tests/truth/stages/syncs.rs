@@ -14,6 +14,8 @@ use crate::stage::alone;
 const PARTS: [&str; 6] = ["admission", "host", "write", "journal", "flush", "delivery"];
 /// Share by which a mean may be off: histograms have three digits.
 const OFF: f64 = 0.003;
+/// Requests that the file system may have just beside a trial.
+const BESIDE: f64 = 10.0;
 const EXT4: [&str; 3] = ["mkfs.ext4", "-q", "-F"];
 const BARE_EXT4: [&str; 5] = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal"];
 const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
@@ -68,7 +70,7 @@ impl Traced {
     /// Holds what is true of every trial: the stages of syncs add up to their recorded latency, and the requests that were traced are
     /// those that the device counts.
     fn adds_up(&self) {
-        assert!(!self.stages.is_empty());
+        let mut equal = 0;
         for row in &self.stages {
             let sample = self.seen.samples.iter();
             let sample = sample
@@ -81,19 +83,31 @@ impl Traced {
                 .sum();
             assert!((sum / mean - 1.0).abs() <= OFF, "{sum} and {mean} ns");
             assert_eq!(row["traced_syncs"], sample["syncs"]);
-            let traced = [
-                "carrying_requests",
-                "other_requests",
-                "device_flushes",
-                "flush_waits",
-            ];
-            let counted = ["device_read_ios", "device_write_ios", "device_flush_ios"];
-            assert_eq!(
-                traced.map(|name| number(row, name)).iter().sum::<f64>(),
-                counted.map(|name| number(sample, name)).iter().sum::<f64>(),
-                "{row}"
+            let sum = |row: &Value, names: &[&str]| -> f64 {
+                names.iter().map(|name| number(row, name)).sum()
+            };
+            let traced = sum(
+                row,
+                &[
+                    "carrying_requests",
+                    "other_requests",
+                    "device_flushes",
+                    "flush_waits",
+                ],
             );
+            let counted = sum(
+                sample,
+                &["device_read_ios", "device_write_ios", "device_flush_ios"],
+            );
+            // The counters are read a moment before and after, in which the file system may write.
+            assert!(
+                traced <= counted && counted <= traced + BESIDE,
+                "{traced} {counted}"
+            );
+            equal += usize::from(traced == counted);
         }
+        let trials = self.stages.len();
+        assert!(2 * equal > trials, "{equal} of {trials} trials");
         assert_eq!(self.seen.number("unjoined_share_max"), 0.0);
     }
 
