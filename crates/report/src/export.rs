@@ -16,7 +16,7 @@ use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
 use iolab_record::column::{Access, Column as StoredColumn};
-use iolab_record::tables::{self, CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
+use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
 use iolab_record::{
     Cell, Part, RunRecord, Sample, SampleLatencyOverTime, SampleSeries, exported_settings,
 };

@@ -204,12 +204,6 @@ impl<'a> Common<'a> {
         None
     }
 
-    /// When the sync of a slot was issued, a stamp.
-    #[inline(always)]
-    pub(super) fn sync_started(&self, slot: u32) -> u64 {
-        self.following.started[slot as usize]
-    }
-
     pub(super) fn fail(&mut self, failure: FailedRequest) {
         self.outcome.errors += 1;
         self.outcome.failure.get_or_insert(failure);

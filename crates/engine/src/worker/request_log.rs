@@ -40,14 +40,7 @@ pub(crate) trait Log {
 
     /// Takes note of a completed request, whose latency counts from `begun`: the intended start at a rate, else `started`; and of the
     /// sync that followed it from the stamp `synced` on.
-    fn note(
-        &mut self,
-        request: Request,
-        begun: u64,
-        started: u64,
-        ended: u64,
-        synced: Option<u64>,
-    );
+    fn note(&mut self, request: Request, begun: u64, started: u64, ended: u64, synced: Option<u64>);
 
     /// What was noted of single requests.
     fn take(&mut self) -> Option<NotedRequests>;

@@ -136,7 +136,7 @@ mod tests {
         let forecast = Forecast::of(&plan, &|_| Duration::ZERO);
         assert_eq!(forecast.trials, (2, 2));
         assert_eq!(forecast.time, (Some(2 * HOUR), 2 * HOUR));
-        assert_eq!(forecast.writes_at(1e6), Writes::About(7_200_000_000));
+        assert_eq!(forecast.writes_at(1e6), Writes::Within(7_200_000_000));
         assert_eq!(plan.shortfall(&|_| Duration::ZERO), None);
     }
 
