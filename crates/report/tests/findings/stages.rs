@@ -142,7 +142,7 @@ fn with_syncs(trace: &mut TraceSummary) {
 #[test]
 fn syncs_have_a_claim_of_their_own() {
     let analysis = analyse(&run(|_, trace| with_syncs(trace)));
-    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"62 % (62 % to 62 %) of the mean time of a sync (800 us) at trace=true is spent in the journal. Of the slowest 1 % of the syncs, 92 % (92 % to 92 %) of the time is spent in flushes of the device's cache. 10000 syncs waited for 5000 journal commits; of these, 5000 served several syncs at once.");
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"62 % (62 % to 62 %) of the mean time of a sync (800 µs) at trace=true is spent in the journal. Of the slowest 1 % of the syncs, 92 % (92 % to 92 %) of the time is spent in flushes of the device's cache. 10000 syncs waited for 5000 journal commits; of these, 5000 served several syncs at once.");
     let requests = text(&named("time-by-layer", &analysis));
     assert!(
         requests.contains("service time without syncs"),
@@ -157,5 +157,5 @@ fn a_file_system_without_a_journal_is_said_to_have_none() {
         trace.journal = Some(Journal::Absent);
         trace.stages.sync_journal = None;
     }));
-    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 us) at trace=true is spent in flushes of the device's cache. Of the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in flushes of the device's cache. There is no journal.");
+    insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 µs) at trace=true is spent in flushes of the device's cache. Of the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in flushes of the device's cache. There is no journal.");
 }
