@@ -183,7 +183,7 @@ fn a_dry_run_touches_nothing() {
     let done = run(folder.path(), &words).expect(0);
     for part in [
         "nothing is touched",
-        "14 to 18",
+        "16 to 18",
         "Scratch file: 4 MiB",
         "free for it: ",
         "Filling writes: 4 MiB",

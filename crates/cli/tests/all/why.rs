@@ -150,7 +150,7 @@ fn a_study_explains_its_largest_effects() {
     assert!(
         words
             .join(" ")
-            .contains("--explain adds up to 2 x 20s for the causes of the 2 largest effects"),
+            .contains("--explain adds up to 2 x 20 s for the causes of the 2 largest effects"),
         "{planned}"
     );
     let study = words!("study model:sata-ssd --suite glance --explain=20s --seed 4 -o out --quiet");
