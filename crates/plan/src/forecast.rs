@@ -242,9 +242,9 @@ mod tests {
             "read-size",
             &["bs=4k,8k", "time=100ms", "trials_min=6", "trials_max=10"],
         );
-        assert_eq!((reads.cells, reads.trials), (2, (14, 22)));
+        assert_eq!((reads.cells, reads.trials), (2, (16, 22)));
         assert_eq!(reads.written, Written::AtMost(0));
-        assert_eq!(reads.time.0, Some(Duration::from_millis(1400)));
+        assert_eq!(reads.time.0, Some(Duration::from_millis(1600)));
         let writes = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
         assert_eq!(writes.written, Written::AtMost(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);

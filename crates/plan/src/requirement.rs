@@ -413,7 +413,7 @@ requirement 'etc' is unknown
             }
             let wanted: &[&str] = match *name {
                 "etcd" => &["wal: 4 KiB instead of 2300 B"],
-                "sqlite" => &["wal: 8KiB instead of 4120"],
+                "sqlite" => &["wal: 8 KiB instead of 4120 B"],
                 _ => &[],
             };
             assert_eq!(grown, wanted, "{name}");
