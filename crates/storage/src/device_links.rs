@@ -1,5 +1,6 @@
 //! The system's own names for block devices: symlinks below `/dev` that only root can make (`/dev/mapper/*`, `/dev/VG/LV`,
-//! `/dev/disk/by-id/*`). Kernel names may change with every boot; these do not.
+//! `/dev/disk/by-id/*`). Kernel names may change with every boot; these do not. Names of what is on a disk (`/dev/disk/by-label/*`,
+//! `by-uuid`) are none of them: a copy of the disk has them too.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,17 @@ const WRITABLE: u32 = 0o022;
 
 /// Whether a symlink below `/dev` leads to this device by links and folders that nobody but root can change.
 pub(super) fn leads_to(link: &Path, device: Number) -> bool {
-    leads_within(Path::new("/dev"), link)
-        .is_some_and(|end| mounts::block_device_at(&end) == Some(device))
+    let root = Path::new("/dev");
+    // In a user namespace the owner may stand for anybody who has no number there.
+    let is_of_root = root.metadata().is_ok_and(|stat| stat.uid() == 0);
+    is_of_root
+        && leads_within(root, link).is_some_and(|end| mounts::block_device_at(&end) == Some(device))
+}
+
+/// Whether a folder below `root` names devices by something else than their own identity: all of `disk` but `by-id`.
+fn names_content(root: &Path, folder: &Path) -> bool {
+    let disk = root.join("disk");
+    folder.starts_with(&disk) && !folder.starts_with(disk.join("by-id"))
 }
 
 /// Where a symlink below `root` ends; `None` where a step on the way leaves it or belongs to another user.
@@ -25,7 +35,7 @@ fn leads_within(root: &Path, link: &Path) -> Option<PathBuf> {
     for _ in 0..LINKS_MAX {
         let name = at.file_name()?.to_owned();
         let folder = std::fs::canonicalize(at.parent()?).ok()?;
-        is_guarded(root, &folder, owner).then_some(())?;
+        (is_guarded(root, &folder, owner) && !names_content(root, &folder)).then_some(())?;
         let path = folder.join(name);
         let stat = path.symlink_metadata().ok()?;
         if !stat.is_symlink() {
@@ -64,7 +74,14 @@ mod tests {
     fn links_lead_to_devices_by_guarded_steps_only() {
         let place = tempfile::tempdir().expect("a folder");
         let root = fs::canonicalize(place.path()).expect("its path");
-        for folder in ["mapper", "vg", "open"] {
+        for folder in [
+            "mapper",
+            "vg",
+            "open",
+            "disk",
+            "disk/by-id",
+            "disk/by-label",
+        ] {
             let folder = root.join(folder);
             fs::create_dir(&folder).expect("created");
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("set");
@@ -76,6 +93,11 @@ mod tests {
         let end = Some(root.join("dm-0"));
         for link in ["mapper/vg-lv", "vg/lv", "open/lv"] {
             assert_eq!(leads_within(&root, &root.join(link)), end, "{link}");
+        }
+        for (folder, end) in [("by-id", end.as_ref()), ("by-label", None)] {
+            let link = root.join("disk").join(folder).join("scratch");
+            symlink("../../dm-0", &link).expect("linked");
+            assert_eq!(leads_within(&root, &link).as_ref(), end, "{folder}");
         }
         let open = |mode| {
             let mode = fs::Permissions::from_mode(mode);

@@ -211,9 +211,12 @@ pub fn check_together(demands: &[Demand]) -> Result<()> {
             0 => String::new(),
             _ => format!("choose --size {fits}MiB or less, "),
         };
-        let what = match first.source == MEMORY {
-            true => MEMORY,
-            false => "one file system",
+        let (what, others) = if first.source == MEMORY {
+            (MEMORY, "directories on different file systems")
+        } else if first.source.starts_with(POOL) {
+            ("one thin pool", "volumes of different pools")
+        } else {
+            ("one file system", "directories on different file systems")
         };
         return Err(Error::refused(format!(
             "what is written to {} does not fit into {what}: it needs {}, {} is free, of which {} stays free for the system",
@@ -223,7 +226,7 @@ pub fn check_together(demands: &[Demand]) -> Result<()> {
             human(first.reserve),
         ))
         .hint(format!(
-            "{size}free some space, or name directories on different file systems"
+            "{size}free some space, or name {others}"
         )));
     }
     Ok(())

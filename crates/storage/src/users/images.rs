@@ -116,15 +116,20 @@ impl Users {
 
     /// The pools that these ways lead through, each once.
     fn pools(&self, ways: &[Way]) -> impl Iterator<Item = Pool> {
-        let mut pools = BTreeMap::new();
+        // The same volume may lie on several ways, and several volumes in one pool.
+        let mut volumes = BTreeMap::new();
         for span in ways.iter().flatten() {
-            if let Some(pool) = span
-                .node
-                .device()
-                .and_then(|n| self.inventory.graph.pool_of(n))
-            {
-                pools.insert(pool, span.end - span.start);
+            let volume = span.node.device();
+            let pool = volume.and_then(|n| self.inventory.graph.pool_of(n));
+            if let (Some(volume), Some(pool)) = (volume, pool) {
+                let bytes: &mut u64 = volumes.entry((pool, volume)).or_default();
+                *bytes = (*bytes).max(span.end - span.start);
             }
+        }
+        let mut pools: BTreeMap<Number, u64> = BTreeMap::new();
+        for ((pool, _), bytes) in volumes {
+            let all = pools.entry(pool).or_default();
+            *all = all.saturating_add(bytes);
         }
         pools.into_iter().map(|(number, bytes)| Pool {
             number,

@@ -30,22 +30,29 @@ pub(super) fn pool_space(number: Number) -> Option<PoolSpace> {
     let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
     let table = table(Path::new(&dir), number)?;
     let (major, minor) = (number.0.to_string(), number.1.to_string());
-    let status = system_tools::output("dmsetup", &["status", "-j", &major, "-m", &minor])?;
+    // Without flush: it would have the kernel commit what the pool has not yet, a write that nobody asked for.
+    let status = ["status", "--noflush", "-j", &major, "-m", &minor];
+    let status = system_tools::output("dmsetup", &status)?;
     (status.code == Some(0)).then_some(())?;
     parse_pool(&table, &status.stdout)
 }
 
-/// The pool of a thin volume.
+/// The pool of a device that is a thin volume from end to end, with nothing else in its table and no origin elsewhere.
 fn parse_thin(table: &str) -> Option<Number> {
-    let words: Vec<&str> = table.split_ascii_whitespace().collect();
-    match words[..] {
-        [_, _, "thin", pool, ..] => sysfs::parse_number(pool),
+    let mut lines = table.lines();
+    let words: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
+    match (&words[..], lines.next()) {
+        (["0", _, "thin", pool, _], None) => sysfs::parse_number(pool),
         _ => None,
     }
 }
 
+/// Blocks of data that one free block of a pool's metadata maps at least. A leaf of the tree has room for 252 and is a third full or
+/// more (drivers/md/persistent-data of Linux); the rest is for inner nodes and the maps of free space.
+const MAPPED_PER_METADATA_BLOCK: u64 = 64;
+
 /// Table and status of a pool (Documentation/admin-guide/device-mapper/thin-provisioning.rst of Linux). One that is out of space, read-only
-/// or failed has nothing left.
+/// or failed has nothing left; a tenth of its metadata stays free.
 fn parse_pool(table: &str, status: &str) -> Option<PoolSpace> {
     let table: Vec<&str> = table.split_ascii_whitespace().collect();
     let block: u64 = match table[..] {
@@ -54,13 +61,19 @@ fn parse_pool(table: &str, status: &str) -> Option<PoolSpace> {
     };
     let block = block.checked_mul(SECTOR)?;
     let status: Vec<&str> = status.split_ascii_whitespace().collect();
-    let [_, _, "thin-pool", _, _, data, _, mode, ..] = status[..] else {
+    let [_, _, "thin-pool", _, metadata, data, _, mode, ..] = status[..] else {
         return None;
     };
-    let (used, total) = data.split_once('/')?;
-    let (used, total): (u64, u64) = (used.parse().ok()?, total.parse().ok()?);
+    let used_of = |text: &str| -> Option<(u64, u64)> {
+        let (used, total) = text.split_once('/')?;
+        Some((used.parse().ok()?, total.parse().ok()?))
+    };
+    let ((used, total), (metadata_used, metadata)) = (used_of(data)?, used_of(metadata)?);
+    let metadata_free = (metadata - metadata / 10).saturating_sub(metadata_used);
     let free = match mode {
-        "rw" => total.saturating_sub(used),
+        "rw" => total
+            .saturating_sub(used)
+            .min(metadata_free.saturating_mul(MAPPED_PER_METADATA_BLOCK)),
         _ => 0,
     };
     Some(PoolSpace {
@@ -192,13 +205,23 @@ mod tests {
     #[test]
     fn thin_volumes_and_their_pool_are_read() {
         assert_eq!(parse_thin("0 81920 thin 253:2 1"), Some((253, 2)));
-        assert_eq!(parse_thin("0 81920 thin-pool 253:0 253:1 128 0 0"), None);
+        for other in [
+            "0 81920 thin-pool 253:0 253:1 128 0 0",
+            // An origin outside of the pool; another target behind it, or before.
+            "0 81920 thin 253:2 1 8:1",
+            "0 81920 thin 253:2 1\n81920 8192 linear 8:1 0",
+            "0 8192 linear 8:1 0\n8192 81920 thin 253:2 1",
+            "8192 81920 thin 253:2 1",
+        ] {
+            assert_eq!(parse_thin(other), None, "{other}");
+        }
         let table = "0 81920 thin-pool 253:0 253:1 128 0 0";
-        let status = |mode: &str| {
+        let status_of = |metadata: &str, mode: &str| {
             format!(
-                "0 81920 thin-pool 1 10/1024 80/640 - {mode} discard_passdown queue_if_no_space - 1024"
+                "0 81920 thin-pool 1 {metadata} 80/640 - {mode} discard_passdown queue_if_no_space - 1024"
             )
         };
+        let status = |mode: &str| status_of("10/1024", mode);
         let space = |free| {
             Some(PoolSpace {
                 total: 640 << 16,
@@ -209,6 +232,10 @@ mod tests {
         assert_eq!(parse_pool(table, &status("rw")), space(560 << 16));
         for mode in ["ro", "out_of_data_space"] {
             assert_eq!(parse_pool(table, &status(mode)), space(0));
+        }
+        for (metadata, blocks) in [("915/1024", 7 * 64), ("922/1024", 0), ("1000/1024", 0)] {
+            let left = parse_pool(table, &status_of(metadata, "rw"));
+            assert_eq!(left, space(blocks << 16), "{metadata}");
         }
         assert_eq!(parse_pool(table, "0 81920 thin-pool Fail"), None);
         assert_eq!(parse_pool("0 81920 linear 8:0 0", &status("rw")), None);
