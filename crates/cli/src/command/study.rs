@@ -84,8 +84,11 @@ pub(crate) fn study(options: &Study) -> Outcome {
             site.dry_run(&planned.plans, number > 0, &does)
         });
     }
-    let signals = sites.first().map(|site| site.signals.clone());
-    let signals = signals.unwrap_or_default();
+    // Held on to where more is measured after the study: a signal ends the process once nobody holds them.
+    let explains = explains.map(|explains| {
+        let signals = sites.first().map(|site| site.signals.clone());
+        (explains, signals.unwrap_or_default())
+    });
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
     make_folder(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
@@ -94,7 +97,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             name: &plan.experiment().name,
         })?;
     }
-    if let Some(explains) = &explains {
+    if let Some((explains, _)) = &explains {
         note(format_args!("note: {}", explains.words()));
     }
     let seed = options.changes.seed();
@@ -135,7 +138,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     to.flush()?;
     let picture = Overview::new(&inputs).picture()?.filter(|_| draws);
-    if let Some(explains) = explains.filter(|_| interrupt.is_none()) {
+    if let Some((explains, signals)) = explains.filter(|_| interrupt.is_none()) {
         let (explained, ended) =
             explains.carry_out(&inputs, &options.output, seed, &signals, &mut to)?;
         inputs.extend(explained);
@@ -463,6 +466,7 @@ fn with_rest(
         };
     }
     let mut files: Vec<PathBuf> = cut_off.into_iter().collect();
+    let mut missing = Vec::new();
     for (number, plan) in rest {
         let name = plan.experiment().name.clone();
         let place = NewFile::In {
@@ -477,8 +481,11 @@ fn with_rest(
             });
         match left {
             Ok(path) => files.push(path),
-            Err(error) => return interrupt.also(format_args!("{name}: {}", error.message())),
+            Err(error) => missing.push(format!("not measured: {name}: {}", error.message())),
         }
     }
-    interrupted(interrupt, &files)
+    let told = interrupted(interrupt, &files);
+    missing
+        .iter()
+        .fold(told, |told, text| told.also(format_args!("{text}")))
 }
