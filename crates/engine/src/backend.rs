@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use crate::buffer::Buffers;
-use crate::kernel_support;
 use crate::request::Backend;
 use io_uring::Uring;
 use iolab_workload::stripe::Stripe;
@@ -49,11 +48,11 @@ pub(crate) trait Drive {
     fn run<B: Backend>(&self, backend: Result<B>, buffers: Buffers) -> Self::Outcome;
 }
 
-/// The backend for several requests in flight: io_uring, or libaio where the system forbids that.
+/// The backend for several requests in flight: io_uring, or libaio where the system gives no ring.
 pub fn asynchronous() -> Name {
-    match kernel_support::io_uring_refused() {
-        None => Name::IoUring,
-        Some(_) => Name::Libaio,
+    match io_uring::try_ring() {
+        Ok(()) => Name::IoUring,
+        Err(_) => Name::Libaio,
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn check(spec: &TrialSpec) -> Result<()> {
 }
 
 /// The error with which the system refuses rings altogether. What it may allow later, such as memory, is left to the trial.
-pub(crate) fn io_uring_refused() -> Option<Errno> {
+fn io_uring_refused() -> Option<Errno> {
     static REFUSED: OnceLock<Option<Errno>> = OnceLock::new();
     *REFUSED.get_or_init(|| {
         let errno = Errno::from_io_error(&io_uring::try_ring().err()?)?;

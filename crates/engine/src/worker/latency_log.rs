@@ -39,6 +39,17 @@ fn room(spec: &TrialSpec) -> usize {
     room & !1
 }
 
+/// Length of the first intervals, ns: such that all of the trial's time has room. Merging them later would pause the worker.
+fn first_interval_ns(spec: &TrialSpec, room: usize) -> u64 {
+    let time = spec.limit.time.unwrap_or_default() + spec.start_delay;
+    let mut interval_ns = spec.series_ns.max(INTERVAL_NS);
+    // One is left for what completes after the end.
+    while time.as_nanos() >= u128::from(interval_ns) * (room as u128 - 1) {
+        interval_ns = interval_ns.saturating_mul(2);
+    }
+    interval_ns
+}
+
 /// The histograms of one operation.
 #[derive(Debug)]
 struct Histograms {
@@ -113,7 +124,8 @@ pub(crate) struct LatencyLog<'a> {
 impl<'a> LatencyLog<'a> {
     /// For a worker of this trial; `None` where it keeps none.
     pub(crate) fn new(spec: &TrialSpec, clock: &'a Clock) -> Option<Self> {
-        let (room, interval_ns) = (room(spec), spec.series_ns.max(INTERVAL_NS));
+        let room = room(spec);
+        let interval_ns = first_interval_ns(spec, room);
         spec.latency_over_time.then(|| Self {
             clock,
             start: 0,
