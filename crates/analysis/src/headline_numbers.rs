@@ -127,11 +127,15 @@ impl HeadlineCell<'_> {
 
 impl<'a> HeadlineNumbers<'a> {
     /// Selects the rows from these runs. Prefers cells served by the device, then the latest run. For more than two levels of
-    /// concurrency, keeps the lowest and the fastest.
+    /// concurrency, keeps the lowest and the fastest. Runs that look for a cause measure variants of what other runs show: they have rows
+    /// only where there are no others.
     pub fn of(runs: &[&'a Analysis]) -> Self {
+        let explains = |run: &&Analysis| run.inquiry.is_some();
+        let only_causes = runs.iter().all(explains);
         let all: Vec<HeadlineCell<'a>> = runs
             .iter()
             .enumerate()
+            .filter(|(_, run)| only_causes || !explains(run))
             .flat_map(|(run, analysis)| {
                 let rows = analysis.cells.iter();
                 rows.filter_map(move |cell| candidate(run, analysis, cell))

@@ -123,7 +123,11 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     let left_out = kinds::left_out(runs, options).filter(|_| has_curves);
     for added in kinds::computed(runs).into_iter().chain(left_out) {
         for text in [&mut model.note, &mut model.description] {
-            text.push_str(&format!(" {added}."));
+            let end = match text.ends_with(['.', '!', '?']) || text.is_empty() {
+                true => "",
+                false => ".",
+            };
+            text.push_str(&format!("{end} {added}."));
         }
     }
     Figure::new(model, options)

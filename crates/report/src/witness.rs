@@ -11,7 +11,7 @@ use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
-use iolab_workload::witness::{GroupLimits, ObservedEnd, Subject};
+use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, Subject};
 
 use crate::layout::{WIDTH_MIN, wrap};
 
@@ -81,9 +81,11 @@ fn reads(evidence: &Evidence, device: &str) -> Option<String> {
     };
     let source = source(reads, device);
     let ways = &evidence.observed.ways;
-    let cache = match ways.inner_pipes {
-        true => "the page cache or from its own pipes",
-        false => "the page cache",
+    let cache = match (ways.inner_pipes, may_have_holes(&evidence.observed)) {
+        (true, true) => "the page cache, from holes of its files or from its own pipes",
+        (true, false) => "the page cache or from its own pipes",
+        (false, true) => "the page cache or from holes of its files",
+        (false, false) => "the page cache",
     };
     Some(match verdict.served_by {
         ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
@@ -112,6 +114,16 @@ fn reads(evidence: &Evidence, device: &str) -> Option<String> {
             format!("{open} is unknown: {}", verdict.reason)
         }
     })
+}
+
+/// Whether what it read can lie in holes: nobody named the file, and one that it read has less space than bytes.
+fn may_have_holes(observed: &Observed) -> bool {
+    let mut read = observed.files.iter().filter(|file| file.is_read);
+    observed.target.is_none()
+        && read.any(|file| {
+            let allocated = file.allocated_bytes;
+            allocated.is_some_and(|allocated| allocated < file.bytes)
+        })
 }
 
 fn writes(evidence: &Evidence, device: &str) -> Option<String> {

@@ -253,6 +253,8 @@ pub struct ObservedFile {
     pub medium: Medium,
     /// Its size at the end, bytes.
     pub bytes: u64,
+    /// Bytes that have space of their own at the end; the rest are holes, or compressed. `None` where that is not known.
+    pub allocated_bytes: Option<u64>,
     /// Whether it was open for reading.
     pub is_read: bool,
     /// Whether it was open for writing.

@@ -347,7 +347,10 @@ fn effect(
 /// Random with sequential accesses where each was measured by a run of its own on the same target, with the same settings in all
 /// else: a comparison for each share of reads.
 pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
-    let cells = runs.iter().enumerate().flat_map(|(place, run)| {
+    // The variants of a run that looks for a cause are compared by itself.
+    let shown = runs.iter().enumerate();
+    let shown = shown.filter(|(_, run)| run.inquiry.is_none());
+    let cells = shown.flat_map(|(place, run)| {
         let measured = run.cells.iter().filter(|cell| is_plain(cell));
         measured.map(move |cell| (place, *run, cell))
     });
@@ -414,6 +417,7 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         let alike = alike.filter(|(_, run)| {
             (run.experiment.as_str(), run.response) == (*experiment, *response)
                 && run.response_group.is_none()
+                && run.inquiry.is_none()
         });
         let mut last: Vec<(String, String, OfRun<'_>)> = Vec::new();
         for (place, run) in alike {

@@ -1,6 +1,6 @@
 //! The file, device or directory that the user named, before and after the observation.
 
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use iolab_storage::{Opened, Stack};
@@ -89,10 +89,14 @@ fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
 }
 
 pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
+    let metadata = seen.opened.holder().metadata().ok();
+    let file = metadata.filter(|metadata| metadata.file_type().is_file());
     ObservedFile {
         path: seen.path.clone(),
         medium: seen.opened.medium(),
         bytes: seen.opened.bytes().unwrap_or(0),
+        // In units of 512 bytes on every file system of Linux, says stat(2).
+        allocated_bytes: file.map(|file| file.blocks().saturating_mul(512)),
         is_read: seen.is_read,
         is_written: seen.is_written,
         has_device: seen.opened.stack().device.is_some(),

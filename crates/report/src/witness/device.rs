@@ -43,9 +43,12 @@ fn rate(per_s: f64, what: &str, mb_s: f64) -> String {
 pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
     let load = DeviceLoad::of(device, elapsed_ns)?;
     let each = |ms: Option<f64>| {
-        ms.map_or(String::new(), |ms| {
-            format!(", {} each", format_ns(ms * 1e6))
-        })
+        match ms {
+            None => String::new(),
+            // The kernel counts whole milliseconds of each request.
+            Some(0.0) => ", below 1 ms each".to_owned(),
+            Some(ms) => format!(", {} each", format_ns(ms * 1e6)),
+        }
     };
     let mut parts = Vec::new();
     if load.reads_per_s > 0.0 {

@@ -96,6 +96,7 @@ fn unnamed(read_bytes: u64, files: usize) -> Observed {
         path: "/data/file".into(),
         medium: Medium::Storage,
         bytes: 64 * MIB,
+        allocated_bytes: Some(64 * MIB),
         is_read: true,
         is_written: false,
         has_device: true,

@@ -74,7 +74,7 @@ fn what(stage: Stage) -> &'static str {
         Stage::SyncHost => {
             "in the kernel while neither the journal nor the device is at work for it"
         }
-        Stage::SyncWrite => "in device writes outside the journal",
+        Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)",
         Stage::SyncJournal => "in the journal",
         Stage::SyncFlush => "in flushes of the device's cache",
         Stage::SyncDelivery => {
