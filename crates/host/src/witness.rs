@@ -138,8 +138,10 @@ impl Witness<'_> {
         };
         let has_program = matches!(self.of, WitnessOf::Program { .. });
         let signals = Signals::watch(has_program).map_err(cannot)?;
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(|errno| cannot(errno.into()))?;
+        if has_program {
+            rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+                .map_err(|errno| cannot(errno.into()))?;
+        }
         let exits = Exits::watch();
         let target = self.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
