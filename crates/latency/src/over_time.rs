@@ -75,6 +75,11 @@ impl IntervalLatency {
         counts.fold(0, u64::saturating_add)
     }
 
+    /// Bytes of memory that it takes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.counts.capacity() * size_of::<(u16, u64)>()
+    }
+
     /// The smallest latency that this share of the requests does not exceed: the highest of its bucket, or the greatest of all. At most a
     /// sixteenth (below 64 ns, 3 ns) above the exact one, never below it. `None` without requests.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
@@ -226,6 +231,20 @@ impl LatencyOverTime {
     #[must_use]
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
+            self.doubled();
+        }
+        self
+    }
+
+    /// Bytes of memory that its intervals take.
+    pub fn bytes(&self) -> usize {
+        self.intervals.iter().map(IntervalLatency::bytes).sum()
+    }
+
+    /// With neighbours merged until the intervals take at most so many bytes of memory, or there is only one.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        while self.intervals.len() > 1 && self.bytes() > bytes {
             self.doubled();
         }
         self
