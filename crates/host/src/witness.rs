@@ -32,7 +32,7 @@ use crate::counters::{self, account_of_collected};
 use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
-use descriptors::Descriptors;
+use descriptors::{Descriptors, Owner};
 use disks::{AllDevices, Number};
 use exits::{Exit, Exits, family};
 use joined::Joined;
@@ -185,9 +185,9 @@ impl Witness<'_> {
         let target = target.map(Target::after);
         let files: Vec<_> = descriptors.files.into_values().collect();
         let mut lie_on: Vec<Stack> = stacks;
-        for stack in files.iter().map(|file| file.opened.stack()) {
-            if stack.device.is_some() && !lie_on.contains(&stack) {
-                lie_on.push(stack);
+        for stack in files.iter().map(|file| &file.stack) {
+            if stack.device.is_some() && !lie_on.contains(stack) {
+                lie_on.push(stack.clone());
             }
         }
         let is_started = matches!(followed.subject, Subject::Program(_));
@@ -274,7 +274,7 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         observed_ns: nanoseconds(watch.began),
         totals: ProcessTotals::default(),
         ancestors: BTreeSet::new(),
-        descriptors: Descriptors::new(),
+        descriptors: Descriptors::new(Owner::Foreign),
     })
 }
 

@@ -1,4 +1,5 @@
-//! A process that ran before, with all that descends from it: joined for a while, and never touched.
+//! A process that ran before, with all that descends from it: joined for a while. It is not stopped, traced or signalled, and nothing of
+//! what it has open stays open here; its files are opened for a moment to look at them ([`Owner::Foreign`]).
 //!
 //! Each task has an account of its own, without its children: what is counted is what these grew by since. Root receives that of each
 //! task that ends; other users know it as of the last look, and what the processes that still run have collected.
@@ -14,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::accounts::{ignores_children, run_delay_ns, tasks, with_descendants};
 use super::course::Recorder;
-use super::descriptors::Descriptors;
+use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exit, family};
 use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{OpenAccount, account_of};
@@ -85,7 +86,7 @@ impl Joined {
             unread: BTreeSet::new(),
             delays: BTreeMap::new(),
             ignores_children: false,
-            descriptors: Descriptors::new(),
+            descriptors: Descriptors::new(Owner::Foreign),
         };
         joined.read_accounts();
         Ok(joined)

@@ -91,12 +91,16 @@ fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
 pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
     ObservedFile {
         path: seen.path.clone(),
-        medium: seen.opened.medium(),
-        bytes: seen.opened.bytes().unwrap_or(0),
+        medium: seen.medium,
+        bytes: seen.bytes(),
         is_read: seen.is_read,
         is_written: seen.is_written,
-        has_device: seen.opened.stack().device.is_some(),
-        after: range_of(&seen.opened).and_then(|range| residency(&[range])),
+        has_device: seen.stack.device.is_some(),
+        after: seen
+            .opened
+            .as_ref()
+            .and_then(range_of)
+            .and_then(|range| residency(&[range])),
     }
 }
 
