@@ -114,6 +114,8 @@ struct Followed {
     totals: ProcessTotals,
     /// Processes and tasks: these and all that descends from them were observed.
     ancestors: BTreeSet<u32>,
+    /// The processes among them that live, from which all others descend that do: the number of one that has ended may be another's.
+    living: BTreeSet<u32>,
     descriptors: Descriptors,
 }
 
@@ -173,7 +175,7 @@ impl Witness<'_> {
         let counted = counters::since(&before, &stacks);
         let exits = watch.exits.as_mut().and_then(Exits::all);
         let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
-        let observed = accounts::with_descendants(followed.ancestors.iter().copied());
+        let observed = accounts::with_descendants(followed.living);
         let observed: BTreeSet<u32> = observed.into_iter().collect();
         let joined = match &followed.subject {
             Subject::Process { pid, .. } => followed.totals.io.map(|io| (*pid, io)),
@@ -274,6 +276,7 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         observed_ns: nanoseconds(watch.began),
         totals: ProcessTotals::default(),
         ancestors: BTreeSet::new(),
+        living: BTreeSet::new(),
         descriptors: Descriptors::new(Owner::Foreign),
     })
 }

@@ -148,6 +148,11 @@ impl Exits {
         }
     }
 
+    /// Whether no account is missing so far.
+    pub(super) fn is_complete(&self) -> bool {
+        self.received.is_complete
+    }
+
     /// The accounts of all tasks that have ended; `None` where some are missing.
     pub(super) fn all(&mut self) -> Option<&[Exit]> {
         self.take();
@@ -307,12 +312,13 @@ fn account(version: u16, stats: &[u8]) -> Option<Exit> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn of(task: u32, parent: u32, rchar: u64) -> Exit {
+    /// The account of a task that has read so many bytes.
+    pub(in super::super) fn of(task: u32, parent: u32, rchar: u64) -> Exit {
         Exit {
             task,
             process: None,

@@ -85,6 +85,7 @@ impl Tree {
             observed_ns,
             totals: self.totals,
             ancestors: BTreeSet::from([std::process::id()]),
+            living: BTreeSet::from([std::process::id()]),
             descriptors: self.descriptors,
         })
     }
