@@ -26,7 +26,7 @@ use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed};
 use crate::worker::WorkerOutcome;
 use crate::worker::group_weights::Flow;
-use crate::worker::latency_log;
+use crate::worker::{latency_log, request_log};
 use files::Files;
 pub use files::files_of;
 pub use flush::flush_dirty_pages;
@@ -410,8 +410,8 @@ fn carry_out(
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
     };
-    let over_time = jobs.iter().map(|job| latency_log::bytes(job.spec)).sum();
-    memory_limits::check(threads(jobs, |_| true), over_time)?;
+    let logs = |job: &Job<'_>| latency_log::bytes(job.spec) + request_log::bytes(job.spec);
+    memory_limits::check(threads(jobs, |_| true), jobs.iter().map(logs).sum())?;
     let barrier = StartBarrier::new();
     let arenas = arenas(jobs)?;
     let mut observation = Observation::new(watched(jobs).into_iter());

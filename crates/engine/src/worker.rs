@@ -7,7 +7,7 @@ pub(crate) mod latency_log;
 pub(crate) mod open_loop;
 mod outcome;
 pub(crate) mod pauses;
-mod request_log;
+pub(crate) mod request_log;
 mod requests;
 mod syncs;
 #[cfg(test)]

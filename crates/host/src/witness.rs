@@ -32,7 +32,7 @@ use crate::counters::{self, account_of_collected};
 use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
-use descriptors::Descriptors;
+use descriptors::{Descriptors, Owner};
 use disks::{AllDevices, Number};
 use exits::{Exit, Exits, family};
 use joined::Joined;
@@ -114,6 +114,8 @@ struct Followed {
     totals: ProcessTotals,
     /// Processes and tasks: these and all that descends from them were observed.
     ancestors: BTreeSet<u32>,
+    /// The processes among them that live, from which all others descend that do: the number of one that has ended may be another's.
+    living: BTreeSet<u32>,
     descriptors: Descriptors,
 }
 
@@ -138,8 +140,10 @@ impl Witness<'_> {
         };
         let has_program = matches!(self.of, WitnessOf::Program { .. });
         let signals = Signals::watch(has_program).map_err(cannot)?;
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(|errno| cannot(errno.into()))?;
+        if has_program {
+            rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+                .map_err(|errno| cannot(errno.into()))?;
+        }
         let exits = Exits::watch();
         let target = self.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
@@ -171,7 +175,7 @@ impl Witness<'_> {
         let counted = counters::since(&before, &stacks);
         let exits = watch.exits.as_mut().and_then(Exits::all);
         let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
-        let observed = accounts::with_descendants(followed.ancestors.iter().copied());
+        let observed = accounts::with_descendants(followed.living);
         let observed: BTreeSet<u32> = observed.into_iter().collect();
         let joined = match &followed.subject {
             Subject::Process { pid, .. } => followed.totals.io.map(|io| (*pid, io)),
@@ -183,9 +187,9 @@ impl Witness<'_> {
         let target = target.map(Target::after);
         let files: Vec<_> = descriptors.files.into_values().collect();
         let mut lie_on: Vec<Stack> = stacks;
-        for stack in files.iter().map(|file| file.opened.stack()) {
-            if stack.device.is_some() && !lie_on.contains(&stack) {
-                lie_on.push(stack);
+        for stack in files.iter().map(|file| &file.stack) {
+            if stack.device.is_some() && !lie_on.contains(stack) {
+                lie_on.push(stack.clone());
             }
         }
         let is_started = matches!(followed.subject, Subject::Program(_));
@@ -272,7 +276,8 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         observed_ns: nanoseconds(watch.began),
         totals: ProcessTotals::default(),
         ancestors: BTreeSet::new(),
-        descriptors: Descriptors::new(),
+        living: BTreeSet::new(),
+        descriptors: Descriptors::new(Owner::Foreign),
     })
 }
 

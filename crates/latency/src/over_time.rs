@@ -69,18 +69,24 @@ impl IntervalLatency {
         &self.counts
     }
 
-    /// Number of requests.
+    /// Number of requests; the greatest number where there are more, as sums of what a foreign file claims may be.
     pub fn total(&self) -> u64 {
-        self.counts.iter().map(|(_, count)| count).sum()
+        let counts = self.counts.iter().map(|(_, count)| *count);
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of memory that it takes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.counts.capacity() * size_of::<(u16, u64)>()
     }
 
     /// The smallest latency that this share of the requests does not exceed: the highest of its bucket, or the greatest of all. At most a
     /// sixteenth (below 64 ns, 3 ns) above the exact one, never below it. `None` without requests.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let wanted = (share * self.total() as f64).ceil().max(1.0);
-        let mut below = 0;
+        let mut below = 0u64;
         for (bucket, count) in &self.counts {
-            below += count;
+            below = below.saturating_add(*count);
             if below as f64 >= wanted {
                 return Some(highest_ns(usize::from(*bucket)).min(self.max_ns));
             }
@@ -152,9 +158,10 @@ impl LatencyOverTime {
         (start, end)
     }
 
-    /// Number of requests.
+    /// Number of requests; the greatest number where there are more.
     pub fn total(&self) -> u64 {
-        self.intervals.iter().map(IntervalLatency::total).sum()
+        let totals = self.intervals.iter().map(IntervalLatency::total);
+        totals.fold(0, u64::saturating_add)
     }
 
     /// All intervals together.
@@ -224,6 +231,20 @@ impl LatencyOverTime {
     #[must_use]
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
+            self.doubled();
+        }
+        self
+    }
+
+    /// Bytes of memory that its intervals take.
+    pub fn bytes(&self) -> usize {
+        self.intervals.iter().map(IntervalLatency::bytes).sum()
+    }
+
+    /// With neighbours merged until the intervals take at most so many bytes of memory, or there is only one.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        while self.intervals.len() > 1 && self.bytes() > bytes {
             self.doubled();
         }
         self
@@ -442,6 +463,26 @@ mod tests {
             let (start, end) = ended.bounds_ns(ended.intervals.len() - 1);
             prop_assert!(start < end && end == span, "{start} {end}");
         }
+    }
+
+    /// Each of many rows of a file may claim as many requests as a row can hold.
+    #[test]
+    fn sums_of_claims_end_at_the_greatest_number() {
+        let row = |bucket| LatencyOverTime {
+            interval_ns: 100,
+            span_ns: 100,
+            intervals: vec![IntervalLatency {
+                counts: vec![(bucket, COUNT_MAX)],
+                max_ns: lowest_ns(usize::from(bucket)),
+            }],
+        };
+        let sum = (0..40)
+            .map(|number| row(number % 20))
+            .reduce(LatencyOverTime::plus);
+        let sum = sum.expect("many");
+        assert_eq!((sum.total(), sum.whole().total()), (u64::MAX, u64::MAX));
+        assert_eq!(sum.whole().quantile_ns(0.5), Some(highest_ns(3)));
+        assert!(sum.whole().quantile_ns(1.0).is_some());
     }
 
     #[test]

@@ -13,6 +13,9 @@ use super::opening::open_to_read;
 use super::rows::{self, Reader};
 use super::schema::ROWS_MAX;
 
+/// Most memory that all latencies over time of a file take at once, bytes.
+const MEMORY_MAX: usize = 512 << 20;
+
 /// A trial over time, to be stored with its sample.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialCourse<'a> {
@@ -125,6 +128,35 @@ impl Iterator for LatenciesOverTime {
 }
 
 impl LatenciesOverTime {
+    /// All of them at once. Neighbouring intervals are merged where all would take too much memory: a foreign file may hold any number
+    /// of them, and takes a byte for what is 32 in memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading each; and where even one interval each takes too much memory.
+    pub fn together(self) -> Result<Vec<SampleLatencyOverTime>> {
+        self.together_within(MEMORY_MAX)
+    }
+
+    pub(super) fn together_within(self, most: usize) -> Result<Vec<SampleLatencyOverTime>> {
+        let bare = size_of::<SampleLatencyOverTime>();
+        let each = (most / self.left.len().max(1)).saturating_sub(bare);
+        let path = self.path.clone();
+        let mut left = most;
+        let mut all = Vec::new();
+        for one in self {
+            let mut one = one?;
+            one.latency = one.latency.within(each);
+            let Some(rest) = left.checked_sub(bare + one.latency.bytes()) else {
+                let what = format!("its latencies over time take more than {} MiB", most >> 20);
+                return Err(too_large(&path, what));
+            };
+            left = rest;
+            all.push(one);
+        }
+        Ok(all)
+    }
+
     fn of(&self, (sample, group, operation): &(i64, u32, String)) -> Result<SampleLatencyOverTime> {
         let wrong = |error| fault(&self.path, &error);
         let sql = "SELECT * FROM latency_over_time

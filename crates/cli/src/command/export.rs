@@ -202,12 +202,15 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
                         one.as_ref().map_or(true, |one| one.sample <= series.sample)
                     };
                     let own = std::iter::from_fn(|| latency.next_if(is_own));
-                    let own: Vec<SampleLatencyOverTime> = own.collect::<Result<_>>()?;
-                    let own = own.into_iter().filter(|one| one.sample == series.sample);
+                    // A foreign file may hold any number of samples without a series.
+                    let own = own.filter(|one| match one {
+                        Ok(one) => one.sample == series.sample,
+                        Err(_) => true,
+                    });
                     Ok(SeriesRow {
                         run: run.clone(),
                         experiment: experiment.clone(),
-                        latency: own.collect(),
+                        latency: own.collect::<Result<_>>()?,
                         series,
                     })
                 })

@@ -115,8 +115,7 @@ fn figure(options: &Plot) -> Result<Figure> {
             all_series.push(iolab_runfile::read_series(path)?.collect::<Result<_>>()?);
         }
         if kind.needs_latency_over_time(wanted.y) {
-            let own = iolab_runfile::read_latency_over_time(path)?;
-            over_time.push(own.collect::<Result<_>>()?);
+            over_time.push(iolab_runfile::read_latency_over_time(path)?.together()?);
         }
     }
     for (run, latencies) in runs.iter_mut().zip(&all_latencies) {

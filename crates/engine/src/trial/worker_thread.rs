@@ -29,7 +29,6 @@ use iolab_host::counters;
 use iolab_host::perf::EventGroup;
 use iolab_workload::counters::{Counters, Hardware, NoHardware};
 use iolab_workload::outcome::Effective;
-use iolab_workload::pattern::quota;
 use iolab_workload::trial::Descriptors;
 use iolab_workload::{Error, Result};
 
@@ -176,7 +175,7 @@ impl Stage<'_> {
     ) -> Option<WorkerOutcome> {
         let pieces = buffers.pieces();
         let Job { spec, clock, .. } = self.job;
-        let noted = || NotedRequests::new(spec, self.number, quota(spec, self.number));
+        let noted = || NotedRequests::new(spec, self.number);
         let log = Notes {
             requests: spec.trace.then(noted),
             over_time: LatencyLog::new(spec, clock),

@@ -4,10 +4,42 @@ use super::Request;
 use crate::request::Action;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
+use iolab_workload::pattern::quota;
 use iolab_workload::trial::TrialSpec;
 
-/// Requests of a trial that are noted, at most: 32 MiB of them.
+/// Requests of a trial that are noted, at most: 32 MiB of them, and up to 24 MiB of the syncs that follow them.
 const NOTED_MAX: u64 = 1 << 20;
+
+/// Bytes of what all workers of a trial note of single requests.
+pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
+    if !spec.trace {
+        return 0;
+    }
+    let of = |worker| {
+        let room = Room::new(spec, quota(spec, worker));
+        room.requests * size_of::<NotedRequest>() as u64
+            + room.syncs * size_of::<NotedSync>() as u64
+    };
+    (0..spec.threads).map(of).sum()
+}
+
+/// How much one worker can note.
+struct Room {
+    requests: u64,
+    syncs: u64,
+}
+
+impl Room {
+    /// Of a worker that has at most `quota` requests.
+    fn new(spec: &TrialSpec, quota: u64) -> Self {
+        let requests = quota.min(NOTED_MAX / u64::from(spec.threads.max(1)));
+        let syncs = match spec.sync.follows_writes() {
+            true => requests / u64::from(spec.sync_every.max(1)),
+            false => 0,
+        };
+        Self { requests, syncs }
+    }
+}
 
 /// A request that was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +120,9 @@ pub(crate) struct NotedRequests {
 }
 
 impl NotedRequests {
-    /// Room for those of worker number `worker`, which is the calling thread and has at most `quota` of them.
-    pub(crate) fn new(spec: &TrialSpec, worker: u32, quota: u64) -> Self {
-        let room = quota.min(NOTED_MAX / u64::from(spec.threads.max(1)));
+    /// Room for those of worker number `worker`, which is the calling thread.
+    pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Self {
+        let room = Room::new(spec, quota(spec, worker));
         // Not zeros, whose memory would first be touched within the trial.
         let touched = NotedRequest {
             started: 1,
@@ -104,13 +136,9 @@ impl NotedRequests {
             ended: 1,
             offset: 1,
         };
-        let sync_room = match spec.sync.follows_writes() {
-            true => room / u64::from(spec.sync_every.max(1)),
-            false => 0,
-        };
-        let mut requests = vec![touched; room as usize];
+        let mut requests = vec![touched; room.requests as usize];
         requests.clear();
-        let mut syncs = vec![sync; sync_room as usize];
+        let mut syncs = vec![sync; room.syncs as usize];
         syncs.clear();
         Self {
             worker,
@@ -169,6 +197,7 @@ impl Log for NotedRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolab_workload::trial::TrialLimit;
 
     #[test]
     fn what_has_no_room_is_known_by_its_earliest_start() {
@@ -205,9 +234,14 @@ mod tests {
             read_percent: 0,
             sync: iolab_workload::trial::SyncPolicy::Each,
             sync_every: 2,
+            limit: TrialLimit {
+                requests: Some(4),
+                ..Default::default()
+            },
+            trace: true,
             ..TrialSpec::default()
         };
-        let mut log = NotedRequests::new(&spec, 0, 4);
+        let mut log = NotedRequests::new(&spec, 0);
         let write = Request {
             action: Action::Write,
             offset: 4096,
@@ -233,6 +267,25 @@ mod tests {
         };
         assert_eq!(noted.syncs, [sync]);
         // There is room for as many syncs as writes have.
-        assert_eq!(NotedRequests::new(&spec, 0, 4).syncs.capacity(), 2);
+        assert_eq!(NotedRequests::new(&spec, 0).syncs.capacity(), 2);
+        assert_eq!(bytes(&spec), 4 * 32 + 2 * 24);
+        // As much as there can be.
+        let endless = TrialSpec {
+            limit: TrialLimit {
+                time: Some(std::time::Duration::from_secs(1)),
+                ..Default::default()
+            },
+            sync_every: 1,
+            threads: 4,
+            ..spec
+        };
+        assert_eq!(bytes(&endless), (32 + 24) << 20);
+        assert_eq!(
+            bytes(&TrialSpec {
+                trace: false,
+                ..endless
+            }),
+            0
+        );
     }
 }

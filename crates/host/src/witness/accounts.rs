@@ -40,6 +40,13 @@ fn exists(process: u32) -> bool {
     std::fs::exists(format!("/proc/{process}")).unwrap_or(true)
 }
 
+/// When a task of a process started, in ticks since the machine did: with its number it tells it from others, as a number is given
+/// again. `None` where it is gone. The main one has the number of the process.
+pub(super) fn started(process: u32, task: u32) -> Option<u64> {
+    let stat = read_to_string(format!("/proc/{process}/task/{task}/stat")).ok()?;
+    identity(&stat).map(|identity| identity.started)
+}
+
 /// The threads of a process.
 pub(super) fn tasks(process: u32) -> Vec<u32> {
     let entries = read_dir(format!("/proc/{process}/task"))

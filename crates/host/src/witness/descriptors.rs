@@ -1,14 +1,15 @@
 //! What processes have open and mapped: files and devices of storage, and other things that bytes come from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, read_dir, read_to_string};
+use std::fs::{self, Metadata, read_dir, read_to_string};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use iolab_storage::Opened;
+use iolab_storage::{Opened, Stack};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
-use rustix::fs::{OFlags, major};
+use rustix::fs::{Mode, OFlags, major};
 
 /// Most files whose state is kept; further ones count for the ways of I/O only.
 const FILES_MAX: usize = 64;
@@ -24,18 +25,45 @@ const TERMINALS: [u32; 18] = [
 /// A file, by device and inode.
 type FileId = (u64, u64);
 
+/// Whose files are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Owner {
+    /// A program that was started for it: its files stay open here until the end, so that they can be looked at then.
+    Own,
+    /// Somebody else, who may want a lease, or to unmount: what he has open is opened for a moment to look at it, once when it is first
+    /// seen and once at the end.
+    #[default]
+    Foreign,
+}
+
 /// A file that was seen open.
 #[derive(Debug)]
 pub(super) struct SeenFile {
     pub(super) path: PathBuf,
-    pub(super) opened: Opened,
+    pub(super) medium: Medium,
+    pub(super) stack: Stack,
+    /// Its size when it was first seen, bytes.
+    bytes: u64,
+    /// The file, while it is open here.
+    pub(super) opened: Option<Opened>,
+    /// Whether its path led to it here when it was first seen; not that of a file in another mount namespace.
+    is_reachable: bool,
     pub(super) is_read: bool,
     pub(super) is_written: bool,
+}
+
+impl SeenFile {
+    /// Its size, bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let now = self.opened.as_ref().and_then(Opened::bytes);
+        now.unwrap_or(self.bytes)
+    }
 }
 
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
+    owner: Owner,
     pub(super) files: BTreeMap<FileId, SeenFile>,
     pub(super) ways: IoWays,
     /// Files that were seen and are not kept.
@@ -59,11 +87,12 @@ enum Kind {
 
 impl Descriptors {
     /// Nothing was seen yet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(owner: Owner) -> Self {
         let own = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
         let own = own.filter_map(|link| fs::metadata(link).ok());
         Self {
-            report: own.map(|own| (own.dev(), own.ino())).collect(),
+            owner,
+            report: own.map(|own| id_of(&own)).collect(),
             ..Self::default()
         }
     }
@@ -98,16 +127,28 @@ impl Descriptors {
     /// open here.
     fn close_deleted(&mut self) {
         let is_deleted = |file: &SeenFile| {
-            let metadata = file.opened.holder().metadata();
-            metadata.is_ok_and(|metadata| metadata.is_file() && metadata.nlink() == 0)
+            let metadata = file.opened.as_ref().map(|file| file.holder().metadata());
+            metadata.is_some_and(|metadata| metadata.is_ok_and(|metadata| is_deleted(&metadata)))
         };
         for (id, _) in self.files.extract_if(.., |_, file| is_deleted(file)) {
             self.known.insert(id, Kind::Stored);
         }
     }
 
-    /// What was seen in all looks; files that were deleted since the last one are closed.
+    /// Opens the files that are not kept open, for a last look; those that are no longer there are left out.
+    fn reopen(&mut self) {
+        self.files.retain(|id, file| {
+            if file.opened.is_none() && file.is_reachable {
+                file.opened = opened_again(&file.path, *id);
+                return file.opened.is_some();
+            }
+            true
+        });
+    }
+
+    /// What was seen in all looks; files that were deleted since the last one are closed, all others are open.
     pub(super) fn finish(&mut self) -> IoWays {
+        self.reopen();
         self.close_deleted();
         let mut ways = std::mem::take(&mut self.ways);
         ways.inner_pipes = self.pipes_read.intersection(&self.pipes_written).count() > 0;
@@ -125,7 +166,7 @@ impl Descriptors {
         };
         let access = flags & OFlags::RWMODE;
         let (reads, writes) = (access != OFlags::WRONLY, access != OFlags::RDONLY);
-        let id = (metadata.dev(), metadata.ino());
+        let id = id_of(&metadata);
         let kind = metadata.file_type();
         // What goes to the standard output that it shares with this process is its report, as a rule.
         let is_report = !reads && self.report.contains(&id);
@@ -151,7 +192,7 @@ impl Descriptors {
                 );
             }
         } else if kind.is_file() || kind.is_block_device() {
-            match self.stored(id, link, (reads, writes)) {
+            match self.stored(&metadata, link, (reads, writes)) {
                 Some(Kind::Stored) if !is_report => {
                     let is_direct = flags.contains(OFlags::DIRECT);
                     let note = |ways: &mut OpenWays| match is_direct {
@@ -190,8 +231,23 @@ impl Descriptors {
         }
     }
 
-    /// What a regular file or block device is; one of storage is kept open.
-    fn stored(&mut self, id: FileId, link: &Path, (reads, writes): (bool, bool)) -> Option<Kind> {
+    /// What a regular file or block device is; one of storage is kept.
+    fn stored(
+        &mut self,
+        metadata: &Metadata,
+        link: &Path,
+        (reads, writes): (bool, bool),
+    ) -> Option<Kind> {
+        let id = id_of(metadata);
+        if is_deleted(metadata)
+            && self
+                .files
+                .get(&id)
+                .is_some_and(|file| file.opened.is_none())
+        {
+            self.files.remove(&id);
+            self.known.insert(id, Kind::Stored);
+        }
         if let Some(file) = self.files.get_mut(&id) {
             file.is_read |= reads;
             file.is_written |= writes;
@@ -207,10 +263,14 @@ impl Descriptors {
             let opened = Opened::open(link).ok()?;
             match opened.medium() {
                 Medium::Memory => Kind::Memory,
-                Medium::Storage | Medium::Elsewhere if self.files.len() < FILES_MAX => {
+                medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
                     let file = SeenFile {
+                        medium,
+                        stack: opened.stack(),
+                        bytes: opened.bytes().unwrap_or(0),
+                        is_reachable: fs::metadata(&path).is_ok_and(|found| id_of(&found) == id),
                         path,
-                        opened,
+                        opened: Some(opened).filter(|_| self.owner == Owner::Own),
                         is_read: reads,
                         is_written: writes,
                     };
@@ -231,6 +291,23 @@ impl Descriptors {
         };
         self.ways.uncounted.extend(maps.lines().filter_map(mapping));
     }
+}
+
+fn id_of(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+fn is_deleted(metadata: &Metadata) -> bool {
+    metadata.is_file() && metadata.nlink() == 0
+}
+
+/// Opens a path that led to this file, if it still does. Whatever else is there by now is not opened: that alone may do something.
+fn opened_again(path: &Path, id: FileId) -> Option<Opened> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let link = PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()));
+    let is_same = fs::metadata(&link).is_ok_and(|found| id_of(&found) == id);
+    is_same.then(|| Opened::open(&link).ok()).flatten()
 }
 
 /// Whether a file is one that the loader opens for a moment: `libc.so.6`.
@@ -311,7 +388,7 @@ mod tests {
         for close in close {
             let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
             let path = file.path().to_owned();
-            let mut seen = Descriptors::new();
+            let mut seen = Descriptors::new(Owner::Own);
             seen.look(&[this]);
             assert!(seen.files.values().any(|seen| seen.path == path));
             drop(file);
@@ -320,13 +397,47 @@ mod tests {
         }
     }
 
+    /// It can be leased and its file system be unmounted; a file that is deleted does not show, nor does what took its place.
+    #[test]
+    fn what_others_have_open_is_opened_for_looks_only() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let names = ["stays", "deleted", "replaced"];
+        let files = names.map(|name| fs::File::create_new(path(name)).expect("a file"));
+        let mut seen = Descriptors::new(Owner::Foreign);
+        seen.look(&[std::process::id()]);
+        let found = |seen: &Descriptors| -> Vec<(PathBuf, bool)> {
+            let own = seen.files.values();
+            let own = own.filter(|seen| seen.path.starts_with(folder.path()));
+            let mut all: Vec<_> = own
+                .map(|seen| (seen.path.clone(), seen.opened.is_some()))
+                .collect();
+            all.sort();
+            all
+        };
+        let expected = ["deleted", "replaced", "stays"].map(|name| (path(name), false));
+        assert_eq!(found(&seen), expected);
+        fs::remove_file(path("deleted")).expect("there");
+        seen.look(&[std::process::id()]);
+        let expected = ["replaced", "stays"].map(|name| (path(name), false));
+        assert_eq!(found(&seen), expected);
+        fs::write(path("new"), "12").expect("written");
+        fs::rename(path("new"), path("replaced")).expect("renamed");
+        fs::write(path("stays"), "1234").expect("written");
+        drop(files);
+        seen.finish();
+        assert_eq!(found(&seen), [(path("stays"), true)]);
+        let stays = seen.files.values().find(|seen| seen.path == path("stays"));
+        assert_eq!(stays.map(SeenFile::bytes), Some(4));
+    }
+
     #[test]
     fn what_this_process_has_open_is_seen() {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
         let _zero = fs::File::open("/dev/zero").expect("there");
         let _null = fs::File::open("/dev/null").expect("there");
         let (_from, _to) = std::io::pipe().expect("a pipe");
-        let mut seen = Descriptors::new();
+        let mut seen = Descriptors::new(Owner::Own);
         seen.look(&[std::process::id()]);
         let found = seen.files.values().find(|seen| seen.path == file.path());
         assert!(

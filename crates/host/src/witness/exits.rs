@@ -28,6 +28,8 @@ const GET: u8 = 1;
 const REGISTER_CPUS: u16 = 3;
 const OF_TASK: u16 = 4;
 const STATS: u16 = 3;
+/// The version of `struct taskstats` that has the longest and shortest delays in its middle (Linux 6.14); 16 moved them to its end.
+const OTHER_VERSION: u16 = 15;
 
 /// The account of a task that has ended, without its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,15 @@ impl Received {
         }
     }
 
+    /// Takes the account out of a message.
+    fn read(&mut self, message: &[u8]) {
+        match exit(message) {
+            Message::Exit(exit) => self.add(exit),
+            Message::OtherVersion => self.lose(),
+            Message::Other => {}
+        }
+    }
+
     /// Some are missing: the others are of no use without them.
     fn lose(&mut self) {
         self.is_complete = false;
@@ -115,9 +126,7 @@ impl Exits {
             if u16::from_ne_bytes(bytes_at(message, MESSAGE_TYPE)?) == ANSWER {
                 break i32::from_ne_bytes(bytes_at(message, NETLINK)?);
             }
-            if let Some(exit) = message.get(HEADERS..).and_then(exit) {
-                received.add(exit);
-            }
+            received.read(message.get(HEADERS..).unwrap_or_default());
         };
         ioctl_fionbio(&socket, true).ok()?;
         (error == 0).then_some(Self { socket, received })
@@ -129,15 +138,19 @@ impl Exits {
         loop {
             match read(&self.socket, &mut buffer) {
                 Ok(length) => {
-                    if let Some(exit) = buffer.get(HEADERS..length).and_then(exit) {
-                        self.received.add(exit);
-                    }
+                    let message = buffer.get(HEADERS..length);
+                    self.received.read(message.unwrap_or_default());
                 }
                 // They came faster than they were read.
                 Err(Errno::NOBUFS) => self.received.lose(),
                 Err(_) => return,
             }
         }
+    }
+
+    /// Whether no account is missing so far.
+    pub(super) fn is_complete(&self) -> bool {
+        self.received.is_complete
     }
 
     /// The accounts of all tasks that have ended; `None` where some are missing.
@@ -245,17 +258,42 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// The account of a task in a message; `None` for that of a whole process, which has no I/O.
-fn exit(message: &[u8]) -> Option<Exit> {
+/// What a message holds.
+#[derive(Debug, PartialEq, Eq)]
+enum Message {
+    /// The account of a task that has ended.
+    Exit(Exit),
+    /// Such an account, in a version whose fields stand in other places.
+    OtherVersion,
+    /// Something else: that of a whole process has no I/O.
+    Other,
+}
+
+fn exit(message: &[u8]) -> Message {
+    let Some((version, stats)) = stats_of_task(message) else {
+        return Message::Other;
+    };
+    match version {
+        OTHER_VERSION => Message::OtherVersion,
+        _ => account(version, stats).map_or(Message::Other, Message::Exit),
+    }
+}
+
+/// The `struct taskstats` of a task in a message, with its version.
+fn stats_of_task(message: &[u8]) -> Option<(u16, &[u8])> {
     let all = attributes(message);
     let (_, task) = all.into_iter().find(|(kind, _)| *kind == OF_TASK)?;
     let (_, stats) = attributes(task)
         .into_iter()
         .find(|(kind, _)| *kind == STATS)?;
+    Some((u16::from_ne_bytes(bytes_at(stats, 0)?), stats))
+}
+
+/// Reads a `struct taskstats`. Its fields stand in the same places since version 3, but for [`OTHER_VERSION`]; that of the process came
+/// with version 12.
+fn account(version: u16, stats: &[u8]) -> Option<Exit> {
     let short = |at| Some(u32::from_ne_bytes(bytes_at(stats, at)?));
     let long = |at| Some(u64::from_ne_bytes(bytes_at(stats, at)?));
-    // Places in `struct taskstats`, the same since its version 3; that of the process came with version 12.
-    let version = u16::from_ne_bytes(bytes_at(stats, 0)?);
     Some(Exit {
         task: short(128)?,
         process: short(368).filter(|_| version >= 12),
@@ -274,12 +312,13 @@ fn exit(message: &[u8]) -> Option<Exit> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn of(task: u32, parent: u32, rchar: u64) -> Exit {
+    /// The account of a task that has read so many bytes.
+    pub(in super::super) fn of(task: u32, parent: u32, rchar: u64) -> Exit {
         Exit {
             task,
             process: None,
@@ -345,13 +384,24 @@ mod tests {
         ] {
             stats[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         }
-        let message = attribute(OF_TASK, &attribute(STATS, &stats));
-        let found = exit(&message).expect("whole");
+        let message = |stats: &[u8]| attribute(OF_TASK, &attribute(STATS, stats));
+        let Message::Exit(found) = exit(&message(&stats)) else {
+            panic!("it is whole");
+        };
         assert_eq!((found.task, found.parent), (77, 5));
         assert_eq!((found.process, found.name().as_str()), (Some(76), "dd"));
         assert_eq!((found.io.rchar, found.io.read_bytes), (1 << 20, 4096));
         assert_eq!(found.cancelled_write_bytes, 512);
-        assert_eq!(exit(&attribute(OF_TASK + 1, &stats)), None);
+        assert_eq!(exit(&attribute(OF_TASK + 1, &stats)), Message::Other);
+        // One whose fields stand elsewhere cannot be left out of a sum: no sum is told.
+        let mut received = Received::at_most(9);
+        received.read(&message(&stats));
+        stats[0] = 16;
+        received.read(&message(&stats));
+        assert_eq!(received.all().map(<[Exit]>::len), Some(2));
+        stats[0] = 15;
+        received.read(&message(&stats));
+        assert_eq!(received.all(), None);
     }
 
     proptest! {

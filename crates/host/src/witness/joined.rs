@@ -1,4 +1,5 @@
-//! A process that ran before, with all that descends from it: joined for a while, and never touched.
+//! A process that ran before, with all that descends from it: joined for a while. It is not stopped, traced or signalled, and nothing of
+//! what it has open stays open here; its files are opened for a moment to look at them ([`Owner::Foreign`]).
 //!
 //! Each task has an account of its own, without its children: what is counted is what these grew by since. Root receives that of each
 //! task that ends; other users know it as of the last look, and what the processes that still run have collected.
@@ -12,10 +13,10 @@ use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::accounts::{ignores_children, run_delay_ns, tasks, with_descendants};
+use super::accounts::{ignores_children, run_delay_ns, started, tasks, with_descendants};
 use super::course::Recorder;
-use super::descriptors::Descriptors;
-use super::exits::{Exit, family};
+use super::descriptors::{Descriptors, Owner};
+use super::exits::{Exit, Exits, family};
 use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{OpenAccount, account_of};
 
@@ -37,6 +38,35 @@ struct Seen<T> {
     last: T,
 }
 
+/// A task that lives, as far as is known.
+#[derive(Debug)]
+struct Task {
+    process: u32,
+    started: u64,
+    account: Seen<Account>,
+}
+
+/// A process that lives, as far as is known.
+#[derive(Debug)]
+struct Member {
+    started: u64,
+    /// What it waited for CPUs, ns.
+    delay: Seen<u64>,
+}
+
+/// Those that have ended. A shell has any number of children: nothing of each is kept but where their accounts are.
+#[derive(Debug, Default)]
+struct Gone {
+    processes: u64,
+    /// What all tasks did, as of the last looks at them.
+    io: Account,
+    run_delay_ns: u64,
+    /// The tasks that were there at the beginning.
+    early: BTreeMap<u32, Seen<Account>>,
+    /// The numbers of all, as long as the accounts are complete of which some are theirs; those have an end themselves.
+    numbers: BTreeSet<u32>,
+}
+
 /// A process that was joined.
 pub(super) struct Joined {
     process: u32,
@@ -45,12 +75,14 @@ pub(super) struct Joined {
     end: OwnedFd,
     /// Its account with those of all that it has collected: open from the start, so that it can still be read just after its end.
     account: Option<OpenAccount>,
-    tasks: BTreeMap<u32, Seen<Account>>,
+    tasks: BTreeMap<u32, Task>,
+    members: BTreeMap<u32, Member>,
+    gone: Gone,
     /// The accounts at the beginning of the processes that were there, with all that these had collected.
-    processes: BTreeMap<u32, Account>,
-    members: BTreeSet<u32>,
-    unread: BTreeSet<u32>,
-    delays: BTreeMap<u32, Seen<u64>>,
+    before: Account,
+    /// Whether the account of any task was read.
+    is_read: bool,
+    unread: u64,
     ignores_children: bool,
     descriptors: Descriptors,
 }
@@ -71,6 +103,13 @@ impl Joined {
             .hint("watch the device instead: iolab witness --device NAME"),
             _ => Error::usage(format!("there is no process {process}")).hint(hint),
         })?;
+        let Some(started) = started(process, process) else {
+            return Err(Error::usage(format!("there is no process {process}")).hint(hint));
+        };
+        let member = Member {
+            started,
+            delay: Seen::default(),
+        };
         let mut joined = Self {
             process,
             subject: Subject::Process {
@@ -80,14 +119,15 @@ impl Joined {
             end,
             account: OpenAccount::of(process),
             tasks: BTreeMap::new(),
-            processes: BTreeMap::new(),
-            members: BTreeSet::from([process]),
-            unread: BTreeSet::new(),
-            delays: BTreeMap::new(),
+            members: BTreeMap::from([(process, member)]),
+            gone: Gone::default(),
+            before: Account::default(),
+            is_read: false,
+            unread: 0,
             ignores_children: false,
-            descriptors: Descriptors::new(),
+            descriptors: Descriptors::new(Owner::Foreign),
         };
-        joined.read_accounts();
+        joined.read_accounts(true);
         Ok(joined)
     }
 
@@ -101,12 +141,16 @@ impl Joined {
                 ended_ns = Some(nanoseconds(watch.began));
             }
             watch.take();
+            if !watch.exits.as_ref().is_some_and(Exits::is_complete) {
+                self.gone.numbers.clear();
+            }
         }
         let observed_ns = nanoseconds(watch.began);
-        self.read_accounts();
+        self.read_accounts(false);
         let exits = watch.exits.as_mut().and_then(|exits| exits.all());
         let totals = self.totals(exits);
-        let ancestors = self.members.iter().chain(self.tasks.keys());
+        let ancestors = self.numbers();
+        let living: BTreeSet<u32> = self.members.keys().copied().collect();
         Ok(Followed {
             subject: self.subject,
             end: match ended_ns {
@@ -116,52 +160,67 @@ impl Joined {
             ended_ns,
             observed_ns,
             totals,
-            ancestors: ancestors.copied().collect(),
+            ancestors,
+            living,
             descriptors: self.descriptors,
         })
     }
 
-    fn living(&self) -> Vec<u32> {
+    /// The numbers of all tasks and processes, of those that have ended as long as these are kept.
+    fn numbers(&self) -> BTreeSet<u32> {
+        let living = self.members.keys().chain(self.tasks.keys());
+        living.chain(&self.gone.numbers).copied().collect()
+    }
+
+    /// The processes that live, with their starts.
+    fn living(&self) -> Vec<(u32, u64)> {
         let own = std::process::id();
-        let mut found = with_descendants(self.members.iter().copied());
-        found.retain(|process| *process != own && !tasks(*process).is_empty());
+        let known = self.members.iter();
+        let known = known.filter(|(number, member)| is_there(**number, **number, member.started));
+        let found = with_descendants(known.map(|(number, _)| *number));
+        let found = found.into_iter().filter(|process| *process != own);
         found
+            .filter_map(|process| Some((process, started(process, process)?)))
+            .collect()
     }
 
     fn look(&mut self, recorder: &mut Recorder) {
-        let processes = self.read_accounts();
+        let processes = self.read_accounts(false);
         self.descriptors.look(&processes);
         for process in processes {
             self.ignores_children |= ignores_children(process);
         }
         if recorder.is_due() {
             let sum = self.of_tasks(None);
-            recorder.record((!self.tasks.is_empty()).then_some(sum.0));
+            recorder.record(self.is_read.then_some(sum.0));
         }
     }
 
-    /// Reads the accounts of all that live; gives these.
-    fn read_accounts(&mut self) -> Vec<u32> {
-        // At first all that a task did lies before; one that is seen later has begun meanwhile.
-        let is_first = self.tasks.is_empty() && self.unread.is_empty();
-        let processes = self.living();
-        for process in &processes {
-            self.members.insert(*process);
-            if is_first && let Some(account) = account_of(*process) {
-                self.processes.insert(*process, account);
+    /// Reads the accounts of all that live; gives these. At first all that a task did lies before; one that is seen later has begun
+    /// meanwhile.
+    fn read_accounts(&mut self, is_first: bool) -> Vec<u32> {
+        self.bury();
+        let living = self.living();
+        for (process, started_at) in &living {
+            let (process, started_at) = (*process, *started_at);
+            if is_first && let Some(account) = account_of(process) {
+                self.before = plus(self.before, account);
             }
-            if let Some(delay) = run_delay_ns(*process) {
-                let before = if is_first { delay } else { 0 };
-                let seen = self
-                    .delays
-                    .entry(*process)
-                    .or_insert(Seen { before, last: 0 });
-                seen.last = delay;
+            let member = self.members.entry(process).or_insert(Member {
+                started: started_at,
+                delay: Seen::default(),
+            });
+            if let Some(delay) = run_delay_ns(process) {
+                member.delay.last = delay;
+                if is_first {
+                    member.delay.before = delay;
+                }
             }
             let mut is_read = false;
-            for task in tasks(*process) {
-                let account = OpenAccount::of_task(*process, task);
-                let Some(account) = account.and_then(|account| account.read()) else {
+            for task in tasks(process) {
+                let account = OpenAccount::of_task(process, task);
+                let account = account.and_then(|account| account.read());
+                let Some((account, started)) = account.zip(started(process, task)) else {
                     continue;
                 };
                 is_read = true;
@@ -170,52 +229,83 @@ impl Joined {
                 } else {
                     Account::default()
                 };
-                let new = Seen {
-                    before,
-                    last: before,
+                let new = Task {
+                    process,
+                    started,
+                    account: Seen {
+                        before,
+                        last: before,
+                    },
                 };
-                self.tasks.entry(task).or_insert(new).last = account;
+                self.tasks.entry(task).or_insert(new).account.last = account;
             }
+            self.is_read |= is_read;
             // One that has just ended has no account that ordinary users may read.
-            if !is_read && is_first {
-                self.unread.insert(*process);
+            self.unread += u64::from(!is_read && is_first);
+        }
+        living.into_iter().map(|(process, _)| process).collect()
+    }
+
+    /// Adds up those that have ended since the last look: another one may have their number by now.
+    fn bury(&mut self) {
+        let gone = &mut self.gone;
+        let ended = |number: &u32, task: &mut Task| !is_there(task.process, *number, task.started);
+        for (number, task) in self.tasks.extract_if(.., ended) {
+            let Seen { before, last } = task.account;
+            gone.io = plus(gone.io, since(last, before));
+            gone.numbers.insert(number);
+            if before != Account::default() {
+                gone.early.insert(number, task.account);
             }
         }
-        processes
+        let ended = |number: &u32, one: &mut Member| !is_there(*number, *number, one.started);
+        for (number, Member { started: _, delay }) in self.members.extract_if(.., ended) {
+            let waited = delay.last.saturating_sub(delay.before);
+            gone.run_delay_ns = gone.run_delay_ns.saturating_add(waited);
+            gone.processes += 1;
+            gone.numbers.insert(number);
+        }
     }
 
     /// What all tasks did, by the accounts of those that have ended where these are known.
     fn of_tasks(&self, ended: Option<&[Exit]>) -> Account {
-        let own = self.members.iter().chain(self.tasks.keys()).copied();
-        let ended = family(ended.unwrap_or_default(), own.collect());
-        let ended: BTreeMap<u32, Account> = ended
-            .iter()
-            .map(|exit| (exit.task, (exit.io, exit.cancelled_write_bytes)))
-            .collect();
-        let unseen = ended
-            .iter()
-            .filter(|(task, _)| !self.tasks.contains_key(task));
-        let unseen = unseen.map(|(_, account)| *account);
-        let seen = self
+        let living = |task: &Task| since(task.account.last, task.account.before);
+        let Some(ended) = ended else {
+            let living = self.tasks.values().map(living);
+            return living.fold(self.gone.io, plus);
+        };
+        // Of several that had a number, the first has ended first.
+        let mut early = self.gone.early.clone();
+        let mut late: BTreeMap<u32, Account> = BTreeMap::new();
+        let mut sum = Account::default();
+        for exit in family(ended, self.numbers()) {
+            let account = (exit.io, exit.cancelled_write_bytes);
+            if let Some(seen) = early.remove(&exit.task) {
+                sum = plus(sum, since(account, seen.before));
+            } else if self.tasks.contains_key(&exit.task) {
+                late.insert(exit.task, account);
+            } else {
+                sum = plus(sum, account);
+            }
+        }
+        let early = early.values().map(|seen| since(seen.last, seen.before));
+        let rest = self
             .tasks
             .iter()
-            .map(|(task, seen)| since(ended.get(task).copied().unwrap_or(seen.last), seen.before));
-        seen.chain(unseen).fold(Account::default(), plus)
+            .map(|(number, task)| match late.get(number) {
+                Some(account) => since(*account, task.account.before),
+                None => living(task),
+            });
+        early.chain(rest).fold(sum, plus)
     }
 
     /// What the processes that live have done and collected, less all that was there at the beginning.
-    fn of_processes(&self, living: &[u32]) -> Account {
+    fn of_processes(&self, living: &[(u32, u64)]) -> Account {
         let last = self.account.as_ref().and_then(OpenAccount::read);
-        let others = living.iter().filter(|process| **process != self.process);
-        let now = others
-            .filter_map(|process| account_of(*process))
-            .chain(last);
-        let before = self
-            .processes
-            .values()
-            .copied()
-            .fold(Account::default(), plus);
-        since(now.fold(Account::default(), plus), before)
+        let others = living.iter().map(|(process, _)| *process);
+        let others = others.filter(|process| *process != self.process);
+        let now = others.filter_map(account_of).chain(last);
+        since(now.fold(Account::default(), plus), self.before)
     }
 
     fn totals(&self, ended: Option<&[Exit]>) -> ProcessTotals {
@@ -223,29 +313,35 @@ impl Joined {
         let of_tasks = self.of_tasks(ended);
         let of_processes = self.of_processes(&living);
         let io = of_tasks.0.with(of_processes.0, |a, b| a.max(b));
-        let gone = self
-            .members
-            .iter()
-            .filter(|one| !living.contains(one))
-            .count() as u64;
+        let is_living = |number: &u32| living.iter().any(|(process, _)| process == number);
+        let unburied = self.members.keys().filter(|one| !is_living(one)).count() as u64;
         // What was collected by one whose account can be read is whole.
         let is_whole = ended.is_some() || of_processes.0 == io;
-        let delays = self.delays.values();
+        let delays = self.members.values();
         ProcessTotals {
             collected: 0,
-            cut_short: if is_whole { 0 } else { gone },
-            unread: self.unread.len() as u64,
+            cut_short: if is_whole {
+                0
+            } else {
+                self.gone.processes + unburied
+            },
+            unread: self.unread,
             running: living.len() as u64,
             ignores_children: self.ignores_children,
             is_complete: ended.is_some(),
-            io: (!self.tasks.is_empty()).then_some(io),
+            io: self.is_read.then_some(io),
             cancelled_write_bytes: of_tasks.1.max(of_processes.1),
             usage: None,
             run_delay_ns: delays
-                .map(|seen| seen.last.saturating_sub(seen.before))
-                .sum(),
+                .map(|one| one.delay.last.saturating_sub(one.delay.before))
+                .fold(self.gone.run_delay_ns, u64::saturating_add),
         }
     }
+}
+
+/// Whether a task is still the one that started then.
+fn is_there(process: u32, task: u32, since: u64) -> bool {
+    started(process, task) == Some(since)
 }
 
 /// The name and the arguments of a process.
@@ -261,48 +357,156 @@ fn command_of(process: u32) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::process::{Command, Stdio};
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+    use super::super::exits::tests::of;
     use super::*;
+
+    /// A shell that says "ready" and then goes on for a line.
+    struct Shell {
+        child: Child,
+        input: Option<ChildStdin>,
+        output: BufReader<ChildStdout>,
+    }
+
+    impl Shell {
+        fn run(script: &str) -> Self {
+            let mut child = Command::new("sh")
+                .args(["-c", script])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("sh is everywhere");
+            Self {
+                input: child.stdin.take(),
+                output: BufReader::new(child.stdout.take().expect("piped")),
+                child,
+            }
+        }
+
+        fn wait_until_ready(&mut self) {
+            let mut line = String::new();
+            while line != "ready\n" {
+                line.clear();
+                assert!(self.output.read_line(&mut line).expect("read") > 0);
+            }
+        }
+
+        fn go_on(&mut self) {
+            let input = self.input.as_mut().expect("it is open");
+            input.write_all(b"\n").expect("it waits");
+            self.wait_until_ready();
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            // It ends with its input.
+            self.input = None;
+            let _ = self.child.wait();
+        }
+    }
 
     /// A shell that has read a megabyte, and reads another one in a child when it is told to.
     #[test]
     fn what_was_done_before_does_not_count() {
         let script = "dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready
             read go; dd if=/dev/zero of=/dev/null bs=2M count=1 2>&1; echo ready; read end";
-        let mut shell = Command::new("sh")
-            .args(["-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("sh is everywhere");
-        let mut input = shell.stdin.take().expect("piped");
-        let mut output = std::io::BufReader::new(shell.stdout.take().expect("piped"));
-        let mut until_ready = || {
-            use std::io::BufRead;
-            let mut line = String::new();
-            while line != "ready\n" {
-                line.clear();
-                assert!(output.read_line(&mut line).expect("read") > 0);
-            }
-        };
-        until_ready();
-        let mut joined = Joined::new(shell.id()).expect("it runs");
-        input.write_all(b"\n").expect("it waits");
-        until_ready();
-        joined.read_accounts();
+        let mut shell = Shell::run(script);
+        shell.wait_until_ready();
+        let mut joined = Joined::new(shell.child.id()).expect("it runs");
+        shell.go_on();
+        joined.read_accounts(false);
         let totals = joined.totals(None);
-        let first = joined.tasks.is_empty();
-        drop(input);
-        shell.wait().expect("it ends with its input");
-        if first {
+        if !joined.is_read {
             needs::skip(needs::Need::IoAccount, "that of a child cannot be read");
             return;
         }
         let read = totals.io.expect("read").rchar;
         assert!(((2 << 20)..(5 << 19)).contains(&read), "{totals:?}");
         assert_eq!((totals.running, totals.unread, totals.cut_short), (1, 0, 0));
+    }
+
+    /// Of children that have ended a sum stays, and what has the number of one by now is another process.
+    #[test]
+    fn children_that_have_ended_are_added_up_and_forgotten() {
+        let script = "while read go; do
+            (dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready; read end); echo ready; done";
+        let mut shell = Shell::run(script);
+        let mut joined = Joined::new(shell.child.id()).expect("it runs");
+        for _ in 0..3 {
+            shell.go_on();
+            assert_eq!(joined.read_accounts(false).len(), 2);
+            shell.go_on();
+            assert_eq!(joined.read_accounts(false), [shell.child.id()]);
+            assert_eq!((joined.members.len(), joined.tasks.len()), (1, 1));
+        }
+        assert_eq!(joined.gone.processes, 3);
+        let stranger = Shell::run("read end");
+        let number = stranger.child.id();
+        let of_another = Member {
+            started: started(number, number).expect("it runs") + 1,
+            delay: Seen::default(),
+        };
+        joined.members.insert(number, of_another);
+        assert_eq!(joined.read_accounts(false), [shell.child.id()]);
+        assert_eq!((joined.members.len(), joined.gone.processes), (1, 4));
+        let totals = joined.totals(None);
+        if !joined.is_read {
+            needs::skip(needs::Need::IoAccount, "that of a child cannot be read");
+            return;
+        }
+        let read = totals.io.expect("read").rchar;
+        assert!(((3 << 20)..(7 << 19)).contains(&read), "{totals:?}");
+    }
+
+    #[test]
+    fn accounts_of_tasks_that_have_ended_count_once_and_less_what_was_before() {
+        let shell = Shell::run("read end");
+        let mut joined = Joined::new(shell.child.id()).expect("it runs");
+        let rchar = |rchar| {
+            let io = ProcessIo {
+                rchar,
+                ..ProcessIo::default()
+            };
+            (io, 0)
+        };
+        let seen = |before, last| Seen {
+            before: rchar(before),
+            last: rchar(last),
+        };
+        joined.tasks.clear();
+        // Two that were there at the beginning, and one that came later; numbers that no task has.
+        let [first, second, late] = [1 << 29, 2 << 29, 3 << 29];
+        for (number, account) in [
+            (first, seen(100, 110)),
+            (second, seen(200, 220)),
+            (late, seen(0, 40)),
+        ] {
+            let task = Task {
+                process: number,
+                started: 1,
+                account,
+            };
+            joined.tasks.insert(number, task);
+        }
+        joined.bury();
+        assert!(joined.tasks.is_empty());
+        let sum = |joined: &Joined, ended: Option<&[Exit]>| joined.of_tasks(ended).0.rchar;
+        assert_eq!(sum(&joined, None), 10 + 20 + 40);
+        // They went on after the last look; the account of the second is not there, and 9 is a stranger.
+        let ended = [
+            of(first, 1, 111),
+            of(late, 1, 44),
+            of(77, late, 1000),
+            of(9, 1, 5000),
+        ];
+        assert_eq!(sum(&joined, Some(&ended)), 11 + 20 + 44 + 1000);
+        // Where accounts are missing, nothing is kept of those that were not there at the beginning.
+        joined.gone.numbers.clear();
+        assert_eq!(joined.numbers().len(), 1);
+        assert_eq!(sum(&joined, None), 10 + 20 + 40);
     }
 
     #[test]

@@ -89,18 +89,23 @@ fn range_of(opened: &Opened) -> Option<FileRange<'_>> {
 }
 
 pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
-    let metadata = seen.opened.holder().metadata().ok();
+    let opened = seen.opened.as_ref();
+    let metadata = opened.and_then(|opened| opened.holder().metadata().ok());
     let file = metadata.filter(|metadata| metadata.file_type().is_file());
     ObservedFile {
         path: seen.path.clone(),
-        medium: seen.opened.medium(),
-        bytes: seen.opened.bytes().unwrap_or(0),
+        medium: seen.medium,
+        bytes: seen.bytes(),
         // In units of 512 bytes on every file system of Linux, says stat(2).
         allocated_bytes: file.map(|file| file.blocks().saturating_mul(512)),
         is_read: seen.is_read,
         is_written: seen.is_written,
-        has_device: seen.opened.stack().device.is_some(),
-        after: range_of(&seen.opened).and_then(|range| residency(&[range])),
+        has_device: seen.stack.device.is_some(),
+        after: seen
+            .opened
+            .as_ref()
+            .and_then(range_of)
+            .and_then(|range| residency(&[range])),
     }
 }
 

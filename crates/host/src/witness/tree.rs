@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::accounts::{descendants, ignores_children, run_delay_ns};
 use super::course::Recorder;
-use super::descriptors::Descriptors;
+use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exits, family, total};
 use super::signals::Came;
 use super::{Followed, Watch, lost, nanoseconds, wait};
@@ -45,7 +45,7 @@ impl Tree {
             ended_ns: None,
             totals: ProcessTotals::default(),
             delays: BTreeMap::new(),
-            descriptors: Descriptors::new(),
+            descriptors: Descriptors::new(Owner::Own),
         }
     }
 
@@ -85,6 +85,7 @@ impl Tree {
             observed_ns,
             totals: self.totals,
             ancestors: BTreeSet::from([std::process::id()]),
+            living: BTreeSet::from([std::process::id()]),
             descriptors: self.descriptors,
         })
     }

@@ -1,13 +1,14 @@
 //! Rows of cells: one per cell of each run, or per group of a cell and for all of them together.
 
+mod layers;
+mod quantities;
+
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{
-    CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency, StageNumbers,
+    CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
 };
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
-use iolab_stats::Summary;
-use iolab_workload::stages::{Journal, Stage, SyncCounts};
 use serde_json::Value;
 
 use super::{answer_column, level_fields, run_columns, setting_columns};
@@ -15,6 +16,7 @@ use crate::clients;
 use crate::data_column::{DataColumn, row_schema};
 use crate::document::LEVEL;
 use crate::rows::Field;
+use quantities::PARTS;
 
 /// A run with the name of its file.
 type NamedRun = (RunName, AnalysedRun);
@@ -102,12 +104,12 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
     ];
     for topic in [
         settings,
-        trials,
+        quantities::trials,
         ranks,
         disturbance,
         limits,
         load,
-        stages,
+        layers::stages,
         verdict,
     ] {
         behind.extend(topic());
@@ -118,119 +120,6 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
 fn settings<'a>() -> Columns<'a> {
     setting_columns(|row: &CellRow<'_>| Some(&row.cell.cell))
 }
-
-/// Trials, and the quantities that are summarised over them.
-fn trials<'a>() -> Columns<'a> {
-    let mut columns = vec![
-        DataColumn::whole(
-            "n",
-            "measured trials, warm-up and failed ones excluded",
-            |row: &CellRow<'_>| Some(row.cell.n),
-        )
-        .known(),
-        DataColumn::whole("failed", "trials that failed", |row: &CellRow<'_>| {
-            Some(row.cell.failed)
-        })
-        .known(),
-    ];
-    for (name, what, summary) in QUANTITIES {
-        columns.extend(PARTS.map(|(part, doc, value)| {
-            let name = format!("{name}_{part}");
-            let doc = format!("{doc} of {what}");
-            DataColumn::number(&name, &doc, move |row: &CellRow<'_>| {
-                summary(row.cell).and_then(value)
-            })
-        }));
-    }
-    columns
-}
-
-/// A quantity of each trial: the name of its columns, what it is, and its summary over the trials of a cell.
-type Quantity = (
-    &'static str,
-    &'static str,
-    fn(&CellAnalysis) -> Option<&Summary>,
-);
-
-const QUANTITIES: [Quantity; 9] = [
-    ("throughput_mb_s", "throughput of a trial, MB/s", |cell| {
-        cell.throughput.as_ref()
-    }),
-    ("iops", "requests per second of a trial", |cell| {
-        cell.iops.as_ref()
-    }),
-    (
-        "latency_p50_ns",
-        "median latency of a trial, ns: service time, or response time where there is a rate",
-        |cell| cell.latency_p50.as_ref(),
-    ),
-    ("elapsed_ns", "elapsed time of a trial, ns", |cell| {
-        cell.elapsed.as_ref()
-    }),
-    (
-        "latency_p90_ns",
-        "90th percentile of latency of a trial, ns",
-        |cell| cell.tails.p90.as_ref(),
-    ),
-    (
-        "latency_p99_ns",
-        "99th percentile of latency of a trial, ns",
-        |cell| cell.tails.p99.as_ref(),
-    ),
-    (
-        "latency_p999_ns",
-        "99.9th percentile of latency of a trial, ns",
-        |cell| cell.tails.p999.as_ref(),
-    ),
-    (
-        "latency_max_ns",
-        "greatest latency of a trial, ns",
-        |cell| cell.tails.max.as_ref(),
-    ),
-    (
-        "cpu_ns_per_request",
-        "CPU time per request of a trial, ns",
-        |cell| cell.tails.cpu.as_ref(),
-    ),
-];
-
-/// A part of a summary: the end of its column's name, what it is, its value.
-type Part = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
-
-const PARTS: [Part; 12] = [
-    ("median", "median over the trials", |s| Some(s.median)),
-    (
-        "median_low",
-        "low end of the exact interval of the median",
-        |s| s.median_interval.map(|i| i.low),
-    ),
-    (
-        "median_high",
-        "high end of the exact interval of the median",
-        |s| s.median_interval.map(|i| i.high),
-    ),
-    (
-        "median_confidence",
-        "confidence of the exact interval of the median, a share,",
-        |s| s.median_interval.map(|i| i.confidence),
-    ),
-    ("q1", "first quartile over the trials", |s| Some(s.q1)),
-    ("q3", "third quartile over the trials", |s| Some(s.q3)),
-    ("min", "least value over the trials", |s| Some(s.min)),
-    ("max", "greatest value over the trials", |s| Some(s.max)),
-    ("mean", "mean over the trials", |s| s.mean),
-    (
-        "mean_low",
-        "low end of the 95 % t interval of the mean",
-        |s| s.mean_interval.map(|i| i.low),
-    ),
-    (
-        "mean_high",
-        "high end of the 95 % t interval of the mean",
-        |s| s.mean_interval.map(|i| i.high),
-    ),
-    ("sd", "standard deviation over the trials", |s| s.sd),
-];
 
 /// What the processes of a run across hosts did; no columns where there was one.
 fn ranks<'a>() -> Columns<'a> {
@@ -484,81 +373,6 @@ fn quantiles<'a>(
         ),
         column("max_ns", "greatest value in any trial", |l| l.max_ns),
     ]
-}
-
-/// Which layer has the requests of a traced cell when.
-fn stages<'a>() -> Columns<'a> {
-    let mut columns = vec![DataColumn::number(
-        "unjoined_share_max",
-        "requests of a traced trial that miss events of the kernel, a share; the greatest of any trial",
-        |row: &CellRow<'_>| row.cell.stages.as_ref().map(|stages| stages.unjoined_share),
-    )];
-    for stage in Stage::ALL {
-        let name = stage.name().replace('-', "_");
-        let mut add = |part: &str, what: &str, value: fn(&StageNumbers) -> Option<f64>| {
-            columns.push(DataColumn::number(
-                &format!("stage_{name}_{part}"),
-                &format!("{what} of stage {stage} (docs/METHODS.md), where requests were traced; median over the trials"),
-                move |row: &CellRow<'_>| value(row.cell.stages.as_ref()?.stages[*stage].as_ref()?),
-            ));
-        };
-        add("mean_ns", "mean", |stage| Some(stage.mean_ns));
-        add("p50_ns", "50th percentile", |stage| Some(stage.p50_ns));
-        add("p99_ns", "99th percentile", |stage| Some(stage.p99_ns));
-        let (whole, slowest) = match stage.is_of_sync() {
-            false => (
-                "share of the mean service time (without syncs that follow writes)",
-                "share of the mean time of the slowest 1 % of the requests",
-            ),
-            true => (
-                "share of the mean time of a sync",
-                "share of the mean time of the slowest 1 % of the syncs",
-            ),
-        };
-        add("share", whole, StageNumbers::share);
-        add("tail_share", slowest, StageNumbers::tail_share);
-    }
-    let syncs = |row: &CellRow<'_>| -> Option<SyncCounts> {
-        let stages = row.cell.stages.as_ref()?;
-        stages.journal.map(|_| stages.syncs)
-    };
-    columns.extend([
-        DataColumn::whole(
-            "traced_syncs",
-            "traced syncs that followed writes, over all trials",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.syncs),
-        ),
-        DataColumn::whole(
-            "sync_commits",
-            "journal commits that these waited for",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.commits),
-        ),
-        DataColumn::whole(
-            "shared_commits",
-            "journal commits that several syncs waited for",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_commits),
-        ),
-        DataColumn::whole(
-            "sync_flushes",
-            "flushes of the device's cache within traced syncs",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.flushes),
-        ),
-        DataColumn::whole(
-            "shared_flushes",
-            "flushes within several traced syncs",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_flushes),
-        ),
-        DataColumn::text(
-            "trace_journal",
-            "how the journal of the file system shows in traced syncs",
-            |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
-        )
-        .one_of(Journal::NAMES),
-    ]);
-    columns
-        .into_iter()
-        .map(|column| column.only_of(|row| row.cell.stages.is_some()))
-        .collect()
 }
 
 /// What the numbers are worth.

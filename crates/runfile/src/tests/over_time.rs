@@ -20,6 +20,30 @@ fn every_latency_over_time_comes_back() {
     assert_eq!(all(&bench.finished("a.iolab")).unwrap(), expected);
 }
 
+/// A file takes a byte for an empty interval, and memory 32.
+#[test]
+fn all_at_once_take_no_more_memory_than_there_is_room_for() {
+    let bench = Fixture::new();
+    let path = bench.finished("a.iolab");
+    let whole = read_latency_over_time(&path).unwrap().together().unwrap();
+    assert_eq!(whole, all(&path).unwrap());
+    alter(
+        &path,
+        "UPDATE latency_over_time SET intervals = zeroblob(512), interval_ns = 1, span_ns = 512",
+    );
+    let read = |most| read_latency_over_time(&path)?.together_within(most);
+    let lengths = |most| {
+        let all = read(most).unwrap().into_iter();
+        all.map(|one| (one.latency.intervals.len(), one.latency.interval_ns))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(1 << 20), [(512, 1); 2]);
+    assert_eq!(lengths(1 << 13), [(64, 8); 2]);
+    let error = read(100).expect_err("no room");
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    assert!(error.message().contains("more than 0 MiB"), "{error}");
+}
+
 #[test]
 fn a_file_from_before_the_table_has_none_and_is_resumed_with_it() {
     let bench = Fixture::new();

@@ -315,7 +315,7 @@ fn tiny(own: &str) -> &'static str {
     match () {
         () if own.starts_with("iolab fit ") => " --for 9s",
         () if is(" time=") || is(" --soak ") => " --size 8M --budget 1s",
-        () if is(" --slo ") => " --size 8M --time 50ms --budget 1s",
+        () if is(" --slo ") => " --size 8M --time 50ms --budget 3s",
         () if is(" linkage ") => " --set region=1,64k --budget 100ms",
         // Each size fits into the file.
         () if is(" buffer-size") && is(" bs=") => " --size 16M --budget 100ms",

@@ -1,0 +1,82 @@
+//! Columns of the stages of traced requests and syncs.
+
+use iolab_analysis::analysis::StageNumbers;
+use iolab_workload::stages::{Journal, Stage, SyncCounts};
+
+use super::{CellRow, Columns};
+use crate::data_column::DataColumn;
+
+/// Which layer has the requests of a traced cell when.
+pub(super) fn stages<'a>() -> Columns<'a> {
+    let mut columns = vec![DataColumn::number(
+        "unjoined_share_max",
+        "requests of a traced trial that miss events of the kernel, a share; the greatest of any trial",
+        |row: &CellRow<'_>| row.cell.stages.as_ref().map(|stages| stages.unjoined_share),
+    )];
+    for stage in Stage::ALL {
+        let name = stage.name().replace('-', "_");
+        let mut add = |part: &str, what: &str, value: fn(&StageNumbers) -> Option<f64>| {
+            columns.push(DataColumn::number(
+                &format!("stage_{name}_{part}"),
+                &format!("{what} of stage {stage} (docs/METHODS.md), where requests were traced; median over the trials"),
+                move |row: &CellRow<'_>| value(row.cell.stages.as_ref()?.stages[*stage].as_ref()?),
+            ));
+        };
+        add("mean_ns", "mean", |stage| Some(stage.mean_ns));
+        add("p50_ns", "50th percentile", |stage| Some(stage.p50_ns));
+        add("p99_ns", "99th percentile", |stage| Some(stage.p99_ns));
+        let (whole, slowest) = match stage.is_of_sync() {
+            false => (
+                "share of the mean service time (without syncs that follow writes)",
+                "share of the mean time of the slowest 1 % of the requests",
+            ),
+            true => (
+                "share of the mean time of a sync",
+                "share of the mean time of the slowest 1 % of the syncs",
+            ),
+        };
+        add("share", whole, StageNumbers::share);
+        add("tail_share", slowest, StageNumbers::tail_share);
+    }
+    let syncs = |row: &CellRow<'_>| -> Option<SyncCounts> {
+        let stages = row.cell.stages.as_ref()?;
+        stages.journal.map(|_| stages.syncs)
+    };
+    columns.extend([
+        DataColumn::whole(
+            "traced_syncs",
+            "traced syncs that followed writes, over all trials",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.syncs),
+        ),
+        DataColumn::whole(
+            "sync_commits",
+            "journal commits that these waited for",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.commits),
+        ),
+        DataColumn::whole(
+            "shared_commits",
+            "journal commits that several syncs waited for",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_commits),
+        ),
+        DataColumn::whole(
+            "sync_flushes",
+            "flushes of the device's cache within traced syncs",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.flushes),
+        ),
+        DataColumn::whole(
+            "shared_flushes",
+            "flushes within several traced syncs",
+            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_flushes),
+        ),
+        DataColumn::text(
+            "trace_journal",
+            "how the journal of the file system shows in traced syncs",
+            |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
+        )
+        .one_of(Journal::NAMES),
+    ]);
+    columns
+        .into_iter()
+        .map(|column| column.only_of(|row| row.cell.stages.is_some()))
+        .collect()
+}

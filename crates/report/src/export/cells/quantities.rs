@@ -1,0 +1,120 @@
+//! Columns of the quantities that are summarised over the trials of a cell.
+
+use iolab_analysis::analysis::CellAnalysis;
+use iolab_stats::Summary;
+
+use super::{CellRow, Columns};
+use crate::data_column::DataColumn;
+
+/// Trials, and the quantities that are summarised over them.
+pub(super) fn trials<'a>() -> Columns<'a> {
+    let mut columns = vec![
+        DataColumn::whole(
+            "n",
+            "measured trials, warm-up and failed ones excluded",
+            |row: &CellRow<'_>| Some(row.cell.n),
+        )
+        .known(),
+        DataColumn::whole("failed", "trials that failed", |row: &CellRow<'_>| {
+            Some(row.cell.failed)
+        })
+        .known(),
+    ];
+    for (name, what, summary) in QUANTITIES {
+        columns.extend(PARTS.map(|(part, doc, value)| {
+            let name = format!("{name}_{part}");
+            let doc = format!("{doc} of {what}");
+            DataColumn::number(&name, &doc, move |row: &CellRow<'_>| {
+                summary(row.cell).and_then(value)
+            })
+        }));
+    }
+    columns
+}
+
+/// A quantity of each trial: the name of its columns, what it is, and its summary over the trials of a cell.
+type Quantity = (
+    &'static str,
+    &'static str,
+    fn(&CellAnalysis) -> Option<&Summary>,
+);
+
+const QUANTITIES: [Quantity; 9] = [
+    ("throughput_mb_s", "throughput of a trial, MB/s", |cell| {
+        cell.throughput.as_ref()
+    }),
+    ("iops", "requests per second of a trial", |cell| {
+        cell.iops.as_ref()
+    }),
+    (
+        "latency_p50_ns",
+        "median latency of a trial, ns: service time, or response time where there is a rate",
+        |cell| cell.latency_p50.as_ref(),
+    ),
+    ("elapsed_ns", "elapsed time of a trial, ns", |cell| {
+        cell.elapsed.as_ref()
+    }),
+    (
+        "latency_p90_ns",
+        "90th percentile of latency of a trial, ns",
+        |cell| cell.tails.p90.as_ref(),
+    ),
+    (
+        "latency_p99_ns",
+        "99th percentile of latency of a trial, ns",
+        |cell| cell.tails.p99.as_ref(),
+    ),
+    (
+        "latency_p999_ns",
+        "99.9th percentile of latency of a trial, ns",
+        |cell| cell.tails.p999.as_ref(),
+    ),
+    (
+        "latency_max_ns",
+        "greatest latency of a trial, ns",
+        |cell| cell.tails.max.as_ref(),
+    ),
+    (
+        "cpu_ns_per_request",
+        "CPU time per request of a trial, ns",
+        |cell| cell.tails.cpu.as_ref(),
+    ),
+];
+
+/// A part of a summary: the end of its column's name, what it is, its value.
+pub(super) type Part = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
+
+pub(super) const PARTS: [Part; 12] = [
+    ("median", "median over the trials", |s| Some(s.median)),
+    (
+        "median_low",
+        "low end of the exact interval of the median",
+        |s| s.median_interval.map(|i| i.low),
+    ),
+    (
+        "median_high",
+        "high end of the exact interval of the median",
+        |s| s.median_interval.map(|i| i.high),
+    ),
+    (
+        "median_confidence",
+        "confidence of the exact interval of the median, a share,",
+        |s| s.median_interval.map(|i| i.confidence),
+    ),
+    ("q1", "first quartile over the trials", |s| Some(s.q1)),
+    ("q3", "third quartile over the trials", |s| Some(s.q3)),
+    ("min", "least value over the trials", |s| Some(s.min)),
+    ("max", "greatest value over the trials", |s| Some(s.max)),
+    ("mean", "mean over the trials", |s| s.mean),
+    (
+        "mean_low",
+        "low end of the 95 % t interval of the mean",
+        |s| s.mean_interval.map(|i| i.low),
+    ),
+    (
+        "mean_high",
+        "high end of the 95 % t interval of the mean",
+        |s| s.mean_interval.map(|i| i.high),
+    ),
+    ("sd", "standard deviation over the trials", |s| s.sd),
+];
