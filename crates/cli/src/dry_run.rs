@@ -66,14 +66,18 @@ pub(crate) fn print(
             lines.push(place(path, need)?);
         }
     }
-    lines.extend(written(plans, &forecasts, filled(targets, needs)));
+    match model {
+        // Its bytes are only counted.
+        Some(_) => lines.push("A model reads and writes no storage.".to_owned()),
+        None => lines.extend(written(plans, &forecasts, filled(targets, needs))),
+    }
     let mut to = output::open(None)?;
     match (follows, model) {
         (true, Some(model)) => writeln!(to, "\nThen {model}, in virtual time:\n")?,
         _ => writeln!(to, "Dry run: nothing is touched.\n")?,
     }
     let width = output::style().width;
-    write!(to, "{}", forecast::text(&forecasts, width))?;
+    write!(to, "{}", forecast::text(&forecasts, model.is_some(), width))?;
     for line in lines {
         write!(to, "{}", wrapped(&line, width))?;
     }

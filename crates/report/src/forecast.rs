@@ -8,12 +8,16 @@ use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
 /// One row per plan, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
-/// dropped first.
-pub fn text(forecasts: &[Forecast], width: u16) -> String {
+/// dropped first; plans that are computed (`is_virtual`) write none, and measure in virtual time.
+pub fn text(forecasts: &[Forecast], is_virtual: bool, width: u16) -> String {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Forecast) -> String| {
         Column::new(heading, dispensable, forecasts.iter().map(value))
     };
-    let columns = vec![
+    let time = match is_virtual {
+        true => "virtual time",
+        false => "measuring",
+    };
+    let mut columns = vec![
         column("experiment", 0, &|f| {
             escape_control(&f.experiment).into_owned()
         })
@@ -23,7 +27,7 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
             (least, most) if least < most => format!("{least} to {most}"),
             (_, most) => most.to_string(),
         }),
-        column("measuring", 0, &|f| match f.time.0 {
+        column(time, 0, &|f| match f.time.0 {
             Some(least) if least < f.time.1 => {
                 let (least, most) = (rough_duration(least), rough_duration(f.time.1));
                 match least == most {
@@ -33,8 +37,11 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
             }
             _ => format!("up to {}", rough_duration(f.time.1)),
         }),
-        column("trials write", 3, &|f| bounded(f.writes_at(ASSUMED_RATE))),
     ];
+    if !is_virtual {
+        let writes = |f: &Forecast| bounded(f.writes_at(ASSUMED_RATE));
+        columns.push(column("trials write", 3, &writes));
+    }
     layout::text(columns, width)
 }
 
