@@ -7,15 +7,26 @@ use iolab_workload::units::rough_duration;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
+/// What carries out trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Requests of iolab to storage.
+    Requests,
+    /// Programs of the user, of which iolab does not know what they write.
+    Programs,
+    /// A model: nothing is written, and time is virtual.
+    Model,
+}
+
 /// One row per plan, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
-/// dropped first; plans that are computed (`is_virtual`) write none, and measure in virtual time.
-pub fn text(forecasts: &[Forecast], is_virtual: bool, width: u16) -> String {
+/// dropped first.
+pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Forecast) -> String| {
         Column::new(heading, dispensable, forecasts.iter().map(value))
     };
-    let time = match is_virtual {
-        true => "virtual time",
-        false => "measuring",
+    let time = match by {
+        By::Model => "virtual time",
+        By::Requests | By::Programs => "measuring",
     };
     let mut columns = vec![
         column("experiment", 0, &|f| {
@@ -38,7 +49,7 @@ pub fn text(forecasts: &[Forecast], is_virtual: bool, width: u16) -> String {
             _ => format!("up to {}", rough_duration(f.time.1)),
         }),
     ];
-    if !is_virtual {
+    if by == By::Requests {
         let writes = |f: &Forecast| bounded(f.writes_at(ASSUMED_RATE));
         columns.push(column("trials write", 3, &writes));
     }
