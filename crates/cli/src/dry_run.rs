@@ -1,5 +1,6 @@
 //! Describes what a command would measure, before anything is touched.
 
+use std::fs::Metadata;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use iolab_peers::{beyond_budget, overhead, waiting};
 use iolab_plan::cells::Plan;
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
-use iolab_report::forecast;
+use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_storage::{Need, Size};
 use iolab_workload::Result;
@@ -23,7 +24,7 @@ use crate::workspace::Made;
 pub(crate) struct Place<'a> {
     /// Files and devices.
     pub(crate) targets: &'a [PathBuf],
-    /// What plans need of each, empty where they run programs.
+    /// What plans need of each.
     pub(crate) needs: &'a [Need],
     /// The name of the model, of a disk that is computed.
     pub(crate) model: Option<&'a str>,
@@ -66,14 +67,23 @@ pub(crate) fn print(
             lines.push(place(path, need)?);
         }
     }
-    lines.extend(written(plans, &forecasts, filled(targets, needs)));
+    let mut cells = plans.iter().flat_map(Plan::cells);
+    let by = match model {
+        Some(_) => By::Model,
+        // The reader of a linkage is iolab's own.
+        None if cells.any(|cell| cell.spec.runs_program() && cell.spec.linkage.is_none()) => {
+            By::Programs
+        }
+        None => By::Requests,
+    };
+    lines.extend(written(plans, &forecasts, filled(targets, needs), by));
     let mut to = output::open(None)?;
     match (follows, model) {
         (true, Some(model)) => writeln!(to, "\nThen {model}, in virtual time:\n")?,
         _ => writeln!(to, "Dry run: nothing is touched.\n")?,
     }
     let width = output::style().width;
-    write!(to, "{}", forecast::text(&forecasts, width))?;
+    write!(to, "{}", forecast::text(&forecasts, by, width))?;
     for line in lines {
         write!(to, "{}", wrapped(&line, width))?;
     }
@@ -81,7 +91,10 @@ pub(crate) fn print(
 }
 
 /// Bytes written: to fill scratch files (`filled`), to precondition, by the trials.
-fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
+fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64, by: By) -> Vec<String> {
+    if by == By::Model {
+        return vec!["A model reads and writes no storage.".to_owned()];
+    }
     let mut lines = Vec::new();
     if filled > 0 {
         let time = Duration::from_secs_f64(filled as f64 / ASSUMED_RATE);
@@ -100,10 +113,13 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64) -> Vec<String> {
             ));
         }
     }
-    lines.push(format!(
-        "All trials together write: {}",
-        forecast::written_by_all(forecasts)
-    ));
+    lines.push(match by {
+        By::Programs => "iolab does not know what the programs write.".to_owned(),
+        By::Requests | By::Model => format!(
+            "All trials together write: {}",
+            forecast::written_by_all(forecasts)
+        ),
+    });
     lines
 }
 
@@ -121,6 +137,14 @@ fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
     if !path.is_dir() {
         let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
+        let has = path.metadata().ok().filter(Metadata::is_file);
+        let has = has.map_or(u64::MAX, |metadata| metadata.len());
+        if let Size::Exactly(least) | Size::AtMost { least, .. } = need.size
+            && least > has
+        {
+            let has = exact_size(has);
+            text.push_str(&format!("\nIt has only {has}: iolab refuses to measure it"));
+        }
         // A plan may be for another machine.
         let demands = match path.exists() {
             true => iolab_storage::taken(path, need)?,
@@ -135,9 +159,18 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         return Ok(text);
     }
     let free = iolab_storage::free(path)?;
-    let free = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
-    Ok(format!(
-        "Scratch file: {}, removed at the end; free for it: {free}",
+    let text = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
+    let text = format!(
+        "Scratch file: {}, removed at the end; free for it: {text}",
         exact_size(bytes)
-    ))
+    );
+    Ok(match (free, need.size) {
+        (Some(free), Size::Exactly(least) | Size::AtMost { least, .. }) if least > free => {
+            format!("{text}\nToo little is free: iolab refuses to make it")
+        }
+        (Some(free), Size::AtMost { most, .. }) if most > free => {
+            format!("{text}\nLess is free: iolab makes it smaller")
+        }
+        (Some(_) | None, Size::Exactly(_) | Size::AtMost { .. }) => text,
+    })
 }

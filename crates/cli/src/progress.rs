@@ -209,8 +209,12 @@ impl Observer for Display {
             Basis::AtMost => "at most",
             Basis::Trials => "about",
         };
+        let time = match self.is_virtual {
+            true => " of virtual time",
+            false => "",
+        };
         self.log("start", fields, || {
-            Some(format!("started, {cells}, {bound} {left}"))
+            Some(format!("started, {cells}, {bound} {left}{time}"))
         });
     }
 

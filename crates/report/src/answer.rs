@@ -3,8 +3,8 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
-use iolab_record::RunRecord;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
+use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::access::requests_in_words;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
@@ -240,7 +240,11 @@ fn ran(record: &RunRecord) -> String {
     cell.map_or_else(String::new, |cell| requests_in_words(cell.trial()))
 }
 
+/// Bytes that trials wrote to storage; a model stores none.
 fn written_bytes(record: &RunRecord) -> u64 {
+    if record.run.target_kind == TargetKind::Model {
+        return 0;
+    }
     let written = record
         .samples
         .iter()

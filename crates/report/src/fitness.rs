@@ -99,7 +99,7 @@ impl WorkloadResult {
         }
     }
 
-    /// A description of what was run: `wal: 2300-byte appends, each with fdatasync, for 30 s; 374 MiB written`; `None` for
+    /// A description of what was run: `wal: 2300-byte sequential writes, each with fdatasync, for 30 s; 374 MiB written`; `None` for
     /// nothing.
     pub(crate) fn summary(&self) -> Option<String> {
         if self.measured == Measured::Nothing {

@@ -7,13 +7,28 @@ use iolab_workload::units::rough_duration;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
+/// What carries out trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Requests of iolab to storage.
+    Requests,
+    /// Programs of the user, of which iolab does not know what they write.
+    Programs,
+    /// A model: nothing is written, and time is virtual.
+    Model,
+}
+
 /// One row per plan, for a terminal of `width` columns. The total of written bytes is below it as well, so that its column is
 /// dropped first.
-pub fn text(forecasts: &[Forecast], width: u16) -> String {
+pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
     let column = |heading: &str, dispensable, value: &dyn Fn(&Forecast) -> String| {
         Column::new(heading, dispensable, forecasts.iter().map(value))
     };
-    let columns = vec![
+    let time = match by {
+        By::Model => "virtual time",
+        By::Requests | By::Programs => "measuring",
+    };
+    let mut columns = vec![
         column("experiment", 0, &|f| {
             escape_control(&f.experiment).into_owned()
         })
@@ -23,7 +38,7 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
             (least, most) if least < most => format!("{least} to {most}"),
             (_, most) => most.to_string(),
         }),
-        column("measuring", 0, &|f| match f.time.0 {
+        column(time, 0, &|f| match f.time.0 {
             Some(least) if least < f.time.1 => {
                 let (least, most) = (rough_duration(least), rough_duration(f.time.1));
                 match least == most {
@@ -33,8 +48,11 @@ pub fn text(forecasts: &[Forecast], width: u16) -> String {
             }
             _ => format!("up to {}", rough_duration(f.time.1)),
         }),
-        column("trials write", 3, &|f| bounded(f.writes_at(ASSUMED_RATE))),
     ];
+    if by == By::Requests {
+        let writes = |f: &Forecast| bounded(f.writes_at(ASSUMED_RATE));
+        columns.push(column("trials write", 3, &writes));
+    }
     layout::text(columns, width)
 }
 

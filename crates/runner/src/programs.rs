@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use iolab_host::clock::Clock;
 use iolab_host::program::{self, Arguments, Program};
-use iolab_storage::{ProgramFiles, Target};
+use iolab_storage::{Need, ProgramFiles, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -46,20 +46,10 @@ impl Programs {
         check_effects(plan.experiment(), cells)?;
         let commands = commands(cells)?;
         let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
-        let mut sizes: Vec<Vec<u64>> = vec![Vec::new(); named.len()];
-        for cell in cells {
-            let number = number_of(
-                named.iter().map(PathBuf::as_path),
-                cell.spec.target.as_ref(),
-            )?;
-            sizes[number].push(cell.spec.trial.region);
-        }
+        let sizes = sizes(cells, &named)?;
         let folders = directories.iter().zip(named).zip(sizes);
-        let folders = folders.map(|((directory, named), mut sizes)| {
-            sizes.sort_unstable();
-            sizes.dedup();
-            Ok((named, ProgramFiles::open(directory, &sizes)?))
-        });
+        let folders = folders
+            .map(|((directory, named), sizes)| Ok((named, ProgramFiles::open(directory, &sizes)?)));
         let folders = folders.collect::<Result<_>>()?;
         let mut linkages: Vec<Linkage> = Vec::new();
         for linkage in cells.iter().filter_map(|cell| cell.spec.linkage) {
@@ -73,6 +63,17 @@ impl Programs {
             probes: probes.transpose()?,
             commands,
         })
+    }
+
+    /// What an experiment needs of each directory: its files there together.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell names another target.
+    pub fn needs(plan: &Plan, directories: &[PathBuf]) -> Result<Vec<Need>> {
+        let named: Vec<PathBuf> = directories.iter().map(|path| full(path)).collect();
+        let all = sizes(plan.cells(), &named)?;
+        let together = |sizes: Vec<u64>| sizes.into_iter().fold(0, u64::saturating_add);
+        Ok(all.into_iter().map(together).map(Need::writing).collect())
     }
 
     /// What stands for each directory, with its path: its device, its file system, the remarks on it.
@@ -160,6 +161,23 @@ impl Programs {
             }
         }
     }
+}
+
+/// The size of each file that cells need in each of these directories, bytes.
+fn sizes(cells: &[PlannedCell], named: &[PathBuf]) -> Result<Vec<Vec<u64>>> {
+    let mut sizes: Vec<Vec<u64>> = vec![Vec::new(); named.len()];
+    for cell in cells {
+        let number = number_of(
+            named.iter().map(PathBuf::as_path),
+            cell.spec.target.as_ref(),
+        )?;
+        sizes[number].push(cell.spec.trial.region);
+    }
+    for sizes in &mut sizes {
+        sizes.sort_unstable();
+        sizes.dedup();
+    }
+    Ok(sizes)
 }
 
 /// Every command of the cells once, with the file that it executes.

@@ -1,7 +1,7 @@
 //! Descriptions of what a trial does: `sequential reads`, `random durable writes`.
 
 use crate::quantity::format_bytes;
-use crate::trial::{Pattern, SyncPolicy, TrialSpec};
+use crate::trial::{Allocate, Pattern, SyncPolicy, TrialSpec};
 
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
 pub fn in_words(trial: &TrialSpec) -> String {
@@ -28,7 +28,7 @@ pub fn in_words(trial: &TrialSpec) -> String {
     }
 }
 
-/// The requests of a trial with their size, durability and concurrency: `2300-byte appends, each with fdatasync`.
+/// The requests of a trial with their size, durability and concurrency: `2300-byte sequential writes, each with fdatasync`.
 pub fn requests_in_words(trial: &TrialSpec) -> String {
     let size = match trial.bs_mix.is_none() {
         true => size_in_words(trial.bs),
@@ -43,9 +43,12 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         Pattern::Zipf(_) => "Zipf-distributed ",
         Pattern::Zoned(_) => "unevenly random ",
     };
-    let writes = match (trial.pattern, trial.starts_fresh()) {
-        (Pattern::Seq, true) => "appends",
-        (Pattern::Seq, false) => "sequential writes",
+    let writes = match (trial.pattern, trial.starts_fresh(), trial.allocate) {
+        (Pattern::Seq, true, Some(Allocate::Preallocated)) => {
+            "sequential writes to a preallocated file"
+        }
+        (Pattern::Seq, true, _) => "appends",
+        (Pattern::Seq, false, _) => "sequential writes",
         _ => "writes",
     };
     let accesses = match trial.read_percent {
@@ -101,7 +104,6 @@ fn size_in_words(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::Allocate;
 
     #[test]
     fn requests_have_size_durability_and_concurrency() {
@@ -111,6 +113,14 @@ mod tests {
             sync: SyncPolicy::Fdatasync,
             allocate: Some(Allocate::Preallocated),
             ..TrialSpec::default()
+        };
+        let appended = TrialSpec {
+            allocate: Some(Allocate::Append),
+            ..log.clone()
+        };
+        let replaced = TrialSpec {
+            allocate: Some(Allocate::Recycled),
+            ..log.clone()
         };
         let partitions = TrialSpec {
             bs: 256 << 10,
@@ -127,10 +137,18 @@ mod tests {
             ..TrialSpec::default()
         };
         for (trial, words) in [
-            (&log, "2300-byte appends, each with fdatasync"),
+            (
+                &log,
+                "2300-byte sequential writes to a preallocated file, each with fdatasync",
+            ),
+            (&appended, "2300-byte appends, each with fdatasync"),
+            (
+                &replaced,
+                "2300-byte sequential writes, each with fdatasync",
+            ),
             (
                 &partitions,
-                "256 KiB appends, with fdatasync after every 16, by 8 threads",
+                "256 KiB sequential writes to a preallocated file, with fdatasync after every 16, by 8 threads",
             ),
             (
                 &images,

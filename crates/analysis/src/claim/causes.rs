@@ -63,7 +63,7 @@ pub struct Reproduction {
     pub blocks: usize,
     /// Whether it is there again.
     pub again: Again,
-    /// What is left of it without all suspects; `None` where it is not there, or no suspect was tried.
+    /// What is left of it without all suspects that were tried; `None` where it is not there, or no suspect was tried.
     pub unexplained: Option<Share>,
     /// What in the evidence of the unchanged cells could make the difference by itself: disturbances could make what is not explained; with
     /// bytes of different origins it cannot be told.

@@ -75,7 +75,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         limits.extend(left_out.map(|text| format!("{text}.")));
         plans.push(plan);
     }
-    let announced = announced(&requirement, &plans)?;
+    let announced = announced(&requirement, &plans, site.model.is_some())?;
     if options.dry_run {
         return site.dry_run(&plans, false, &announced);
     }
@@ -227,16 +227,21 @@ fn use_blocks(requirement: &mut Requirement, disk: &Disk) -> Result<Option<Strin
     Ok((!grown.is_empty()).then(text))
 }
 
-/// Descriptions of what each workload does and writes.
-fn announced(requirement: &Requirement, plans: &[Plan]) -> Result<Vec<String>> {
+/// Descriptions of what each workload does, and of what it writes where that is no model (`is_virtual`).
+fn announced(requirement: &Requirement, plans: &[Plan], is_virtual: bool) -> Result<Vec<String>> {
     let of = |(workload, plan): (&RequiredWorkload, &Plan)| {
         let does = requests_in_words(&plan.experiment().base()?.trial);
+        let hold = rough_duration(requirement.hold);
+        let time = match is_virtual {
+            true => format!("{hold} of virtual time"),
+            false => {
+                let written = forecast::written(&Forecast::of(plan, &overhead));
+                format!("{hold}; writes {written}")
+            }
+        };
         Ok(format!(
-            "{} {}: {does}, for {}; writes {}",
-            requirement.name,
-            workload.name,
-            rough_duration(requirement.hold),
-            forecast::written(&Forecast::of(plan, &overhead)),
+            "{} {}: {does}, for {time}",
+            requirement.name, workload.name
         ))
     };
     requirement.workloads.iter().zip(plans).map(of).collect()

@@ -11,7 +11,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
 use iolab_report::forecast;
 use iolab_runner::ranks::{Foreseen, Ranks};
-use iolab_runner::{Disk, Fitted, GivenTargets, settle_targets};
+use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
 use iolab_storage::{Consent, Need, Size};
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
@@ -203,9 +203,13 @@ impl Site {
         follows: bool,
         does: &[String],
     ) -> Outcome {
+        let needs = match plans {
+            [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
+            _ => self.needs(plans)?,
+        };
         let place = dry_run::Place {
             targets: &self.targets,
-            needs: &self.needs(plans)?,
+            needs: &needs,
             model: self.model.as_ref().map(Disk::name),
             made,
         };

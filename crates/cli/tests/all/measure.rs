@@ -197,7 +197,33 @@ fn a_dry_run_touches_nothing() {
     let ranks = ["--dry-run", "--set", "ranks=2"];
     run(folder.path(), &[&["run", "read-size"], &ranks[..]].concat()).expect(0);
     run(folder.path(), &[&["study"], &ranks[..]].concat()).expect(2);
+    let program = words!("run linkage --size 4MiB --set bs=4k --dry-run --set");
+    let program = [&program[..], &["command=/bin/cat {file}"]].concat();
+    let program = run(folder.path(), &program).expect(0);
+    for part in [
+        "Scratch file: 4 MiB",
+        "Filling writes: 4 MiB",
+        "iolab does not know what the programs write.",
+    ] {
+        assert!(program.stdout.contains(part), "{part}:\n{}", program.stdout);
+    }
     assert!(entries(folder.path()).is_empty());
+}
+
+#[test]
+fn a_dry_run_says_what_the_run_refuses() {
+    let folder = folder();
+    let plan = words!("run read-random --bs 4k --size 1P --dry-run");
+    let none = run(folder.path(), &plan).expect(0);
+    let verdict = "Too little is free: iolab refuses to make it";
+    assert!(none.stdout.contains(verdict), "{}", none.stdout);
+    run(folder.path(), &plan[..plan.len() - 1]).expect(3);
+    std::fs::write(folder.path().join("small"), vec![1; 8192]).expect("written");
+    let plan = words!("run read-random small --bs 4k --size 1M --dry-run");
+    let none = run(folder.path(), &plan).expect(0);
+    let verdict = "It has only 8 KiB: iolab refuses to measure it";
+    assert!(none.stdout.contains(verdict), "{}", none.stdout);
+    run(folder.path(), &plan[..plan.len() - 1]).expect(2);
 }
 
 #[test]

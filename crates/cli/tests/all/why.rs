@@ -54,13 +54,13 @@ fn differences_are_listed_and_chosen_by_number() {
     insta::assert_snapshot!(plan.stdout, @r#"
     Dry run: nothing is touched.
 
-    experiment  cells  trials       measuring  trials write
-    why            12     372  4 min to 5 min       nothing
+    experiment  cells  trials    virtual time
+    why            12     372  4 min to 5 min
     throughput at pattern=rand is 0.0589 times that at pattern=seq; 3 suspects: read-ahead (sequential
     reads in reverse order); waiting (16 requests in flight); reach (a 64th of the region)
 
     Target: model:sata-7200
-    All trials together write: nothing
+    A model reads and writes no storage.
     "#);
     let none = run(folder.path(), &words!("why run.iolab --of 2")).expect(2);
     insta::assert_snapshot!(none.stderr, @r#"

@@ -45,7 +45,7 @@ struct Workload<'a> {
     ran: &'a str,
     /// Time under load, ns.
     load_ns: u64,
-    /// Bytes that its trials wrote.
+    /// Bytes that its trials wrote; 0 on a model, which stores none.
     written_bytes: u64,
     /// What the evidence says for and against its answers.
     doubts: Vec<DoubtData<'a>>,

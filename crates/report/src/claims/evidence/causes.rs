@@ -27,7 +27,7 @@ pub(crate) struct ReproductionData {
     blocks: usize,
     /// `reproduced`, `not_reproduced` or `cannot_tell`.
     state: String,
-    /// What is left of it without all suspects; `null` where it is not there, or none was tried.
+    /// What is left of it without all suspects that were tried; `null` where it is not there, or none was tried.
     unexplained: Option<ShareData>,
     /// What could make the difference by itself: disturbances, which could make what is not explained, and what makes it `cannot_tell`.
     doubts: Vec<Against>,

@@ -51,17 +51,19 @@ fn doubts(all: &[SideDoubt]) -> String {
     words.join("; ")
 }
 
-/// What is left without all suspects, and what else could make it.
+/// What is left without all suspects that were tried, and what else could make it.
 fn rest(unexplained: Option<&Share>, others: &[SideDoubt]) -> String {
     let others = match others {
         [] => String::new(),
         all => format!("; it could also come from {}", doubts(all)),
     };
     match unexplained {
-        None => format!(" What remains of it without all suspects is not known{others}."),
+        None => format!(
+            " What remains of it without all suspects that were tried is not known{others}."
+        ),
         Some(share) if share.share < REST => String::new(),
         Some(share) => format!(
-            " Not explained: without all suspects {} of it remains{others}.",
+            " Not explained: without all suspects that were tried {} of it remains{others}.",
             of_share(share)
         ),
     }
@@ -82,15 +84,19 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
         Verdict::Contributes => of_one("Contributes"),
         Verdict::Joint => {
             let share = found.suspects.iter().find_map(|one| one.share);
-            let share = share.map_or_else(String::new, |share| {
-                format!(": without all of them {} of it is gone", of_share(&share))
+            let share = share.map_or_else(String::new, |share| match is_reversed(&share) {
+                true => ": without all of them it is reversed".to_owned(),
+                false => format!(": without all of them {} of it is gone", of_share(&share)),
             });
             format!(
                 "Joint cause: {}. The difference remains without one of them{share}.",
                 names().join("; ")
             )
         }
-        Verdict::Cleared => format!("Cleared: {}.", names().join("; ")),
+        Verdict::Cleared => {
+            let each: Vec<String> = found.suspects.iter().map(cleared).collect();
+            format!("Cleared: {}.", each.join("; "))
+        }
         Verdict::CannotTell => {
             let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
             let needed = needed.max().map_or_else(String::new, |blocks| {
@@ -132,7 +138,38 @@ fn accused(verb: &str, one: &Suspected) -> String {
     let without = one.ratio_without.map_or_else(String::new, |ratio| {
         format!(" ({} times)", significant(ratio))
     });
-    format!("{verb}: {what}: {share} of the difference is gone with {change}{without}.")
+    match one.share.as_ref().is_some_and(is_reversed) {
+        true => format!("{verb}: {what}: with {change} the difference is reversed{without}."),
+        false => {
+            format!("{verb}: {what}: {share} of the difference is gone with {change}{without}.")
+        }
+    }
+}
+
+/// `few requests in flight (12 % (8 to 16 %) of the difference is gone)`.
+fn cleared(one: &Suspected) -> String {
+    let what = what(&one.suspect);
+    match &one.share {
+        None => what,
+        // More of it without the suspect.
+        Some(share) if share.share <= -0.005 => {
+            let more = Share {
+                share: -share.share,
+                interval: share.interval.map(|(low, high)| (-high, -low)),
+            };
+            format!(
+                "{what} (without it the difference is {} greater)",
+                of_share(&more)
+            )
+        }
+        Some(share) => format!("{what} ({} of the difference is gone)", of_share(share)),
+    }
+}
+
+/// Whether more than all of the difference is gone, so that it has the opposite direction.
+fn is_reversed(share: &Share) -> bool {
+    let is_sure = share.interval.is_none_or(|(low, _)| low > 1.0);
+    share.share > 1.0 + REST && is_sure
 }
 
 fn what(name: &str) -> String {
@@ -148,4 +185,61 @@ fn of_share(share: &Share) -> String {
     let interval = interval.filter(|(low, high)| low != high);
     let interval = interval.map_or_else(String::new, |(low, high)| format!(" ({low} to {high} %)"));
     format!("{} %{interval}", percent(share.share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
+        Suspected {
+            suspect: "write-cache".to_owned(),
+            share: Some(Share {
+                share,
+                interval: Some(interval),
+            }),
+            by_itself: false,
+            ratio_without: Some(0.348),
+            blocks_needed: None,
+            why: None,
+            doubts: Vec::new(),
+        }
+    }
+
+    fn text(verdict: Verdict, share: f64, interval: (f64, f64)) -> String {
+        of_suspects(&Suspects {
+            run: 0,
+            verdict,
+            suspects: vec![suspected(share, interval)],
+            blocks: 30,
+        })
+    }
+
+    #[test]
+    fn a_difference_that_goes_beyond_nothing_is_reversed() {
+        assert_eq!(
+            text(Verdict::Cause, 1.475, (1.4, 1.5)),
+            "Cause: a write cache: with sync=odsync the difference is reversed (0.348 times)."
+        );
+        for noise in [(1.05, (1.01, 1.1)), (1.2, (0.9, 1.5))] {
+            let text = text(Verdict::Cause, noise.0, noise.1);
+            assert!(text.contains("100 % "), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cleared_suspect_has_its_share() {
+        assert_eq!(
+            text(Verdict::Cleared, 0.12, (0.08, 0.16)),
+            "Cleared: a write cache (12 % (8 to 16 %) of the difference is gone)."
+        );
+        assert_eq!(
+            text(Verdict::Cleared, -0.12, (-0.16, -0.08)),
+            "Cleared: a write cache (without it the difference is 12 % (8 to 16 %) greater)."
+        );
+        assert_eq!(
+            text(Verdict::Cleared, -0.001, (-0.002, 0.001)),
+            "Cleared: a write cache (0 % of the difference is gone)."
+        );
+    }
 }
