@@ -46,11 +46,15 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         }
         false => "",
     };
-    let text = format!(
-        "{text}: {} {} no measured trial. {rest}{doubt}",
-        within(without, analysis),
-        has(without),
-    );
+    let lacking = match without {
+        0 => "each cell has at least one measured trial".to_owned(),
+        _ => format!(
+            "{} {} no measured trial",
+            within(without, analysis),
+            has(without)
+        ),
+    };
+    let text = format!("{text}: {lacking}. {rest}{doubt}");
     UNFINISHED.one(text)
 }
 
