@@ -7,6 +7,7 @@ use std::rc::Rc;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_peers::fio::job::JobFile;
+use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
@@ -195,6 +196,13 @@ fn plan(
     }
     let (plan, left_out) = site.plan(experiment, &|name| changes.has(name))?;
     left_out.into_iter().for_each(&mut say);
+    let specs = plan.cells().iter().map(|cell| &cell.spec);
+    if depends_on_order(&plan.experiment().design, specs) {
+        say(
+            "cells write to the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run"
+                .to_owned(),
+        );
+    }
     Ok(plan)
 }
 

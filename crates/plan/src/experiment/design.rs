@@ -11,7 +11,7 @@ use iolab_workload::units::{parse_duration, rough_duration};
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
 /// With fewer trials, the median has no exact 95 % interval.
-const INTERVAL_TRIALS: u32 = 6;
+pub const INTERVAL_TRIALS: u32 = 6;
 /// All intervals of a comparison hold together with a chance of one less this.
 const COMPARED_ALPHA: f64 = 0.05;
 /// Until when the block that completes the fewest trials may begin, over the budget.
