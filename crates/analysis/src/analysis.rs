@@ -40,6 +40,7 @@ use ceiling::Ceilings;
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
+use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
@@ -251,6 +252,8 @@ pub struct Analysis {
     pub timeline: Timeline,
     /// What the run was made to find the cause of.
     pub inquiry: Option<Inquiry>,
+    /// Whether the order of its cells may decide their results.
+    pub depends_on_order: bool,
 }
 
 impl Analysis {
@@ -316,6 +319,10 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let has_added =
         |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
+    let depends_on_order = definition.as_ref().is_ok_and(|experiment| {
+        let measured = cells.iter().filter(|cell| cell.n > 0);
+        depends_on_order(&experiment.design, measured.map(|cell| &cell.cell.spec))
+    });
     let is_listed = definition
         .as_ref()
         .is_ok_and(|experiment| !experiment.only.is_empty());
@@ -370,6 +377,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         cells,
         timeline: Timeline::of(record),
         inquiry: definition.ok().and_then(|definition| definition.inquiry),
+        depends_on_order,
     }
 }
 

@@ -30,7 +30,9 @@ use crate::named_file;
 pub use builtin::BUILTIN;
 pub use change::Change;
 pub use combinations::Combination;
-pub use design::{BUDGET_MAX, Design, TRIALS_MAX, WarmUp, trials_to_compare};
+pub use design::{
+    BUDGET_MAX, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp, trials_to_compare,
+};
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{ExperimentGroup, Scoped};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};

@@ -6,6 +6,7 @@
 //! `suites/*.toml` and `requirements/*.toml`, found by the build.
 
 pub mod blocks;
+pub mod carry_over;
 pub mod cells;
 pub mod experiment;
 pub mod forecast;

@@ -254,17 +254,32 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks.extend(advice(comparison));
     let drifting = comparison.drifting();
     if drifting > 0 {
-        let advice = if comparison.shares_blocks() {
-            "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
-        } else {
-            "The intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation."
-        };
         remarks.push(format!(
-            "In {} the trials drift with time (Mann-Kendall, Holm). {advice}",
-            cells(drifting)
+            "In {} the trials drift with time (Mann-Kendall, Holm). {}",
+            cells(drifting),
+            drift_advice(comparison)
         ));
     }
     remarks
+}
+
+/// What follows for the verdicts where trials drift.
+fn drift_advice(comparison: &Comparison) -> &'static str {
+    match comparison.unit {
+        _ if comparison.shares_blocks() => {
+            "Both sides went through the same blocks and drifted together: the verdicts rest on the ratios within blocks."
+        }
+        ReplicationUnit::SameRun => "It is the same drift on both sides.",
+        ReplicationUnit::ComputedRuns => {
+            "The intervals there are too narrow: the state of the model changes during a run."
+        }
+        ReplicationUnit::Numbers
+        | ReplicationUnit::Blocks
+        | ReplicationUnit::Runs
+        | ReplicationUnit::TrialsWithinRuns => {
+            "The intervals there are too narrow. What drifts within a run differs between runs too; measure both sides in one run, or repeat them in alternation."
+        }
+    }
 }
 
 /// A sentence about the unit of replication, where readers may overestimate the verdicts.
@@ -273,7 +288,7 @@ fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
         ReplicationUnit::Numbers | ReplicationUnit::Blocks => None,
         ReplicationUnit::SameRun => Some("Both files hold the same run."),
         ReplicationUnit::ComputedRuns => Some(
-            "Both runs were computed by models: nothing differs between two runs of a model but the seed, which differs between trials too. So the trials within the runs decide.",
+            "Both runs were computed by models: a run of a model differs from its repetitions only by the seed, as trials do. So the trials within the runs decide.",
         ),
         ReplicationUnit::Runs => Some(
             "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",

@@ -3,7 +3,7 @@
 pub(crate) mod data;
 
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
-use iolab_workload::quantity::{format_bytes, format_ns, significant};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
 use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
@@ -177,18 +177,21 @@ impl Fitness {
         let table = layout::text(self.columns(), width);
         lines.extend(table.lines().map(str::to_owned));
         lines.push(String::new());
-        for text in self.ran() {
-            let text = paragraph(&escape_control(&text), "", width);
+        let ran = self.ran().into_iter().map(|text| (text, ""));
+        let remarks = self.remarks().into_iter().map(|text| (text, "- "));
+        let texts: Vec<(String, &str)> = ran.chain(remarks).collect();
+        let count = texts.len();
+        for (shown, (text, mark)) in texts.into_iter().enumerate() {
+            let text = paragraph(&escape_control(&text), mark, width);
+            let own = text.lines().count();
+            // Whole sentences, and a line that counts the others.
+            let rest = usize::from(shown + 1 < count);
+            if lines.len() + own + rest > LINES_MAX {
+                let hidden = counted((count - shown) as u64, "more remark");
+                lines.push(format!("({hidden}: --format json)"));
+                break;
+            }
             lines.extend(text.lines().map(str::to_owned));
-        }
-        for text in self.remarks() {
-            let text = paragraph(&escape_control(&text), "- ", width);
-            lines.extend(text.lines().map(str::to_owned));
-        }
-        let hidden = lines.len().saturating_sub(LINES_MAX);
-        if hidden > 0 {
-            lines.truncate(LINES_MAX - 1);
-            lines.push(format!("({} more lines: --format json)", hidden + 1));
         }
         lines.join("\n") + "\n"
     }

@@ -56,39 +56,12 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
     layout::text(columns, width)
 }
 
-/// Bytes that all plans together write to storage with this rate, bytes per second.
-fn all(forecasts: &[Forecast], rate: f64) -> Writes {
-    let own = forecasts.iter().map(|forecast| forecast.writes_at(rate));
-    own.fold(Writes::AtMost(0), Writes::and)
-}
-
 /// Bytes that all plans together write, for unknown storage.
 pub fn written_by_all(forecasts: &[Forecast]) -> String {
-    in_words(all(forecasts, ASSUMED_RATE))
-}
-
-/// Bytes that all plans together write at a rate that was seen, bytes per second, and at the assumed one; `None` where time does not
-/// limit them.
-pub fn written_at(forecasts: &[Forecast], rate: f64) -> Option<String> {
-    let (Writes::Within(seen), Writes::Within(assumed)) =
-        (all(forecasts, rate), all(forecasts, ASSUMED_RATE))
-    else {
-        return None;
-    };
-    let rate_in_words = |rate: f64| format!("{} GB/s", significant(rate / 1e9));
-    let faster = match rate < ASSUMED_RATE {
-        true => format!(
-            "at {} up to {}",
-            rate_in_words(ASSUMED_RATE),
-            format_bytes(assumed as f64)
-        ),
-        false => "faster ones more".to_owned(),
-    };
-    Some(format!(
-        "{}: trials at that rate write up to {}, {faster}",
-        rate_in_words(rate),
-        format_bytes(seen as f64)
-    ))
+    let own = forecasts
+        .iter()
+        .map(|forecast| forecast.writes_at(ASSUMED_RATE));
+    in_words(own.fold(Writes::AtMost(0), Writes::and))
 }
 
 /// Bytes that a plan writes, for unknown storage: `at most 20 MiB`.

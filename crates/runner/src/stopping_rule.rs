@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use super::record::Record;
-use iolab_plan::experiment::Design;
+use iolab_plan::experiment::{Design, LAST_BLOCK};
 use iolab_record::EndedBy;
-
-/// Until when the block that completes the fewest trials may begin, over the budget.
-const LAST_BLOCK: f64 = 1.1;
 
 /// Why the repetition as a whole ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

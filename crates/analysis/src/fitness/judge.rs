@@ -425,8 +425,13 @@ fn verdict(judged: &Judged) -> (Answer, String) {
         return match (judged.requests, judged.trials) {
             (0, _) => unknown("no such request was measured".to_owned()),
             (_, trials) if trials < CLUSTERS_MIN => unknown(format!(
-                "{trials} trials are too few for an interval ({CLUSTERS_MIN} are needed)"
+                "{} too few for an interval ({CLUSTERS_MIN} are needed)",
+                match trials {
+                    1 => "1 trial is".to_owned(),
+                    _ => format!("{trials} trials are"),
+                }
             )),
+            (1, _) => unknown("1 request is too few for an interval".to_owned()),
             (n, trials) => unknown(format!(
                 "{n} requests in {trials} trials are too few for an interval"
             )),
@@ -436,6 +441,7 @@ fn verdict(judged: &Judged) -> (Answer, String) {
         return match judged.requests {
             _ if estimate >= limit => (Answer::No, String::new()),
             REQUESTS_OF_MAX.. => (Answer::Yes, String::new()),
+            1 => unknown("1 request is too few for a maximum".to_owned()),
             n => unknown(format!("{n} requests are too few for a maximum")),
         };
     }

@@ -108,11 +108,29 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
         let input = Input::new(path.to_owned(), run.clone());
         output::run(&input, false, &mut to)?;
     }
+    if let Some(folder) = paths.iter().find_map(|path| reported(path)) {
+        let of = |name: &str| folder.join(name).display().to_string();
+        note(format_args!(
+            "note: {} keeps its content; a new report: iolab report {} -o {}",
+            of(REPORT),
+            of("*.iolab"),
+            of("resumed.html")
+        ));
+    }
     to.end(listed(&paths))?;
     match interrupt {
         Some(interrupt) => Err(interrupt),
         None => answered(answer.unwrap_or(Answer::Yes)),
     }
+}
+
+/// The report of a study.
+const REPORT: &str = "report.html";
+
+/// The folder of a run file, where a study has written a report.
+fn reported(path: &Path) -> Option<&Path> {
+    let folder = path.parent()?;
+    folder.join(REPORT).exists().then_some(folder)
 }
 
 /// Run files of the other workloads of the same question, which lie beside these under the names that they got. They are only read.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_peers::fio::job::JobFile;
+use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_record::peaks::Peaks;
@@ -58,6 +59,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         keeps_cache: changes.has("cache"),
         foresees_ranks: options.changes.dry_run,
     })?;
+    let mut told = Vec::new();
     let planned = sites.into_iter().map(|mut site| {
         let plan = plan(
             options,
@@ -65,6 +67,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             &targets.real,
             &changes,
             &mut site,
+            &mut told,
         )?;
         Ok((site, plan))
     });
@@ -134,14 +137,23 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     }
 }
 
-/// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names.
+/// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names, `told`
+/// the notes that the user has seen.
 fn plan(
     options: &Run,
     mut experiment: Experiment,
     given: &[PathBuf],
     changes: &Asked,
     site: &mut Site,
+    told: &mut Vec<String>,
 ) -> Outcome<Plan> {
+    let mut say = |text: String| {
+        // What holds at each site is said once.
+        if !told.contains(&text) {
+            note(format_args!("note: {text}"));
+            told.push(text);
+        }
+    };
     let joined = options.together || options.striped;
     if options.together {
         iolab_runner::join_targets(&mut experiment, given)?;
@@ -154,9 +166,8 @@ fn plan(
         false => Definition::OfUser,
     };
     let model = site.model.clone();
-    for text in changes.apply(&mut experiment, definition, given, model.as_ref())? {
-        note(format_args!("note: {text}"));
-    }
+    let changed = changes.apply(&mut experiment, definition, given, model.as_ref())?;
+    changed.into_iter().for_each(&mut say);
     // Those that are used at once are the groups' own, or stand in the factor.
     let common: &[PathBuf] = if joined { &[] } else { given };
     site.settle(&mut experiment, common)?;
@@ -170,9 +181,8 @@ fn plan(
     }
     if let Some(time) = &options.soak {
         let time = parse_duration(time).map_err(|error| error.within("--soak"))?;
-        for text in experiment.soak(time, &|name| changes.has(name))? {
-            note(format_args!("note: {text}"));
-        }
+        let texts = experiment.soak(time, &|name| changes.has(name))?;
+        texts.into_iter().for_each(&mut say);
     }
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
@@ -185,8 +195,13 @@ fn plan(
         experiment.apply(&Change::of("verify", "true")?)?;
     }
     let (plan, left_out) = site.plan(experiment, &|name| changes.has(name))?;
-    if let Some(left_out) = left_out {
-        note(format_args!("note: {left_out}"));
+    left_out.into_iter().for_each(&mut say);
+    let specs = plan.cells().iter().map(|cell| &cell.spec);
+    if depends_on_order(&plan.experiment().design, specs) {
+        say(
+            "cells write to the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run"
+                .to_owned(),
+        );
     }
     Ok(plan)
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
@@ -271,9 +271,6 @@ fn runs_programs(plans: &[Plan]) -> bool {
     matches!(plans, [plan] if plan.experiment().runs_programs())
 }
 
-/// Least bytes that tell what rate storage writes at.
-const TELLING_FILL: u64 = 64 << 20;
-
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub(crate) type Made = (u64, Duration);
 
@@ -300,15 +297,6 @@ fn tell_writes(forecasts: &[Forecast], filled: u64, runs_programs: bool) {
     }
     if !parts.is_empty() {
         note(format_args!("note: this run writes: {}", parts.join("; ")));
-    }
-}
-
-/// Says what the trials write at the rate at which the scratch files were filled, where time limits it.
-fn tell_rate(forecasts: &[Forecast], filled: u64, took: Duration) {
-    let seen = (filled >= TELLING_FILL).then(|| filled as f64 / took.as_secs_f64().max(1e-3));
-    let text = seen.and_then(|rate| forecast::written_at(forecasts, rate));
-    if let Some(text) = text {
-        note(format_args!("note: scratch files were filled at {text}"));
     }
 }
 
@@ -341,15 +329,14 @@ impl Opened {
         peak: Option<&str>,
     ) -> Result<Workspace> {
         let Self(mut workspace) = self;
-        let foreseen = forecasts(plans, made);
         if !workspace.is_virtual() {
-            tell_writes(&foreseen, workspace.fill_bytes(), workspace.runs_programs());
+            tell_writes(
+                &forecasts(plans, made),
+                workspace.fill_bytes(),
+                workspace.runs_programs(),
+            );
         }
-        let began = Instant::now();
         workspace.fill(seed)?;
-        if !workspace.is_virtual() {
-            tell_rate(&foreseen, workspace.fill_bytes(), began.elapsed());
-        }
         if let Some(peak) = peak {
             let writes = plans.iter().any(|plan| plan.writes());
             workspace.determine_peaks(peak, writes)?;

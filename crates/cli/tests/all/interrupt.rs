@@ -199,10 +199,17 @@ fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
     let (_, files) = found.expect("what finishes it");
     let files: Vec<&str> = files.split(' ').collect();
     assert_eq!(files.len(), 4, "{rest:?}");
-    run(folder.path(), &[&["resume"], &files[..]].concat()).expect(0);
-    for file in files {
+    let report = folder.path().join("out/report.html");
+    std::fs::write(&report, "of the study").unwrap();
+    let done = run(folder.path(), &[&["resume"], &files[..]].concat()).expect(0);
+    let again = "note: out/report.html keeps its content; a new report: iolab report out/*.iolab -o out/resumed.html";
+    assert!(done.stderr.contains(again), "{}", done.stderr);
+    assert_eq!(std::fs::read_to_string(report).unwrap(), "of the study");
+    for file in &files {
         assert_eq!(status(&folder.path().join(file)), "done", "{file}");
     }
+    let page = ["-o", "out/resumed.html"];
+    run(folder.path(), &[&["report"], &files[..], &page].concat()).expect(0);
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
 }
 

@@ -98,6 +98,30 @@ fn nothing_is_claimed_of_a_steady_model() {
         printed.stdout
     );
     assert!(printed.stderr.contains("--soak 5s sets bytes=none"));
+    assert!(!printed.stderr.contains("the next one finds"));
+}
+
+#[test]
+fn cells_that_write_after_each_other_are_doubted() {
+    let folder = folder();
+    let arguments = words!(
+        "run write-random model:nvme-970pro --seed 1 --bs 4k,64k --set sync=none --soak 1s -o run.iolab"
+    );
+    let printed = run(folder.path(), &arguments).expect(0);
+    assert!(
+        printed
+            .stderr
+            .contains("what one leaves there, the next one finds"),
+        "{}",
+        printed.stderr
+    );
+    assert!(
+        printed.stdout.contains("their order may decide"),
+        "{}",
+        printed.stdout
+    );
+    let table = run(folder.path(), &["table", "run.iolab"]).expect(0).stdout;
+    assert!(table.contains("Measure one cell per run."), "{table}");
 }
 
 #[test]

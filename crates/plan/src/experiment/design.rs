@@ -11,9 +11,11 @@ use iolab_workload::units::{parse_duration, rough_duration};
 /// Most trials of a cell.
 pub const TRIALS_MAX: u32 = 10_000;
 /// With fewer trials, the median has no exact 95 % interval.
-const INTERVAL_TRIALS: u32 = 6;
+pub const INTERVAL_TRIALS: u32 = 6;
 /// All intervals of a comparison hold together with a chance of one less this.
 const COMPARED_ALPHA: f64 = 0.05;
+/// Until when the block that completes the fewest trials may begin, over the budget.
+pub const LAST_BLOCK: f64 = 1.1;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Longest pause between blocks.
@@ -113,9 +115,8 @@ impl Design {
     pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
         let budget = rough_duration(self.budget);
         let fewest = least.saturating_mul(self.trials_min + self.warm_ups());
-        if fewest > self.budget {
-            let blocks = self.budget.as_secs_f64() / least.as_secs_f64();
-            let each = ((blocks as u32).saturating_sub(self.warm_ups())).max(1);
+        let each = self.trials_within(least).max(1);
+        if fewest > self.budget && each < self.trials_min {
             return Some(format!(
                 "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs {}",
                 counted(cells as u64, "cell"),
@@ -139,13 +140,23 @@ impl Design {
         let fewest = block.saturating_mul(self.trials_min + self.warm_ups());
         // Trials may end by their byte limit long before; the warning is for budgets that are far too short.
         (fewest > self.budget.saturating_mul(2)).then(|| {
-            let each = (self.budget.as_secs_f64() / block.as_secs_f64()) as u32 - self.warm_ups();
+            let each = self.trials_within(block);
             format!(
                 "{cells} cells in {budget} may give only n = {each}, and {} of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
                 self.needed(),
                 rough_duration(fewest)
             )
         })
+    }
+
+    /// Measured trials of each cell within the budget, with blocks of this length: one that begins within it is completed, and the
+    /// one that completes the fewest trials may begin a little later.
+    fn trials_within(&self, block: Duration) -> u32 {
+        let room = self.budget.as_secs_f64() / block.as_secs_f64();
+        let blocks = room.ceil() as u32;
+        let each = blocks.saturating_sub(self.warm_ups());
+        let lacks_one = each.saturating_add(1) == self.trials_min;
+        each + u32::from(lacks_one && f64::from(blocks) < room * LAST_BLOCK)
     }
 
     /// The reason for the fewest trials, for messages.

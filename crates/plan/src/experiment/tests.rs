@@ -434,6 +434,28 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     insta::assert_snapshot!(asked.expect("far too little"), @r"
     1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 21 s
     ");
+    // A block that begins within the budget is completed; the one that completes the fewest trials may begin a little later.
+    for (ms, trials_min, gives) in [
+        (440, 9, Some("gives n = 6,")),
+        (480, 6, None),
+        (510, 6, None),
+        (580, 6, Some("gives n = 5,")),
+        (700, 6, Some("gives n = 4,")),
+    ] {
+        let design = Design {
+            trials_min,
+            ..design
+        };
+        let block = Duration::from_millis(ms);
+        let told = design.shortfall(1, block, block);
+        let is_told = |gives| told.as_ref().is_some_and(|text| text.contains(gives));
+        assert_eq!(
+            gives.is_some_and(is_told),
+            told.is_some(),
+            "{ms} ms: {told:?}"
+        );
+        assert_eq!(gives.is_some(), told.is_some(), "{ms} ms: {told:?}");
+    }
     let least = Duration::from_secs(1);
     let sure = design.shortfall(112, least * 112, least * 112);
     let sure = sure.expect("far too little");

@@ -16,8 +16,11 @@ pub(crate) const NOT_THE_DEVICE: Rule = Rule::limit(
 );
 pub(crate) const FAILED_TRIALS: Rule = Rule::doubt("failed-trials", "what each trial ended with");
 
+pub(crate) const ORDER_OF_CELLS: Rule =
+    Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
+
 /// What is said first: how far the run got.
-pub(crate) const STATUS: &[Says] = &[unfinished];
+pub(crate) const STATUS: &[Says] = &[unfinished, order_of_cells];
 
 /// What served the bytes.
 pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device];
@@ -46,12 +49,27 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         }
         false => "",
     };
-    let text = format!(
-        "{text}: {} {} no measured trial. {rest}{doubt}",
-        within(without, analysis),
-        has(without),
-    );
+    let lacking = match without {
+        0 => "each cell has at least one measured trial".to_owned(),
+        _ => format!(
+            "{} {} no measured trial",
+            within(without, analysis),
+            has(without)
+        ),
+    };
+    let text = format!("{text}: {lacking}. {rest}{doubt}");
     UNFINISHED.one(text)
+}
+
+/// Cells find what others have left.
+pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
+    match analysis.depends_on_order {
+        false => Vec::new(),
+        true => ORDER_OF_CELLS.one(
+            "Cells write to the same storage one after the other, without a warm-up: what one leaves there, such as a full cache, the next one finds. Differences between these cells may come from their order. Measure one cell per run."
+                .to_owned(),
+        ),
+    }
 }
 
 /// Whether the user has ended the repetition of a cell.

@@ -21,6 +21,7 @@ pub struct Caveat {
 /// All caveats of these runs, the worst first.
 pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
     let mut caveats = unfinished(analyses);
+    caveats.extend(ordered(analyses));
     caveats.extend(flagged(analyses));
     caveats.extend(unsteady(analyses));
     // The levels of an inquiry are no answer: what it compares has intervals of its own.
@@ -53,6 +54,18 @@ fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
             false => of_run(format!("{} did not finish", a.experiment)),
         })
         .collect()
+}
+
+/// Cells that find what others have left.
+fn ordered(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let ordered = analyses.iter().filter(|a| a.depends_on_order);
+    let text = |a: &&Analysis| {
+        of_run(format!(
+            "each cell of {} finds what others wrote before, so their order may decide",
+            a.experiment
+        ))
+    };
+    ordered.map(text).collect()
 }
 
 fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
