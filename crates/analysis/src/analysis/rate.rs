@@ -3,7 +3,7 @@
 use iolab_stats::median;
 
 use super::{Latency, quantiles};
-use iolab_record::Sample;
+use iolab_record::{Sample, ShownLatency};
 
 /// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
 /// requests those that happen to be due at the very end are a large share.
@@ -22,15 +22,15 @@ pub struct CellRate {
     pub backlog_end: u64,
     /// Number of trials that missed the rate.
     pub not_held: usize,
-    /// Service time (completion minus submission) of the operation with more requests.
+    /// Service time (completion minus submission) of the requests whose latency is shown.
     pub service: Option<Latency>,
-    /// Submission minus intended start, of the same operation.
+    /// Submission minus intended start, of the same requests.
     pub lateness: Option<Latency>,
 }
 
 impl CellRate {
     /// From the trials of one cell; `None` in the closed loop.
-    pub(super) fn of(trials: &[&Sample], threads: u32) -> Option<Self> {
+    pub(super) fn of(trials: &[&Sample], threads: u32, timed: ShownLatency) -> Option<Self> {
         let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
         let achieved: Vec<f64> = reports.iter().map(|p| p.rate_achieved).collect();
         let greatest = |values: &mut dyn Iterator<Item = u64>| values.max().unwrap_or(0);
@@ -47,8 +47,8 @@ impl CellRate {
                     !reached && !is_held(*made, rate_report.backlog_end, threads)
                 })
                 .count(),
-            service: quantiles(trials, |s| s.main_operation().latency),
-            lateness: quantiles(trials, |s| s.main_operation().lateness),
+            service: quantiles(trials, |s| timed.requests(s).latency),
+            lateness: quantiles(trials, |s| timed.requests(s).lateness),
         })
     }
 }

@@ -40,9 +40,9 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
     // IOPS are their own unit.
     let quantity = match response {
         Response::Iops if analysis.response_group.is_none() => String::new(),
-        other => match &analysis.response_group {
-            Some(group) => format!("{group}'s {other} "),
-            None => format!("{other} "),
+        _ => match &analysis.response_group {
+            Some(group) => format!("{group}'s {} ", analysis.quantity()),
+            None => format!("{} ", analysis.quantity()),
         },
     };
     Some(format!(

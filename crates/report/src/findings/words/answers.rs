@@ -47,7 +47,8 @@ fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
 }
 
 /// Response times at a given load.
-pub(super) fn of_load(load: &Load) -> String {
+pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
+    let time = run.timed.subject("Median response time");
     let at = |(rate, latency): &(f64, Latency)| {
         format!(
             "{} (99th percentile {}) at {}/s",
@@ -57,12 +58,12 @@ pub(super) fn of_load(load: &Load) -> String {
         )
     };
     match &load.rates {
-        Rates::Held { least, most: None } => format!("Median response time: {}.", at(least)),
+        Rates::Held { least, most: None } => format!("{time}: {}.", at(least)),
         Rates::Held {
             least,
             most: Some(most),
         } => format!(
-            "Median response time: {}, and {}, the highest rate that was held (at least {} of its requests were made in time).",
+            "{time}: {}, and {}, the highest rate that was held (at least {} of its requests were made in time).",
             at(least),
             at(most),
             format_percent(HELD_FROM)
