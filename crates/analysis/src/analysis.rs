@@ -337,6 +337,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         order_by_size(&mut cells, &record.experiment.factors);
     }
     concurrency::judge(&mut cells, &record.experiment.factors);
+    rate::judge(&mut cells, &record.experiment.factors);
     let targets = 0..=record.further_targets.len();
     let ceilings: Vec<Ceilings> = targets
         .map(|number| Ceilings::of(&record.environment, number))
@@ -515,7 +516,7 @@ impl Context {
                 max: of(Response::Max),
                 cpu: of(Response::Cpu),
             },
-            rate_report: CellRate::of(&ok, cell.trial().threads, timed),
+            rate_report: CellRate::of(&ok, cell.trial(), timed),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
