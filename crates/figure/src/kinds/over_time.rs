@@ -180,7 +180,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     Ok(FigureModel {
         description: "Latency inside the trials, over their time".to_owned(),
         unit: "%".to_owned(),
-        heat_label: "Share of requests (%)".to_owned(),
+        heat_label: "Share (%)".to_owned(),
         note: format!("Colour: share of the {} of an interval.", requests_of(runs)),
         ..FigureModel::of(panels.collect())
     })
