@@ -44,7 +44,8 @@ use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
-    Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, TargetKind,
+    Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency,
+    TargetKind,
 };
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
@@ -221,6 +222,8 @@ pub struct Analysis {
     pub response: Response,
     /// The group whose response it is; `None` for whole trials.
     pub response_group: Option<String>,
+    /// Whose latency it shows.
+    pub timed: ShownLatency,
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
     /// Whether its cells are combinations that the experiment names one by one: ways to do the same, and no grid.
@@ -283,6 +286,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     let response = record.experiment.response;
     let context = Context {
         response,
+        timed: record.timed(0),
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
         clock_cost_ns: record.run.clock_cost_ns,
@@ -312,8 +316,18 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         .iter()
         .map(|cell| {
             let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-            let whole = context.cell(&called(cell), trials, gaps.get(&cell.id).copied());
-            context.with_groups(whole, group, |number| own(cell.id, number))
+            let whole = context.cell(
+                &called(cell),
+                trials,
+                gaps.get(&cell.id).copied(),
+                context.timed,
+            );
+            context.with_groups(
+                whole,
+                group,
+                |number| record.timed(number),
+                |number| own(cell.id, number),
+            )
         })
         .collect();
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
@@ -330,6 +344,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         order_by_size(&mut cells, &record.experiment.factors);
     }
     concurrency::judge(&mut cells, &record.experiment.factors);
+    rate::judge(&mut cells, &record.experiment.factors);
     let targets = 0..=record.further_targets.len();
     let ceilings: Vec<Ceilings> = targets
         .map(|number| Ceilings::of(&record.environment, number))
@@ -352,6 +367,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         question: record.experiment.question.clone(),
         response,
         response_group: record.experiment.response_group.clone(),
+        timed: record.asked_timed(),
         factors: record.experiment.factors.clone(),
         is_listed,
         precision_goal: record.experiment.precision,
@@ -460,6 +476,8 @@ fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
 /// Properties of the run that the analysis of each cell needs.
 struct Context {
     response: Response,
+    /// Whose latency whole trials show; groups have their own.
+    timed: ShownLatency,
     trials_min: usize,
     floor_ns: f64,
     clock_cost_ns: f64,
@@ -468,13 +486,19 @@ struct Context {
 }
 
 impl Context {
-    fn cell(&self, cell: &Cell, trials: &[&Sample], gap: Option<&str>) -> CellAnalysis {
+    fn cell(
+        &self,
+        cell: &Cell,
+        trials: &[&Sample],
+        gap: Option<&str>,
+        timed: ShownLatency,
+    ) -> CellAnalysis {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
-        let of = |response: Response| summarise(&ok, |s| s.value(response));
+        let of = |response: Response| summarise(&ok, |s| s.value(response, timed));
         let response = of(self.response);
         let (measured, blocks) = ok
             .iter()
-            .filter_map(|s| Some((s.value(self.response)?, s.block)))
+            .filter_map(|s| Some((s.value(self.response, timed)?, s.block)))
             .unzip::<_, _, Vec<f64>, Vec<u32>>();
         CellAnalysis {
             cell: cell.clone(),
@@ -488,11 +512,11 @@ impl Context {
             series_tests: series_tests(&measured),
             values: measured,
             blocks,
-            latency: quantiles(&ok, |s| s.main_operation().waited()),
+            latency: quantiles(&ok, |s| timed.requests(s).waited()),
             sync: quantiles(&ok, |s| s.operations.sync.latency),
-            mix: mix::mix(cell, &ok),
-            tail: summarise(&ok, tail),
-            tail_ratios: values(&ok, tail),
+            mix: mix::mix(cell, &ok, timed),
+            tail: summarise(&ok, |s| tail(s, timed)),
+            tail_ratios: values(&ok, |s| tail(s, timed)),
             tails: Tails {
                 p90: of(Response::P90),
                 p99: of(Response::P99),
@@ -500,7 +524,7 @@ impl Context {
                 max: of(Response::Max),
                 cpu: of(Response::Cpu),
             },
-            rate_report: CellRate::of(&ok, cell.trial().threads),
+            rate_report: CellRate::of(&ok, cell.trial(), timed),
             concurrency: Concurrency::of(cell, &ok),
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
@@ -508,7 +532,9 @@ impl Context {
             served: served::served(&ok),
             verified: CellVerified::of(trials),
             stages: CellStages::of(&ok),
-            disturbance: CellDisturbance::of(cell, &ok, self.cpus, self.response),
+            disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {
+                s.value(self.response, timed)
+            }),
             overwritten: None,
             clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),
@@ -522,8 +548,8 @@ impl Context {
 }
 
 /// p99 over p50 of a trial's latency; `None` with too few requests.
-fn tail(sample: &Sample) -> Option<f64> {
-    let direction = sample.main_operation();
+fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
+    let direction = timed.requests(sample);
     let latency = direction.waited()?;
     (direction.requests >= TAIL_REQUESTS_MIN && latency.p50_ns > 0)
         .then(|| latency.p99_ns as f64 / latency.p50_ns as f64)

@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Cell, RunRecord, Sample, ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceStat, FlushCounter, Traffic};
-use iolab_workload::response::Response;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
 use crate::analysis::{CellDisturbance, usable_cpus};
@@ -386,7 +385,7 @@ fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> 
     if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
         return Vec::new();
     }
-    let around = CellDisturbance::of(cell, &[sample], cpus, Response::Latency);
+    let around = CellDisturbance::of(cell, &[sample], cpus, |_| None);
     let disturbed =
         Disturber::taken_by_others(&around).map(|(by, worst)| Reason::Disturbed { by, worst });
     let preempted = around
@@ -422,7 +421,7 @@ fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
 /// iolab's part of a kind of traffic with the device in a trial: the counters of the device where nothing else used it, otherwise
 /// what certainly reached it; `None` where neither is known.
 fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Option<f64> {
-    let around = CellDisturbance::of(cell, &[sample], cpus, Response::Latency);
+    let around = CellDisturbance::of(cell, &[sample], cpus, |_| None);
     let own = |counted: fn(&DeviceStat) -> u64| {
         let device = sample.counters.device.as_ref()?;
         (!around.has_other_traffic()).then(|| counted(device) as f64)

@@ -55,8 +55,9 @@ impl Values {
             return Self(level.by_cell.clone());
         }
         let mut all: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+        let timed = run.analysis().timed;
         for sample in measured(run) {
-            if let Some(value) = sample.value(quantity) {
+            if let Some(value) = sample.value(quantity, timed) {
                 all.entry(sample.cell).or_default().push(value);
             }
         }

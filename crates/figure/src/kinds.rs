@@ -187,9 +187,11 @@ fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
         .first()
         .and_then(|run| run.analysis().response_group.as_deref());
     let group = group.map_or_else(String::new, |group| format!(" of {group}"));
+    let timed = runs.first().map(|run| run.analysis().timed);
+    let timed = timed.filter(|_| quantity.is_latency()).unwrap_or_default();
     let level = runs.first().and_then(|run| run.level);
     let quantity = level.map_or_else(
-        || labels::of_response(quantity),
+        || timed.subject(&labels::of_response(quantity)),
         |level| labels::of_level(&level.level),
     );
     format!("{}: {quantity}{group}", names.join(", "))

@@ -13,6 +13,7 @@ pub mod peak_source;
 pub mod peaks;
 pub mod question;
 mod sample;
+mod shown_latency;
 mod states;
 pub mod tables;
 mod targets;
@@ -46,6 +47,7 @@ pub use sample::{
     ClientPart, LatencyOf, Part, PartId, RankActivity, RankReport, Sample, SampleLatency,
     SampleLatencyOverTime, SampleSeries,
 };
+pub use shown_latency::ShownLatency;
 pub use states::{
     ClockDomain, Ended, EndedBy, EventKind, RequestTime, RunStatus, ServedBy, TargetKind,
 };

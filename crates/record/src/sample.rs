@@ -17,7 +17,7 @@ use iolab_workload::series::Series;
 use iolab_workload::stages::TraceSummary;
 use iolab_workload::verify::Verified;
 
-use crate::{Ended, Operation, RequestTime, ServedVerdict};
+use crate::{Ended, Operation, RequestTime, ServedVerdict, ShownLatency};
 
 /// The result of one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -271,19 +271,20 @@ pub struct SampleLatencyOverTime {
 }
 
 impl Sample {
-    /// The value of a response in this trial; `None` where the trial has none.
-    pub fn value(&self, response: Response) -> Option<f64> {
+    /// The value of a response in this trial, a latency of the requests that are `timed`; `None` where the trial has none.
+    pub fn value(&self, response: Response, timed: ShownLatency) -> Option<f64> {
+        let quantile = |of| self.quantile_ns(response, timed, of);
         match response {
             Response::Throughput => Some(self.throughput_mb_s()),
             Response::Iops => Some(self.iops()),
             Response::Elapsed => Some(self.elapsed_ns as f64),
-            Response::Latency => self.quantile_ns(response, |l| Some(l.p50_ns)),
-            Response::P90 => self.quantile_ns(response, |l| Some(l.p90_ns)),
-            Response::P99 => self.quantile_ns(response, |l| Some(l.p99_ns)),
-            Response::P999 => self.quantile_ns(response, |l| Some(l.p999_ns)),
-            Response::P9999 => self.quantile_ns(response, |l| l.p9999_ns),
-            Response::P99999 => self.quantile_ns(response, |l| l.p99999_ns),
-            Response::Max => self.quantile_ns(response, |l| Some(l.max_ns)),
+            Response::Latency => quantile(|l| Some(l.p50_ns)),
+            Response::P90 => quantile(|l| Some(l.p90_ns)),
+            Response::P99 => quantile(|l| Some(l.p99_ns)),
+            Response::P999 => quantile(|l| Some(l.p999_ns)),
+            Response::P9999 => quantile(|l| l.p9999_ns),
+            Response::P99999 => quantile(|l| l.p99999_ns),
+            Response::Max => quantile(|l| Some(l.max_ns)),
             Response::Cpu => self.cpu_ns_per_request(),
         }
     }
@@ -292,9 +293,10 @@ impl Sample {
     fn quantile_ns(
         &self,
         response: Response,
+        timed: ShownLatency,
         of: fn(LatencySummary) -> Option<u64>,
     ) -> Option<f64> {
-        let operation = self.main_operation();
+        let operation = timed.requests(self);
         let enough = operation.requests >= response.requests_min();
         enough.then(|| Some(of(operation.waited()?)? as f64))?
     }
@@ -351,18 +353,5 @@ impl Sample {
     /// CPU time, user plus system, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.counters.usage.user_ns + self.counters.usage.system_ns
-    }
-
-    /// The operation with the most requests; the first of several.
-    pub fn main_operation(&self) -> &OperationSummary {
-        let requests = self.operations.iter();
-        let (_, main) = requests
-            .filter(|(operation, _)| operation.is_request())
-            .reduce(|main, other| match other.1.requests > main.1.requests {
-                true => other,
-                false => main,
-            })
-            .expect("there are operations that are requests");
-        main
     }
 }

@@ -51,6 +51,7 @@ pub fn comparison(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()>
 pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
     for record in records {
         let response = record.experiment.response;
+        let timed = record.timed(0);
         let (unit, scale) = unit(Some(response));
         let better = if response.is_time() {
             "lower"
@@ -65,7 +66,7 @@ pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
                 &cell.levels,
             );
             for sample in trials {
-                let Some(value) = sample.value(response) else {
+                let Some(value) = sample.value(response, timed) else {
                     continue;
                 };
                 let source = match sample.verdict.served_by {

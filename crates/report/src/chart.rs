@@ -136,7 +136,7 @@ fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<BarLine>
                 format!("{}={}", escape_control(factor), escape_control(level))
             })
             .collect();
-        let (group, line) = (held.join(" "), line(analysis.response, cell, axis));
+        let (group, line) = (held.join(" "), line(analysis, cell, axis));
         match groups.iter_mut().find(|(name, _)| *name == group) {
             Some((_, lines)) => lines.push(line),
             None => groups.push((group, vec![line])),
@@ -145,7 +145,8 @@ fn groups(analysis: &Analysis, axis: Option<usize>) -> Vec<(String, Vec<BarLine>
     groups
 }
 
-fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> BarLine {
+fn line(analysis: &Analysis, cell: &CellAnalysis, axis: Option<usize>) -> BarLine {
+    let response = analysis.response;
     let label = axis.and_then(|i| cell.cell.levels.get(i));
     let summary = cell.response;
     let interval = summary.and_then(|s| s.median_interval);
@@ -154,6 +155,7 @@ fn line(response: Response, cell: &CellAnalysis, axis: Option<usize>) -> BarLine
         value: summary.map_or(0.0, |s| s.median),
         text: summary.map_or_else(
             || match (cell.n, response.requests_min()) {
+                (1.., _) if !analysis.has_response(cell) => "no such requests".to_owned(),
                 (0, _) | (_, 0 | 1) => "no trial".to_owned(),
                 (_, least) => format!("too few requests ({least} per trial are needed)"),
             },

@@ -22,7 +22,7 @@ const POINTS_MIN: usize = 3;
 const LINES_AROUND_POINTS: usize = 3;
 
 /// From this overload on, the answer says that trials are too short for it.
-const OVERLOAD_TOLD: f64 = 0.03;
+pub(crate) const OVERLOAD_TOLD: f64 = 0.03;
 
 /// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]

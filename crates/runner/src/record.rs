@@ -8,7 +8,7 @@ use super::progress_estimate::Costs;
 use super::sample::VisitPosition;
 use iolab_analysis::snapshot::CellSnapshot;
 use iolab_plan::cells::FittedPlan;
-use iolab_record::{Pilot, RunRecord, Sample};
+use iolab_record::{Pilot, RunRecord, Sample, ShownLatency};
 use iolab_runfile::Latencies;
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
@@ -135,13 +135,21 @@ impl Record {
     fn response(&self, cell: usize, sample: &Sample, groups: &[Sample]) -> Option<f64> {
         let experiment = self.plan.experiment();
         let cell = &self.plan.cells()[cell].spec;
-        match cell.number_of(experiment.response_group.as_deref()) {
-            None => sample.value(experiment.response),
+        let number = cell.number_of(experiment.response_group.as_deref());
+        let timed = self.timed(number);
+        match number {
+            None => sample.value(experiment.response, timed),
             Some(number) => {
                 let own = groups.iter().find(|group| group.group == number);
-                own.and_then(|group| group.value(experiment.response))
+                own.and_then(|group| group.value(experiment.response, timed))
             }
         }
+    }
+
+    /// Whose latency the trials show, or a group of this number.
+    pub(super) fn timed(&self, group: Option<u32>) -> ShownLatency {
+        let cells = self.plan.cells().iter().map(|cell| &cell.spec);
+        ShownLatency::of(cells, group.unwrap_or(0))
     }
 
     /// Keeps the last trial; `None` frees its memory before the next one.

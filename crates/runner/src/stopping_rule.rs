@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::record::Record;
 use iolab_plan::experiment::{Design, LAST_BLOCK};
 use iolab_record::EndedBy;
+use iolab_workload::settings::CellSpec;
 
 /// Why the repetition as a whole ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +73,12 @@ impl Repetition {
         // The group that the response is of may not run in some cells.
         let group = record.plan.experiment().response_group.as_deref();
         let all = record.plan.cells().iter().enumerate();
-        let silent = all.filter(|(_, cell)| !cell.spec.runs_group(group));
+        // Likewise the operation whose latency it is.
+        let is_latency = record.plan.experiment().response.is_latency();
+        let timed = record.timed(None);
+        let lacks =
+            |spec: &CellSpec| is_latency && !spec.has_groups() && !timed.is_asked(&spec.trial);
+        let silent = all.filter(|(_, cell)| !cell.spec.runs_group(group) || lacks(&cell.spec));
         silent.for_each(|(cell, _)| self.close(cell));
         let (new, first) = (&record.trials()[self.taken..], self.first_block);
         for trial in new.iter().filter(|trial| trial.place.block >= first) {

@@ -198,6 +198,8 @@ pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     record.cells[cell].spec.trial.rate = Some(Rate::Requests(rate));
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         let made = sample.requests();
+        // The last request is completed when the schedule ends.
+        sample.elapsed_ns = ((made + left) as f64 * 1e9 / rate as f64) as u64;
         sample.rate_report = Some(RateReport {
             rate_wanted: rate as f64,
             rate_achieved: rate as f64 * made as f64 / (made + left) as f64,

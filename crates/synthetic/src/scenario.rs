@@ -387,10 +387,14 @@ fn requests(spec: &TrialSpec, mb_s: f64) -> u64 {
 fn end(record: &mut RunRecord) {
     let precision = record.experiment.precision;
     let response = record.experiment.response;
+    let timed = record.asked_timed();
     let ended: Vec<EndedBy> = record
         .measured()
         .map(|(_, trials)| {
-            let values: Vec<f64> = trials.iter().filter_map(|s| s.value(response)).collect();
+            let values: Vec<f64> = trials
+                .iter()
+                .filter_map(|s| s.value(response, timed))
+                .collect();
             let half_width = median_interval(&values, 0.95)
                 .zip(iolab_stats::median(&values))
                 .and_then(|(interval, median)| interval.relative_half_width(median));

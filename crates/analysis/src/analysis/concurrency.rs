@@ -82,7 +82,14 @@ impl Concurrency {
 
 /// Mean number of requests in flight over one trial. Where times are known only in total, Little's law over the whole trial.
 fn in_flight(sample: &Sample) -> Option<f64> {
-    let over_all = || Some(sample.iops() * sample.main_operation().latency?.mean_ns / 1e9);
+    let over_all = || {
+        let requests = sample.operations.iter();
+        let requests = requests.filter(|(operation, _)| operation.is_request());
+        let spent =
+            requests.filter_map(|(_, one)| Some(one.requests as f64 * one.latency?.mean_ns));
+        let spent = spent.reduce(|sum, one| sum + one)?;
+        Some(spent / sample.elapsed_ns.max(1) as f64)
+    };
     sample.in_flight.or_else(over_all)
 }
 

@@ -4,7 +4,7 @@
 use iolab_stats::median;
 use iolab_workload::trial::CacheState;
 
-use super::{Response, median_of};
+use super::median_of;
 use iolab_record::{Cell, Residency, Sample, ServedBy};
 
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
@@ -177,7 +177,7 @@ impl CellDisturbance {
         cell: &Cell,
         trials: &[&Sample],
         cpus: Option<u32>,
-        response: Response,
+        value: impl Fn(&Sample) -> Option<f64>,
     ) -> Self {
         let elapsed = |s: &Sample| s.elapsed_ns as f64;
         let share = |part: fn(&Sample) -> Option<u64>| {
@@ -191,7 +191,7 @@ impl CellDisturbance {
             ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
             device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s)),
             buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
-            split: split(cell, trials, response),
+            split: split(cell, trials, value),
             steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
@@ -344,10 +344,10 @@ fn stray_ios(sample: &Sample) -> Option<f64> {
 }
 
 /// Divides the trials at the widest gap in their device I/Os per request, if it is wide enough.
-fn split(cell: &Cell, trials: &[&Sample], response: Response) -> Option<Split> {
+fn split(cell: &Cell, trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<Split> {
     let mut points: Vec<(f64, f64)> = trials
         .iter()
-        .filter_map(|s| Some((ios_per_request(cell, s)?, s.value(response)?)))
+        .filter_map(|s| Some((ios_per_request(cell, s)?, value(s)?)))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let gap = |at: &usize| points[*at].0 / points[*at - 1].0;

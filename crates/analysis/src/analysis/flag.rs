@@ -227,7 +227,11 @@ impl Seen<'_> {
 
     fn has_few_requests(&self) -> bool {
         let Self { cell, context, .. } = self;
-        cell.n >= context.trials_min && cell.lacks_requests()
+        // One that was asked for none of the operation whose latency it is lacks nothing.
+        let is_asked = !context.response.is_latency()
+            || cell.cell.spec.has_groups()
+            || context.timed.is_asked(cell.cell.trial());
+        cell.n >= context.trials_min && is_asked && cell.lacks_requests()
     }
 
     /// Share of the bytes of a trial with `dontcache` in the page cache after it, without those that must still be written.

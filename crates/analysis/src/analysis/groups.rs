@@ -1,6 +1,6 @@
 //! The results of each group of a cell.
 
-use iolab_record::{Cell, Sample};
+use iolab_record::{Cell, Sample, ShownLatency};
 use iolab_workload::group::{ALL, GroupSpec};
 
 use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
@@ -15,17 +15,33 @@ pub struct GroupAnalysis {
 }
 
 impl Analysis {
-    /// The response, with the group where it is that of one.
+    /// The response, with the operation where latencies are of one of several, and the group where it is that of one.
     pub fn asked(&self) -> String {
         match &self.response_group {
-            Some(group) => format!("{} of {group}", self.response),
-            None => self.response.to_string(),
+            Some(group) => format!("{} of {group}", self.quantity()),
+            None => self.quantity(),
         }
     }
 
-    /// Whether the group that the response is of has requests in a cell; always true of a response of all groups.
+    /// The response, with the operation where latencies are of one of several: `median latency of reads`.
+    pub fn quantity(&self) -> String {
+        self.quantity_of(self.response)
+    }
+
+    /// Any response, likewise.
+    pub fn quantity_of(&self, response: Response) -> String {
+        match response.is_latency() {
+            true => self.timed.subject(&response.to_string()),
+            false => response.to_string(),
+        }
+    }
+
+    /// Whether the group that the response is of has requests in a cell, and those have the operation whose latency it is.
     pub fn has_response(&self, cell: &CellAnalysis) -> bool {
-        cell.cell.spec.runs_group(self.response_group.as_deref())
+        let spec = &cell.cell.spec;
+        let is_asked =
+            || !self.response.is_latency() || spec.has_groups() || self.timed.is_asked(&spec.trial);
+        spec.runs_group(self.response_group.as_deref()) && is_asked()
     }
 
     /// Whether any cell has groups.
@@ -41,6 +57,7 @@ impl Context {
         &self,
         whole: CellAnalysis,
         asked: Option<&str>,
+        timed: impl Fn(u32) -> ShownLatency,
         samples: impl Fn(u32) -> &'a [&'a Sample],
     ) -> CellAnalysis {
         let cell = whole.cell.clone();
@@ -55,7 +72,7 @@ impl Context {
             };
             GroupAnalysis {
                 name: group.name.clone(),
-                cell: self.cell(&own, samples(number), None),
+                cell: self.cell(&own, samples(number), None, timed(number)),
             }
         };
         let numbered = (1..).zip(&cell.spec.groups);

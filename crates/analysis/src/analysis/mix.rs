@@ -3,7 +3,7 @@
 use iolab_stats::Summary;
 
 use super::{Latency, quantiles, summarise};
-use iolab_record::{Cell, Operation, OperationSummary, PerOperation, Sample};
+use iolab_record::{Cell, Operation, OperationSummary, PerOperation, Sample, ShownLatency};
 
 /// The operations of a mix; `None` for those without requests.
 pub type Mix = PerOperation<Option<OperationNumbers>>;
@@ -19,11 +19,12 @@ pub struct OperationNumbers {
     pub latency: Option<Latency>,
 }
 
-/// The mix in the measured trials of a cell; `None` for a single operation.
-pub(super) fn mix(cell: &Cell, trials: &[&Sample]) -> Option<Mix> {
+/// The mix in the measured trials of a cell; `None` for a single operation, unless other cells of the run have several.
+pub(super) fn mix(cell: &Cell, trials: &[&Sample], timed: ShownLatency) -> Option<Mix> {
     let trial = cell.trial();
     let asked = |operation: &&Operation| trial.requests(**operation);
-    let several = Operation::ALL.iter().filter(asked).count() > 1 && !cell.spec.runs_program();
+    let several = timed != ShownLatency::Own || Operation::ALL.iter().filter(asked).count() > 1;
+    let several = several && !cell.spec.runs_program();
     let of = |operation| {
         let numbers = || OperationNumbers::of(trials, |sample| &sample.operations[operation]);
         trial.requests(operation).then(numbers)

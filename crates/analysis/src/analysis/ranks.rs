@@ -196,10 +196,12 @@ impl<'a> PartsByRank<'a> {
                 rank,
                 ranks,
                 name,
-                cell: context.cell(cell, &samples, None),
+                cell: context.cell(cell, &samples, None, context.timed),
                 latencies: samples
                     .iter()
-                    .filter_map(|sample| Some((sample.block, sample.main_operation().waited()?)))
+                    .filter_map(|sample| {
+                        Some((sample.block, context.timed.requests(sample).waited()?))
+                    })
                     .collect(),
                 cached: samples
                     .iter()

@@ -1,9 +1,12 @@
 //! How well open-loop cells kept their rate.
 
-use iolab_stats::median;
+use std::collections::HashMap;
 
-use super::{Latency, quantiles};
-use iolab_record::Sample;
+use iolab_stats::median;
+use iolab_workload::trial::{Arrivals, TrialSpec};
+
+use super::{CellAnalysis, Latency, quantiles};
+use iolab_record::{Sample, ShownLatency};
 
 /// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
 /// requests those that happen to be due at the very end are a large share.
@@ -14,7 +17,8 @@ pub const HELD_FROM: f64 = 0.98;
 pub struct CellRate {
     /// Requested rate, requests per second.
     pub rate_wanted: f64,
-    /// Requests per second submitted: median over the trials.
+    /// Requests per second submitted: median over the trials. Where the storage still worked on them when the schedule had long
+    /// ended, completed.
     pub rate_achieved: f64,
     /// Most requests due but not submitted, over all trials.
     pub backlog_max: u64,
@@ -22,34 +26,150 @@ pub struct CellRate {
     pub backlog_end: u64,
     /// Number of trials that missed the rate.
     pub not_held: usize,
-    /// Service time (completion minus submission) of the operation with more requests.
+    /// The share of requests beyond the capacity that trials of this length may hide: the time for which the storage still worked
+    /// after the schedule's end, over the schedule's length; median over the trials.
+    pub hidden: f64,
+    /// Length of the schedule, ns: median over the trials.
+    pub span_ns: f64,
+    /// Each trial's.
+    schedules: Vec<Schedule>,
+    /// Service time (completion minus submission) of the requests whose latency is shown.
     pub service: Option<Latency>,
-    /// Submission minus intended start, of the same operation.
+    /// Submission minus intended start, of the same requests.
     pub lateness: Option<Latency>,
 }
 
 impl CellRate {
     /// From the trials of one cell; `None` in the closed loop.
-    pub(super) fn of(trials: &[&Sample], threads: u32) -> Option<Self> {
+    pub(super) fn of(trials: &[&Sample], spec: &TrialSpec, timed: ShownLatency) -> Option<Self> {
         let reports: Vec<_> = trials.iter().filter_map(|s| s.rate_report).collect();
         let achieved: Vec<f64> = reports.iter().map(|p| p.rate_achieved).collect();
+        let schedules: Vec<Schedule> = trials
+            .iter()
+            .filter_map(|sample| Schedule::of(sample, spec))
+            .collect();
+        let medians = |value: fn(&Schedule) -> f64| {
+            median(&schedules.iter().map(value).collect::<Vec<f64>>())
+        };
         let greatest = |values: &mut dyn Iterator<Item = u64>| values.max().unwrap_or(0);
         Some(Self {
             rate_wanted: reports.first()?.rate_wanted,
             rate_achieved: median(&achieved)?,
             backlog_max: greatest(&mut reports.iter().map(|p| p.backlog_max)),
             backlog_end: greatest(&mut reports.iter().map(|p| p.backlog_end)),
-            not_held: trials
-                .iter()
-                .filter_map(|s| Some((s.requests(), s.rate_report?)))
-                .filter(|(made, rate_report)| {
-                    let reached = rate_report.rate_achieved >= HELD_FROM * rate_report.rate_wanted;
-                    !reached && !is_held(*made, rate_report.backlog_end, threads)
-                })
-                .count(),
-            service: quantiles(trials, |s| s.main_operation().latency),
-            lateness: quantiles(trials, |s| s.main_operation().lateness),
+            not_held: schedules.iter().filter(|one| !one.held).count(),
+            hidden: medians(Schedule::hidden)?,
+            span_ns: medians(|one| one.span_ns)?,
+            schedules,
+            service: quantiles(trials, |s| timed.requests(s).latency),
+            lateness: quantiles(trials, |s| timed.requests(s).lateness),
         })
+    }
+}
+
+/// The schedule of a trial, and how long the storage worked on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Schedule {
+    /// Its length, ns.
+    span_ns: f64,
+    /// Time from its end to the last completion, ns.
+    drain_ns: f64,
+    /// Completed requests per second, until the last completion.
+    completed: f64,
+    /// By how much chance may make a trial's rate exceed the one asked for, as a share: two standard deviations.
+    chance: f64,
+    /// Whether the requests due were made in time.
+    held: bool,
+}
+
+impl Schedule {
+    /// `None` in the closed loop.
+    fn of(sample: &Sample, spec: &TrialSpec) -> Option<Self> {
+        let report = sample.rate_report?;
+        let (made, left) = (sample.requests(), report.backlog_end);
+        let is_made = is_held(made, left, spec.threads);
+        // What was due at the end was made up for, unless it was too much.
+        let in_time = if is_made {
+            made.saturating_sub(left)
+        } else {
+            made
+        };
+        let reached = report.rate_achieved >= HELD_FROM * report.rate_wanted;
+        let whole_ns = sample.elapsed_ns.saturating_sub(sample.end_sync_ns) as f64;
+        let span_ns = match report.rate_achieved > 0.0 {
+            true => in_time as f64 * 1e9 / report.rate_achieved,
+            false => whole_ns,
+        };
+        Some(Self {
+            span_ns,
+            drain_ns: (whole_ns - span_ns).max(0.0),
+            completed: made as f64 * 1e9 / whole_ns.max(1.0),
+            chance: match spec.arrivals {
+                Arrivals::Constant => 0.0,
+                // A Poisson number of mean n has a standard deviation of the root of n.
+                Arrivals::Poisson => 2.0 / (made.max(1) as f64).sqrt(),
+            },
+            held: reached || is_made,
+        })
+    }
+
+    /// The storage worked longer by at most this share because the rate was beyond its capacity.
+    fn hidden(&self) -> f64 {
+        match self.span_ns > 0.0 {
+            true => self.drain_ns / self.span_ns,
+            false => 0.0,
+        }
+    }
+
+    /// Whether the storage worked longer than its latency, a rate that counts as held, and chance explain.
+    fn outlasts(&self, latency_ns: f64) -> bool {
+        self.drain_ns > latency_ns + (1.0 - HELD_FROM).max(self.chance) * self.span_ns
+    }
+}
+
+/// Finds rates that only seem to be held: free slots took all requests in time, and the storage completed them long after the
+/// schedule's end. The latency of a storage that is not loaded is the service time at the lowest rate that differs in nothing else.
+/// A single trial may end with a slow request: most trials of a cell decide.
+pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
+    let others = |cell: &CellAnalysis| -> Vec<String> {
+        let levels = factors.iter().zip(&cell.cell.levels);
+        let kept = levels.filter(|(factor, _)| *factor != "rate");
+        kept.map(|(_, level)| level.clone()).collect()
+    };
+    let mut least: HashMap<Vec<String>, (f64, f64)> = HashMap::new();
+    for cell in cells.iter() {
+        let Some(report) = &cell.rate_report else {
+            continue;
+        };
+        let Some(service) = report.service else {
+            continue;
+        };
+        let own = (report.rate_wanted, service.p99_ns);
+        let known = least.entry(others(cell)).or_insert(own);
+        if own.0 < known.0 {
+            *known = own;
+        }
+    }
+    for cell in cells {
+        let latency = least.get(&others(cell)).map(|(_, latency_ns)| *latency_ns);
+        if let Some((report, latency_ns)) = cell.rate_report.as_mut().zip(latency) {
+            report.judge(latency_ns);
+        }
+    }
+}
+
+impl CellRate {
+    fn judge(&mut self, latency_ns: f64) {
+        let outlasting = |one: &&Schedule| one.outlasts(latency_ns);
+        if 2 * self.schedules.iter().filter(outlasting).count() <= self.schedules.len() {
+            return;
+        }
+        let missed = |one: &&Schedule| !one.held || one.outlasts(latency_ns);
+        self.not_held = self.schedules.iter().filter(missed).count();
+        let completed: Vec<f64> = self.schedules.iter().map(|one| one.completed).collect();
+        self.rate_achieved = median(&completed)
+            .unwrap_or(self.rate_achieved)
+            .min(self.rate_achieved);
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Rates {
         least: (f64, Latency),
         /// The same at the highest rate that was reached; `None` where only one was.
         most: Option<(f64, Latency)>,
+        /// The share of requests beyond the capacity that trials at the highest of these rates may hide, and their length, ns.
+        hidden: (f64, f64),
     },
     /// No rate was reached.
     NoneHeld {
@@ -167,9 +169,14 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
         all.filter_map(|cell| Some((cell, cell.rate_report.as_ref()?)))
     };
     let held = reports().filter(|(_, report)| report.not_held == 0);
-    let held = held.filter_map(|(cell, report)| Some((report.rate_wanted, cell.latency?)));
-    let mut held: Vec<(f64, Latency)> = held.collect();
-    held.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let held = held.filter_map(|(cell, report)| {
+        let hidden = (report.hidden, report.span_ns);
+        Some(((report.rate_wanted, cell.latency?), hidden))
+    });
+    let mut held: Vec<((f64, Latency), (f64, f64))> = held.collect();
+    held.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+    let hidden = held.last().map_or((0.0, 0.0), |(_, hidden)| *hidden);
+    let held: Vec<(f64, Latency)> = held.into_iter().map(|(rate, _)| rate).collect();
     let rates = match held.as_slice() {
         [] => {
             let (_, report) =
@@ -182,6 +189,7 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
         [least, rest @ ..] => Rates::Held {
             least: *least,
             most: rest.last().copied(),
+            hidden,
         },
     };
     Some(Load { run, rates })

@@ -20,7 +20,7 @@ pub struct Change {
     pub factor: f64,
     /// Timed time until the change, since the beginning of the run or of the trial, ns.
     pub after_ns: u64,
-    /// Bytes until the change: over a run those written, or read where only reads changed; within a trial those transferred.
+    /// Bytes until the change: over a run those written, or read where only reads changed; within a trial likewise.
     pub after_bytes: f64,
     /// When the change happens.
     pub place: ChangePlace,
@@ -42,6 +42,8 @@ pub enum ChangePlace {
         cells: usize,
         /// Number of trials of the cell shown, over which the levels are medians.
         trials: usize,
+        /// Which bytes are counted.
+        of: Access,
         /// Whether the run asks about the beginning of its trials: it leaves none out as a warm-up.
         asked: bool,
     },
@@ -75,6 +77,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         let place = ChangePlace::WithinTrials {
             cells: timeline.within.len(),
             trials: shift.trials,
+            of: shift.of,
             asked: timeline.is_of_beginning,
         };
         in_trials(shift, run, place)

@@ -1,10 +1,10 @@
 //! Changes of the level within the trials of a cell, at the same point in each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_stats::{lasting_shifts, median};
 
-use super::{FACTOR_MIN, group_size, is_free, lasting};
+use super::{Access, FACTOR_MIN, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 
 /// Fewest intervals of a trial that two levels are looked for in.
@@ -23,6 +23,8 @@ pub struct ThroughputPoint {
     pub length_ns: u64,
     /// Bytes transferred before it in a trial: median over the trials.
     pub moved_bytes: f64,
+    /// Those of them that were written, likewise.
+    pub written_bytes: f64,
     /// Median over the trials, MB/s.
     pub throughput_mb_s: f64,
 }
@@ -36,8 +38,10 @@ pub struct TrialShift {
     pub trials: usize,
     /// From the start of a trial, ns.
     pub after_ns: u64,
-    /// Bytes transferred before it in a trial: median over the trials.
+    /// Bytes written before it in a trial, or read where nothing was written: median over the trials.
     pub moved_bytes: f64,
+    /// Which of them.
+    pub of: Access,
     /// Throughput before, MB/s.
     pub before_mb_s: f64,
     /// Throughput after, MB/s.
@@ -83,9 +87,15 @@ pub fn profile(record: &RunRecord, cell: i64) -> Profile {
 /// The greatest lasting change within the trials of each cell that has one, in the order of the cells: what (nearly) every trial shows,
 /// not only the median over them, which mixes trials before a change over the run with trials after it.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
-    let free = record.cells.iter().filter(|cell| is_free(cell));
+    let own = record.cells.iter().filter(|cell| cell.program().is_none());
+    // Storage that falls behind a rate has its own throughput; one that catches up has not.
+    let at_a_rate: BTreeSet<i64> = own
+        .clone()
+        .filter(|cell| !is_free(cell))
+        .map(|cell| cell.id)
+        .collect();
     let mut measured = measured(record);
-    let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = free
+    let tested: Vec<(i64, Vec<&[Interval]>, Profile)> = own
         .filter_map(|cell| {
             let trials = alike(&measured.remove(&cell.id)?);
             let profile = of_trials(&trials);
@@ -95,6 +105,9 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
         .collect();
     let shifts = tested.iter().filter_map(|(cell, trials, profile)| {
         let shift = shift(*cell, profile, tested.len())?;
+        if at_a_rate.contains(cell) && shift.factor() > 1.0 {
+            return None;
+        }
         let shown = trials.iter().filter(|trial| shift.is_in(trial)).count();
         (shown as f64 >= SHOWN_MIN * trials.len() as f64).then_some(shift)
     });
@@ -167,11 +180,17 @@ fn of_trials(alike: &[&[Interval]]) -> Profile {
     let shortest = alike.iter().map(|intervals| intervals.len()).min();
     let size = group_size(shortest.unwrap_or(0), POINTS_MAX);
     let mut moved = vec![0.0; alike.len()];
+    let mut written = vec![0.0; alike.len()];
     let mut points = Vec::new();
     for number in 0..shortest.unwrap_or(0) / size {
         let groups = alike.iter().map(|i| &i[number * size..(number + 1) * size]);
-        let (mut rates, before) = (Vec::with_capacity(alike.len()), moved.clone());
-        for (group, moved) in groups.clone().zip(&mut moved) {
+        let mut rates = Vec::with_capacity(alike.len());
+        let (before, written_before) = (moved.clone(), written.clone());
+        for ((group, moved), written) in groups.clone().zip(&mut moved).zip(&mut written) {
+            *written += group
+                .iter()
+                .map(|one| one.done.write.bytes as f64)
+                .sum::<f64>();
             let (bytes, ns) = total(group);
             rates.push(bytes * 1e3 / ns.max(1.0));
             *moved += bytes;
@@ -183,6 +202,7 @@ fn of_trials(alike: &[&[Interval]]) -> Profile {
                 start_ns: first.start_ns,
                 length_ns: median(&lengths)? as u64,
                 moved_bytes: median(&before)?,
+                written_bytes: median(&written_before)?,
                 throughput_mb_s: median(&rates)?,
             })
         }));
@@ -224,11 +244,19 @@ fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
     ends.push(points.len());
     let shifts = ends.windows(3).filter_map(|at| {
         let point = points[at[1]];
+        let of = match point.written_bytes > 0.0 {
+            true => Access::Writes,
+            false => Access::Reads,
+        };
         Some(TrialShift {
             cell,
             trials: profile.trials,
             after_ns: point.start_ns,
-            moved_bytes: point.moved_bytes,
+            moved_bytes: match of {
+                Access::Writes => point.written_bytes,
+                Access::Reads => point.moved_bytes,
+            },
+            of,
             before_mb_s: median(&rates[at[0]..at[1]])?,
             after_mb_s: median(&rates[at[1]..at[2]])?,
         })

@@ -31,6 +31,8 @@ fn the_end_of_the_credits_comes_first() {
     let folder = folder();
     let printed = credits(folder.path());
     let findings = printed.split("What matters\n").nth(1).expect("findings");
+    let answer: Vec<&str> = printed.split_whitespace().take(20).collect();
+    assert!(answer.join(" ").contains(", after 20.0 s ("), "{printed}");
     let first = findings.split("\n2. ").next().expect("one");
     let words: Vec<&str> = first.split_whitespace().collect();
     let first = words.join(" ");

@@ -56,7 +56,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             let own = trials_of[row.run].get(&row.cell.cell.id);
             for trial in own.into_iter().flatten() {
                 let points = match shows_latency {
-                    true => latencies(&runs[row.run], trial.sample, row, (quantity, most)),
+                    true => latencies(runs, trial.sample, row, (quantity, most)),
                     false => points(trial, row, most),
                 };
                 if points.len() >= INTERVALS_MIN {
@@ -131,13 +131,13 @@ fn by_cell<'a>(run: &FigureRun<'a>) -> HashMap<i64, Vec<&'a SampleSeries>> {
 
 /// A quantile of the latency of each interval, in its middle.
 fn latencies(
-    run: &FigureRun<'_>,
+    runs: &[FigureRun<'_>],
     sample: i64,
     row: &CellValues<'_>,
     (quantity, most): (Response, usize),
 ) -> Vec<Mark> {
-    let sample = measured(run).find(|own| own.id == sample);
-    let kept = sample.and_then(|sample| over_time::of_sample(run, sample));
+    let sample = measured(&runs[row.run]).find(|own| own.id == sample);
+    let kept = sample.and_then(|sample| over_time::of_sample(runs, row.run, sample));
     let points = kept.map_or_else(Vec::new, |kept| over_time::quantiles(kept, quantity, most));
     let points = points.into_iter().map(|(x, y)| Mark {
         x,

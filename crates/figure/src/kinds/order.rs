@@ -140,7 +140,9 @@ fn series(run: &FigureRun<'_>, quantity: Response, is_response: bool) -> Vec<Ser
         let Some(at) = places.get(&sample.cell).copied() else {
             continue;
         };
-        let (Some(value), Some(median)) = (sample.value(quantity), medians[at]) else {
+        let (Some(value), Some(median)) =
+            (sample.value(quantity, run.analysis().timed), medians[at])
+        else {
             continue;
         };
         let name = cell_label(&run.analysis().factors, &cells[at].cell.levels);

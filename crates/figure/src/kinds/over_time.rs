@@ -1,9 +1,8 @@
 //! Latency inside the trials, over their time: as colours, and what a line over time needs of it.
 
 use iolab_analysis::analysis::Response;
-use iolab_record::Sample;
+use iolab_record::{Sample, ShownLatency};
 use iolab_workload::histogram::over_time::{BUCKETS, LatencyOverTime, highest_ns, lowest_ns};
-use iolab_workload::operation::Operation;
 use iolab_workload::quantity::{format_ns, significant};
 use iolab_workload::{Error, Result};
 
@@ -44,24 +43,23 @@ pub(super) fn share_of(response: Response) -> Option<f64> {
     }
 }
 
-/// The operation that most requests of a trial have.
-fn main_operation(sample: &Sample) -> Option<Operation> {
-    let operations = sample.operations.iter();
-    let requests = operations.filter(|(operation, _)| operation.is_request());
-    let main = requests.reduce(|main, other| match other.1.requests > main.1.requests {
-        true => other,
-        false => main,
+/// Whose latency the runs show: where trials of any were asked for several operations, that of the first of these, for all runs.
+fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
+    let chosen = runs.iter().map(|run| run.record().asked_timed());
+    let chosen = chosen.filter_map(|timed| match timed {
+        ShownLatency::Own => None,
+        ShownLatency::Of(operation) => Some(operation),
     });
-    main.map(|(operation, _)| operation)
+    chosen.min().map_or(ShownLatency::Own, ShownLatency::Of)
 }
 
 /// What the latencies are of, where all measured trials are alike in it: `reads`.
 pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
+    let timed = timed(runs);
     let mut all: Vec<String> = runs
         .iter()
         .flat_map(measured)
-        .filter_map(main_operation)
-        .map(|operation| format!("{operation}s"))
+        .map(|sample| format!("{}s", timed.operation(sample)))
         .collect();
     all.sort();
     all.dedup();
@@ -71,13 +69,19 @@ pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
     }
 }
 
-/// The latencies of a measured trial over time, of the operation that most of its requests have; of the group asked about, or of all.
-pub(super) fn of_sample(run: &FigureRun<'_>, sample: &Sample) -> Option<LatencyOverTime> {
+/// The latencies over time of a measured trial of one of the runs, of the requests that all runs show; of the group asked about, or of
+/// all. `None` where it has none of them.
+pub(super) fn of_sample(
+    runs: &[FigureRun<'_>],
+    run: usize,
+    sample: &Sample,
+) -> Option<LatencyOverTime> {
+    let shown = timed(runs).operation(sample);
+    let run = &runs[run];
     let group = run.record().asked_group();
-    let main = main_operation(sample)?;
     let own = run.over_time.iter().filter(|one| {
         one.sample == sample.id
-            && one.operation == main
+            && one.operation == shown
             && group.is_none_or(|group| one.group == group)
     });
     own.map(|one| one.latency.clone())
@@ -126,7 +130,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     let kept: Vec<(&CellValues<'_>, LatencyOverTime)> = data
         .rows
         .iter()
-        .filter_map(|row| Some((row, of_cell(&runs[row.run], row.cell.cell.id)?)))
+        .filter_map(|row| Some((row, of_cell(runs, row.run, row.cell.cell.id)?)))
         .collect();
     if kept.is_empty() {
         return Err(none_kept());
@@ -176,7 +180,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
     Ok(FigureModel {
         description: "Latency inside the trials, over their time".to_owned(),
         unit: "%".to_owned(),
-        heat_label: "Share of requests (%)".to_owned(),
+        heat_label: "Share (%)".to_owned(),
         note: format!("Colour: share of the {} of an interval.", requests_of(runs)),
         ..FigureModel::of(panels.collect())
     })
@@ -192,9 +196,9 @@ fn title(data: &Data<'_>, row: &CellValues<'_>) -> String {
 }
 
 /// The latencies of the measured trials of a cell together, in at most so many intervals as there are columns.
-fn of_cell(run: &FigureRun<'_>, cell: i64) -> Option<LatencyOverTime> {
-    let samples = measured(run).filter(|sample| sample.cell == cell);
-    let kept = samples.filter_map(|sample| of_sample(run, sample));
+fn of_cell(runs: &[FigureRun<'_>], run: usize, cell: i64) -> Option<LatencyOverTime> {
+    let samples = measured(&runs[run]).filter(|sample| sample.cell == cell);
+    let kept = samples.filter_map(|sample| of_sample(runs, run, sample));
     let sum = kept.reduce(LatencyOverTime::plus)?;
     (sum.total() > 0).then(|| sum.folded(COLUMNS_MAX))
 }

@@ -63,6 +63,8 @@ impl VerifiedData {
 pub(crate) struct LoadData {
     /// The least and the highest rate that was held; empty where none was.
     held: Vec<RateData>,
+    /// The share of requests beyond the capacity that trials at the highest of these rates may hide.
+    hidden_overload: Option<f64>,
     /// The least rate that was asked for, requests per second, where none was held.
     least_rate: Option<f64>,
     /// What was reached there, requests per second: median over the trials.
@@ -89,12 +91,18 @@ impl LoadData {
             p99_ns: latency.p99_ns,
         };
         match &load.rates {
-            Rates::Held { least, most } => Self {
+            Rates::Held {
+                least,
+                most,
+                hidden: (share, _),
+            } => Self {
+                hidden_overload: Some(*share),
                 held: std::iter::once(least).chain(most).map(at).collect(),
                 least_rate: None,
                 reached_rate: None,
             },
             Rates::NoneHeld { least, reached } => Self {
+                hidden_overload: None,
                 held: Vec::new(),
                 least_rate: Some(*least),
                 reached_rate: Some(*reached),

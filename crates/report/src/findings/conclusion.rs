@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::run::is_by_user;
+use super::words::done;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_record::RunStatus;
-use iolab_workload::quantity::format_percent;
+use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
@@ -26,7 +27,7 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
             true => String::new(),
             false => format!(" ({})", cell_label(&analysis.factors, &cell.cell.levels)),
         };
-        format!("{}{place}", response.format(median(cell)))
+        format!("{}{place}", level(analysis, cell))
     };
     let answer = match least.cell.id == most.cell.id {
         true => {
@@ -40,9 +41,9 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
     // IOPS are their own unit.
     let quantity = match response {
         Response::Iops if analysis.response_group.is_none() => String::new(),
-        other => match &analysis.response_group {
-            Some(group) => format!("{group}'s {other} "),
-            None => format!("{other} "),
+        _ => match &analysis.response_group {
+            Some(group) => format!("{group}'s {} ", analysis.quantity()),
+            None => format!("{} ", analysis.quantity()),
         },
     };
     Some(format!(
@@ -52,6 +53,28 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
         source(measured()),
         doubts(analysis)
     ))
+}
+
+/// The median of a cell: `58.9 MB/s`. Where its only trial changes its level, both levels, of which the trial as a whole has neither:
+/// `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`.
+fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    let response = analysis.response;
+    let mut shifts = analysis.timeline.within.iter();
+    let shift = shifts.find(|shift| {
+        let is_of_it = shift.cell == cell.cell.id && shift.trials == 1;
+        is_of_it && response == Response::Throughput && analysis.response_group.is_none()
+    });
+    match shift {
+        None => response.format(cell.response.map_or(0.0, |response| response.median)),
+        Some(shift) => format!(
+            "{}, after {} ({} {}) {}",
+            response.format(shift.before_mb_s),
+            format_ns(shift.after_ns as f64),
+            format_bytes(shift.moved_bytes),
+            done(shift.of),
+            response.format(shift.after_mb_s),
+        ),
+    }
 }
 
 /// `, from the device`.

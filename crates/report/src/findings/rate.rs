@@ -7,7 +7,7 @@ use iolab_workload::settings::cell_label;
 
 pub(crate) const RATE_NOT_HELD: Rule = Rule::doubt(
     "rate-not-held",
-    "requests that were due and never issued, in each trial",
+    "requests that were due and never issued, or completed long after the schedule's end, in each trial",
 );
 
 /// Whether rates were held.
@@ -32,12 +32,15 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
     } else {
         format!(" at {}", cell_label(&analysis.factors, &first.cell.levels))
     };
+    let how = match rate_report.backlog_end {
+        0 => "the storage completed requests long after their schedule had ended".to_owned(),
+        left => format!("up to {left} requests were due and never issued"),
+    };
     let text = format!(
-        "{} fell behind the requested rate: in {} of {} trials{place} up to {} requests were due and never issued (median rate {} of {} per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.",
+        "{} fell behind the requested rate: in {} of {} trials{place} {how} (median rate {} of {} per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.",
         cells_of(cells.len(), analysis),
         rate_report.not_held,
         first.n,
-        rate_report.backlog_end,
         significant(rate_report.rate_achieved),
         significant(rate_report.rate_wanted),
     );

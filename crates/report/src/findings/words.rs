@@ -21,6 +21,7 @@ use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
+pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
 
@@ -64,7 +65,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
     match claim {
         Claim::Verified(verified) => (answers::of_verified(verified, first), VERIFIED),
         Claim::Programs(two) => (programs::of_programs(two), programs::basis(two.aspect)),
-        Claim::Load(load) => (answers::of_load(load), LOAD),
+        Claim::Load(load) => (answers::of_load(load, first), LOAD),
         Claim::TooFew(few) => (concurrency::of_too_few(few, first), TOO_FEW),
         Claim::Preparation(untouched) => (answers::of_preparation(untouched, first), PREPARATION),
         Claim::Comparison(comparison) => (comparison::of_comparison(comparison, runs), COMPARISON),
@@ -137,8 +138,8 @@ fn quantity(runs: &[&Analysis], id: CellId) -> String {
         return String::new();
     };
     match &run.response_group {
-        Some(group) => format!("{group}'s {}", run.response),
-        None => run.response.to_string(),
+        Some(group) => format!("{group}'s {}", run.quantity()),
+        None => run.quantity(),
     }
 }
 
@@ -188,12 +189,16 @@ fn doubt(doubt: &SideDoubt) -> String {
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
-    let group = runs
-        .get(tail.cell.run)
-        .and_then(|run| run.response_group.as_ref());
-    let latency = group.map_or_else(
+    let run = runs.get(tail.cell.run);
+    let latency = run.map_or_else(
         || "latency".to_owned(),
-        |group| format!("{group}'s latency"),
+        |run| {
+            let latency = run.timed.subject("latency");
+            match &run.response_group {
+                Some(group) => format!("{group}'s {latency}"),
+                None => latency,
+            }
+        },
     );
     let (p50, p99) = tail.quantiles;
     let others = match tail.cells {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolab_record::{RunRecord, Sample, ServedBy};
+use iolab_record::{RunRecord, Sample, ServedBy, ShownLatency};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
@@ -60,13 +60,14 @@ impl JsonSchema for SampleRow {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        list_schema(&columns())
+        list_schema(&columns(ShownLatency::Own))
     }
 }
 
-fn columns() -> Vec<DataColumn<'static, Sample>> {
+/// What is told of each sample, the latency of its requests that are `timed`.
+fn columns(timed: ShownLatency) -> Vec<DataColumn<'static, Sample>> {
     type S = Sample;
-    let latency = |sample: &S| sample.main_operation().waited();
+    let latency = move |sample: &S| timed.requests(sample).waited();
     vec![
         DataColumn::whole("cell", "id of its cell in the run file", |s: &S| {
             Some(s.cell)
@@ -129,7 +130,7 @@ fn columns() -> Vec<DataColumn<'static, Sample>> {
 /// Everything that the script of the page reads, escaped for a `<script>` element. `latest` are the indices of the runs about
 /// which the page makes claims.
 pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
-    let columns = columns();
+    let columns = columns(ShownLatency::Own);
     let shown = latest.iter().filter_map(|place| inputs.get(*place));
     let shown: Vec<_> = shown
         .map(|input| IdentifiedRun {
@@ -138,7 +139,7 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
             bends: Cow::Borrowed(&input.interpretation.bends),
         })
         .collect();
-    let runs = inputs.iter().map(|input| run(input.run.record(), &columns));
+    let runs = inputs.iter().map(|input| run(input.run.record()));
     let document = ReportDocument {
         schema: SCHEMA,
         iolab_version: IOLAB_VERSION,
@@ -153,7 +154,8 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
     escaped(&serde_json::json!(document).to_string())
 }
 
-fn run(record: &RunRecord, columns: &[DataColumn<'_, Sample>]) -> RunData {
+fn run(record: &RunRecord) -> RunData {
+    let columns = columns(record.timed(0));
     let experiment = &record.experiment;
     let clean = |text: &String| escape_control(text).into_owned();
     let all_clean = |texts: &[String]| texts.iter().map(clean).collect();

@@ -7,6 +7,7 @@ mod digest;
 mod disturbance;
 mod equivalence;
 mod findings;
+mod mixed;
 mod peers;
 mod preparation;
 mod ranks;

@@ -5,6 +5,7 @@ use iolab_analysis::claim::{Difference, comparisons};
 use iolab_record::RunRecord;
 use iolab_report::findings::rate_not_held;
 use iolab_workload::response::Response;
+use iolab_workload::trial::Arrivals;
 
 use crate::named;
 use iolab_synthetic::{add_cell, around, rate_report, record};
@@ -87,12 +88,11 @@ fn one_trial_that_fell_behind_is_enough() {
 #[test]
 fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
     let mut record = loaded(&[(100, 0)]);
-    for rate_report in record
-        .samples
-        .iter_mut()
-        .filter_map(|s| s.rate_report.as_mut())
-    {
+    for sample in &mut record.samples {
+        let made = sample.requests();
+        let rate_report = sample.rate_report.as_mut().expect("open loop");
         (rate_report.backlog_end, rate_report.rate_achieved) = (60, 106.0);
+        sample.elapsed_ns = made * 1_000_000_000 / 106;
     }
     assert_eq!(flagged(&analyse(&record)), [false]);
 }
@@ -143,4 +143,54 @@ fn times_are_compared_where_a_side_held_its_rate() {
     assert_eq!(difference([0, 0]), Difference::Higher);
     assert_eq!(difference([0, 999]), Difference::Higher);
     assert_eq!(difference([999, 999]), Difference::CannotTell);
+}
+
+/// Cells at these rates, in trials of 500 ms, of a storage that completes 50 requests per second and takes all at once.
+fn absorbed(rates: &[u64], arrivals: Arrivals) -> Analysis {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = Response::Latency;
+    for rate in rates {
+        let cell = add_cell(&mut record, &[&format!("rate={rate}")], &around(1000.0));
+        rate_report(&mut record, cell, *rate, 0);
+        record.cells[cell].spec.trial.arrivals = arrivals;
+        for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
+            let requests = rate / 2;
+            sample.operations.read.requests = requests;
+            sample.elapsed_ns = 500_000_000_u64.max(requests * 20_000_000);
+        }
+    }
+    analyse(&record)
+}
+
+#[test]
+fn requests_that_free_slots_absorb_are_not_held() {
+    let analysis = absorbed(&[20, 40, 100, 200], Arrivals::Constant);
+    assert_eq!(flagged(&analysis), [false, false, true, true]);
+    let rates = analysis.cells.iter().filter_map(|c| c.rate_report.as_ref());
+    let achieved: Vec<u64> = rates
+        .map(|rate| rate.rate_achieved.round() as u64)
+        .collect();
+    assert_eq!(achieved, [20, 40, 50, 50]);
+    let said = &named("load", &analysis)[0].text;
+    assert!(
+        said.contains("at 40.0/s, the highest rate that was held"),
+        "{said}"
+    );
+    let missed = &rate_not_held(&analysis)[0].text;
+    assert!(
+        missed.contains("long after their schedule had ended (median rate 50.0 of 100"),
+        "{missed}"
+    );
+}
+
+#[test]
+fn a_trial_too_short_to_show_an_overload_holds_nothing() {
+    // 32 requests in 500 ms: chance may double their number.
+    let analysis = absorbed(&[20, 64], Arrivals::Poisson);
+    assert_eq!(flagged(&analysis), [false, false]);
+    let said = &named("load", &analysis)[0].text;
+    assert!(
+        said.contains("at 64.0/s, the highest rate that is not shown to be too high. In trials of 500 ms an overload of up to 28 % does not show"),
+        "{said}"
+    );
 }

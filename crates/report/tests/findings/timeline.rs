@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::timeline::{moments, profile};
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
-use iolab_report::findings::Finding;
+use iolab_report::findings::{Finding, conclusion};
 use iolab_workload::trial::Rate;
 
 use crate::named;
@@ -244,4 +244,71 @@ fn a_profile_is_the_median_of_the_trials() {
     assert_eq!(long.points[1].start_ns, 500 * MS);
     assert!((long.points[199].moved_bytes / GIB - 0.972).abs() < 0.001);
     assert_eq!(iolab_analysis::timeline::profile(&record, 5).points, []);
+}
+
+/// One trial that writes 100 MB per interval, and a tenth of that from the 12th on; `reads` times as many bytes are read beside them.
+fn falling(reads: u64) -> RunRecord {
+    let mut record = writing(&["1MiB"], 1, |_, _| 500.0);
+    let bytes: Vec<u64> = (0..40)
+        .map(|i| {
+            let speed = if i < 12 { 1e8 } else { 1e7 };
+            (speed * noise(i, 0.1)) as u64
+        })
+        .collect();
+    over_time(&mut record, 1, &bytes);
+    for interval in &mut record.series[0].series.intervals {
+        interval.done.read.bytes = reads * interval.done.write.bytes;
+    }
+    record
+}
+
+#[test]
+fn what_a_mix_has_written_is_counted_until_the_change() {
+    for reads in [0, 3] {
+        let text = only(named("level-within-trials", &analyse(&falling(reads))));
+        assert!(
+            text.contains("after 1.20 s (1.11 GiB written) it fell to 9.9 %"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn falling_behind_a_rate_is_a_change_and_catching_up_is_none() {
+    let mut record = falling(0);
+    record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
+    let text = only(named("level-within-trials", &analyse(&record)));
+    assert!(text.contains("it fell to 9.9 %"), "{text}");
+    let done: Vec<_> = record.series[0]
+        .series
+        .intervals
+        .iter()
+        .map(|one| one.done)
+        .collect();
+    for (interval, done) in record.series[0]
+        .series
+        .intervals
+        .iter_mut()
+        .zip(done.iter().rev())
+    {
+        interval.done = *done;
+    }
+    assert_eq!(named("level-within-trials", &analyse(&record)), []);
+}
+
+#[test]
+fn the_answer_has_both_levels_of_an_only_trial() {
+    let line = conclusion(&analyse(&falling(0))).expect("measured");
+    let both = "throughput 1003 MB/s, after 1.20 s (1.11 GiB written) 99.4 MB/s (bs=1MiB)";
+    assert!(line.contains(both), "{line}");
+    // Of several trials the median is that of alike trials, and the finding has the levels.
+    let mut several = writing(&["1MiB"], 3, |_, _| 500.0);
+    for trial in 1..=3 {
+        let bytes: Vec<u64> = (0..40)
+            .map(|i| if i < 12 { 100_000_000 } else { 10_000_000 })
+            .collect();
+        over_time(&mut several, trial, &bytes);
+    }
+    let line = conclusion(&analyse(&several)).expect("measured");
+    assert!(!line.contains("after"), "{line}");
 }

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::timeline::{over_run, within_trials};
-use iolab_record::{RunRecord, ServedBy};
+use iolab_record::{RunRecord, ServedBy, ShownLatency};
 use iolab_stats::{median, two_modes};
 use iolab_synthetic::{
     At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, OverTime, Scenario, WarmUp,
@@ -211,7 +211,9 @@ fn every_response_has_its_truth() {
     for ((_, trials), cell) in record.measured().zip(&truth.cells) {
         for response in [Response::Throughput, Response::Iops, Response::Latency] {
             let wanted = cell.value(response).expect("a truth");
-            let found = trials[0].value(response).expect("a value");
+            let found = trials[0]
+                .value(response, ShownLatency::Own)
+                .expect("a value");
             assert!(
                 (found / wanted - 1.0).abs() < 1e-3,
                 "{response:?} {found} {wanted}"
@@ -219,7 +221,7 @@ fn every_response_has_its_truth() {
         }
         let p99: Vec<f64> = trials
             .iter()
-            .filter_map(|s| s.value(Response::P99))
+            .filter_map(|s| s.value(Response::P99, ShownLatency::Own))
             .collect();
         let ratio = median(&p99).expect("ten") / cell.value(Response::P99).expect("a truth");
         assert!((ratio - 1.0).abs() < 0.08, "{ratio}");

@@ -11,6 +11,7 @@ use iolab_workload::units::format_size;
 
 use super::times;
 use crate::findings::{capitalised, cells_of};
+use crate::slo::OVERLOAD_TOLD;
 
 /// Data that was read back.
 pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
@@ -47,7 +48,8 @@ fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
 }
 
 /// Response times at a given load.
-pub(super) fn of_load(load: &Load) -> String {
+pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
+    let time = run.timed.subject("Median response time");
     let at = |(rate, latency): &(f64, Latency)| {
         format!(
             "{} (99th percentile {}) at {}/s",
@@ -57,12 +59,27 @@ pub(super) fn of_load(load: &Load) -> String {
         )
     };
     match &load.rates {
-        Rates::Held { least, most: None } => format!("Median response time: {}.", at(least)),
+        Rates::Held {
+            least,
+            most: None,
+            hidden,
+        } => format!("{time}: {}.{}", at(least), hidden_overload(*hidden)),
         Rates::Held {
             least,
             most: Some(most),
+            hidden,
+        } if hidden.0 > OVERLOAD_TOLD => format!(
+            "{time}: {}, and {}, the highest rate that is not shown to be too high.{}",
+            at(least),
+            at(most),
+            hidden_overload(*hidden),
+        ),
+        Rates::Held {
+            least,
+            most: Some(most),
+            hidden: _,
         } => format!(
-            "Median response time: {}, and {}, the highest rate that was held (at least {} of its requests were made in time).",
+            "{time}: {}, and {}, the highest rate that was held (at least {} of its requests were made in time).",
             at(least),
             at(most),
             format_percent(HELD_FROM)
@@ -74,6 +91,18 @@ pub(super) fn of_load(load: &Load) -> String {
             significant(*reached)
         ),
     }
+}
+
+/// What trials too short for it do not show; nothing where they are long enough.
+fn hidden_overload((share, span_ns): (f64, f64)) -> String {
+    if share <= OVERLOAD_TOLD {
+        return String::new();
+    }
+    format!(
+        " In trials of {} an overload of up to {} does not show: the storage completed their requests after their end. Increase --time.",
+        format_ns(span_ns),
+        format_percent(share),
+    )
 }
 
 /// What page faults of untouched buffers cost.

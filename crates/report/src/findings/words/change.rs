@@ -36,10 +36,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     let levels = levels(change, run);
     match change.place {
         ChangePlace::OverRun { of, levels: seen } => {
-            let done = match of {
-                Access::Writes => "written",
-                Access::Reads => "read",
-            };
+            let done = done(of);
             let suspect = match (falls, of) {
                 (true, Access::Reads) => {
                     "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
@@ -70,6 +67,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
         ChangePlace::WithinTrials {
             cells,
             trials,
+            of,
             asked: _,
         } => {
             let suspect = match falls {
@@ -83,14 +81,23 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 n => format!("in the median of {n} trials"),
             };
             format!(
-                "In {} throughput changes its level within the trials: after {time} ({bytes}) it {}{levels}, {in_trials}. {suspect}. Shorter or longer trials would give other results.",
+                "In {} throughput changes its level within the trials: after {time} ({bytes} {}) it {}{levels}, {in_trials}. {suspect}. Shorter or longer trials would give other results.",
                 within(cells, run),
+                done(of),
                 moved(change.factor)
             )
         }
         ChangePlace::InWarmUp => format!(
-            "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} ({time}); the measured trials show the later level."
+            "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} written ({time}); the measured trials show the later level."
         ),
+    }
+}
+
+/// What was done with bytes.
+pub(in crate::findings) fn done(of: Access) -> &'static str {
+    match of {
+        Access::Writes => "written",
+        Access::Reads => "read",
     }
 }
 

@@ -1,0 +1,88 @@
+//! Whose latency is shown: the same operation in all trials that are compared, chosen by what was asked for.
+
+use iolab_workload::operation::Operation;
+use iolab_workload::operation_summary::OperationSummary;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::TrialSpec;
+
+use crate::{RunRecord, Sample};
+
+/// Whose latency the trials of a run show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ShownLatency {
+    /// That of each trial's requests: none was asked for several operations.
+    #[default]
+    Own,
+    /// That of the requests with this operation, of which trials may have none: some were asked for several.
+    Of(Operation),
+}
+
+impl ShownLatency {
+    /// Of the cells of a run: of their whole trials (0), or of a group of this number. Where settings ask any of them for several
+    /// operations, all show the first of these, so that no two are compared by different ones: counts, which chance decides, do not
+    /// matter.
+    pub fn of<'a>(cells: impl Iterator<Item = &'a CellSpec>, group: u32) -> Self {
+        let trials = cells.filter_map(|spec| {
+            let own = match group {
+                // All groups together have no latency.
+                0 => (!spec.has_groups()).then_some(spec),
+                group => spec.groups.get(group as usize - 1).map(|group| &group.spec),
+            };
+            Some(&own.filter(|own| !own.runs_program())?.trial)
+        });
+        let several = trials.filter_map(|trial| {
+            let all = Operation::ALL.iter().copied();
+            let mut asked = all.filter(|operation| trial.requests(*operation));
+            let first = asked.next()?;
+            asked.next().map(|_| first)
+        });
+        several.min().map_or(Self::Own, Self::Of)
+    }
+
+    /// Whether the settings of a trial ask for such requests.
+    pub fn is_asked(self, trial: &TrialSpec) -> bool {
+        match self {
+            Self::Own => true,
+            Self::Of(operation) => trial.requests(operation),
+        }
+    }
+
+    /// The requests of a trial whose latency is shown; without any where it has none of the operation.
+    pub fn requests(self, sample: &Sample) -> &OperationSummary {
+        &sample.operations[self.operation(sample)]
+    }
+
+    /// Their operation.
+    pub fn operation(self, sample: &Sample) -> Operation {
+        match self {
+            Self::Of(operation) => operation,
+            Self::Own => {
+                let all = Operation::ALL.iter().copied();
+                let used = |operation: &Operation| {
+                    operation.is_request() && sample.operations[*operation].requests > 0
+                };
+                all.clone().find(used).unwrap_or_default()
+            }
+        }
+    }
+
+    /// What is shown, `latency` for instance, with the operation where there is a choice: `latency of reads`.
+    pub fn subject(self, what: &str) -> String {
+        match self {
+            Self::Own => what.to_owned(),
+            Self::Of(operation) => format!("{what} of {operation}s"),
+        }
+    }
+}
+
+impl RunRecord {
+    /// Whose latency the whole trials show (0), or a group of this number.
+    pub fn timed(&self, group: u32) -> ShownLatency {
+        ShownLatency::of(self.cells.iter().map(|cell| &cell.spec), group)
+    }
+
+    /// Whose latency the trials of the group that the experiment asks about show, or whole trials.
+    pub fn asked_timed(&self) -> ShownLatency {
+        self.timed(self.asked_group().unwrap_or(0))
+    }
+}

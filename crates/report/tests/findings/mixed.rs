@@ -1,0 +1,102 @@
+//! Latencies of trials that read and write.
+
+use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_record::{LatencySummary, OperationSummary, RunRecord};
+use iolab_report::findings::conclusion;
+use iolab_workload::response::Response;
+
+use crate::{all_findings, text};
+use iolab_synthetic::{add_cell, around, record};
+
+/// Of so many requests, each of which took so long.
+fn requests(requests: u64, us: u64) -> OperationSummary {
+    let ns = us * 1000;
+    OperationSummary {
+        requests,
+        bytes: requests * 4096,
+        latency: (requests > 0).then_some(LatencySummary {
+            mean_ns: ns as f64,
+            p50_ns: ns,
+            p90_ns: ns,
+            p99_ns: ns,
+            p999_ns: ns,
+            p9999_ns: Some(ns),
+            p99999_ns: None,
+            max_ns: ns,
+        }),
+        ..OperationSummary::default()
+    }
+}
+
+/// Reads take 700 µs, writes 900 µs; by chance every other trial has more of the one or of the other.
+fn mixed(shares: &[u8]) -> RunRecord {
+    let mut record = record("mixed", &["read_percent"]);
+    record.experiment.response = Response::P99;
+    for share in shares {
+        let cell = add_cell(
+            &mut record,
+            &[&format!("read_percent={share}")],
+            &around(100.0),
+        );
+        record.cells[cell].spec.trial.read_percent = *share;
+    }
+    let cells = record.cells.clone();
+    for (number, sample) in record.samples.iter_mut().enumerate() {
+        let trial = cells[sample.cell as usize].trial();
+        let more = if number % 2 == 0 { 1010 } else { 990 };
+        let of = |is_asked: bool, count| if is_asked { count } else { 0 };
+        sample.operations.read = requests(of(trial.reads(), more), 700);
+        sample.operations.write = requests(of(trial.writes(), 2000 - more), 900);
+    }
+    record
+}
+
+fn medians(analysis: &Analysis) -> Vec<Option<f64>> {
+    let cells = analysis.cells.iter();
+    cells
+        .map(|cell| cell.response.map(|response| response.median))
+        .collect()
+}
+
+#[test]
+fn all_trials_show_the_same_operation_whichever_has_more_requests() {
+    let analysis = analyse(&mixed(&[49, 50, 51]));
+    assert_eq!(medians(&analysis), [Some(700e3); 3]);
+    assert!(
+        analysis
+            .cells
+            .iter()
+            .all(|cell| cell.values.iter().all(|value| *value == 700e3))
+    );
+    let said = text(&all_findings(&analysis));
+    assert!(
+        !said.contains("two groups") && !said.contains("900 µs"),
+        "{said}"
+    );
+    let line = conclusion(&analysis).expect("measured");
+    assert!(
+        line.contains("99th percentile of latency of reads 700 µs"),
+        "{line}"
+    );
+    assert_eq!(analysis.asked(), "99th percentile of latency of reads");
+}
+
+#[test]
+fn a_cell_without_that_operation_shows_no_latency() {
+    let analysis = analyse(&mixed(&[0, 50, 100]));
+    assert_eq!(medians(&analysis), [None, Some(700e3), Some(700e3)]);
+    let writes = &analysis.cells[0];
+    assert!(!writes.flags.contains(&Flag::FewRequests) && !analysis.has_response(writes));
+    let mix = writes.mix.as_ref().expect("beside a mix");
+    let latency = mix.write.as_ref().and_then(|own| own.latency);
+    assert_eq!(latency.map(|latency| latency.p50_ns), Some(900e3));
+    let said = text(&all_findings(&analysis));
+    assert!(!said.contains("900 µs"), "{said}");
+}
+
+#[test]
+fn without_a_mix_each_cell_shows_its_own_requests() {
+    let analysis = analyse(&mixed(&[0, 100]));
+    assert_eq!(medians(&analysis), [Some(900e3), Some(700e3)]);
+    assert_eq!(analysis.asked(), "99th percentile of latency");
+}
