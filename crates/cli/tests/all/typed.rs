@@ -261,7 +261,7 @@ fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
     let done = run(folder.path(), &[&line[..], &["--dry-run"]].concat()).expect(0);
     let text = done.stdout.replace('\n', " ");
     assert!(
-        text.contains("96 cells in 2 min give n = 3, and an interval needs 6"),
+        text.contains("96 cells in 2 min give n = 4, and an interval needs 6"),
         "{text}"
     );
     assert!(text.contains("a larger --budget"), "{text}");
