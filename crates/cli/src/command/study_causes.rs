@@ -83,6 +83,7 @@ impl Explains {
                 run: &input.run,
                 phenomenon: &phenomenon,
             };
+            writeln!(to, "{}:", input.run.analysis().experiment)?;
             match self.of_one(
                 &explanation,
                 folder,
@@ -144,7 +145,8 @@ impl Explains {
     }
 }
 
-/// The largest effects of all runs, of each run one at first: two of one run are often one effect at two places.
+/// The largest effects of all runs, those of the I/O size last, of each run one at first: two of one run are often one effect at two
+/// places.
 fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
     let runs: Vec<Vec<Found<'_>>> = inputs.iter().map(of_run).collect();
     let place = |rank: usize| runs.iter().filter_map(move |own| own.get(rank).cloned());
@@ -153,14 +155,24 @@ fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
     for rank in 0..most {
         let mut of_rank: Vec<Found<'_>> = place(rank).collect();
         of_rank.sort_by(|a, b| b.1.size.total_cmp(&a.1.size));
-        of_rank.sort_by_key(|one| one.1.is_disturbed);
+        of_rank.sort_by_key(|one| (one.1.is_disturbed, compares_sizes(one)));
         all.extend(of_rank);
     }
     all.truncate(EFFECTS);
     all
 }
 
-/// The effects of a run whose cause is not a factor of it.
+/// Whether two I/O sizes are compared: small requests are slower on any storage, and that is the greatest difference of most runs.
+fn compares_sizes((input, phenomenon): &Found<'_>) -> bool {
+    let cells = &input.run.analysis().cells;
+    let size = |id: i64| {
+        let cell = cells.iter().find(|own| own.cell.id == id);
+        cell.map(|own| own.cell.trial().bs)
+    };
+    size(phenomenon.base.cell) != size(phenomenon.other.cell)
+}
+
+/// The effects of a run whose cause is not a factor of it; those of the I/O size last.
 fn of_run(input: &Input) -> Vec<Found<'_>> {
     let found = phenomena(input.run.analysis()).unwrap_or_default();
     let own = found.into_iter().filter(|one| {
@@ -173,5 +185,7 @@ fn of_run(input: &Input) -> Vec<Found<'_>> {
             .by_construction()
             .is_ok_and(|known| known.is_none())
     });
-    own.map(|one| (input, one)).collect()
+    let mut own: Vec<Found<'_>> = own.map(|one| (input, one)).collect();
+    own.sort_by_key(compares_sizes);
+    own
 }

@@ -91,7 +91,14 @@ fn programs_are_timed() {
     let folder = folder();
     let arguments: [&[&str]; 2] = [
         &["run", "linkage", "-o", "r.iolab", "--set", "region=1,64k"],
-        &TINY,
+        &[
+            "--budget",
+            "1s",
+            "--set",
+            "trials_min=2",
+            "--set",
+            "trials_max=3",
+        ],
     ];
     if let Some(done) = run_without_new_calls(folder.path(), &arguments) {
         if done.code == Some(2) {
