@@ -289,11 +289,14 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .expect("cat is everywhere");
-        let found = descendants().contains(&child.id());
-        let others = Others::read(&descendants().into_iter().collect());
-        let is_other = others.accounts.contains_key(&child.id());
+        // The kernel's list of children can lack one while another one ends, as those of other tests here do.
+        let is_seen = (0..100).any(|_| {
+            let own: BTreeSet<u32> = descendants().into_iter().collect();
+            let others = Others::read(&own);
+            own.contains(&child.id()) && !others.accounts.contains_key(&child.id())
+        });
         drop(child.stdin.take());
         child.wait().expect("it ends with its input");
-        assert!(found && !is_other);
+        assert!(is_seen);
     }
 }
