@@ -6,6 +6,37 @@ use iolab_workload::stages::{Journal, Stage, SyncCounts};
 use super::{CellRow, Columns};
 use crate::data_column::DataColumn;
 
+/// A count of what traced syncs waited for: the name of its column, what it is, its value.
+type SyncCount = (&'static str, &'static str, fn(SyncCounts) -> u64);
+
+const SYNCS: [SyncCount; 5] = [
+    (
+        "traced_syncs",
+        "traced syncs that followed writes, over all trials",
+        |counts| counts.syncs,
+    ),
+    (
+        "sync_commits",
+        "journal commits that these waited for",
+        |counts| counts.commits,
+    ),
+    (
+        "shared_commits",
+        "journal commits that several syncs waited for",
+        |counts| counts.shared_commits,
+    ),
+    (
+        "sync_flushes",
+        "flushes of the device's cache within traced syncs",
+        |counts| counts.flushes,
+    ),
+    (
+        "shared_flushes",
+        "flushes within several traced syncs",
+        |counts| counts.shared_flushes,
+    ),
+];
+
 /// Which layer has the requests of a traced cell when.
 pub(super) fn stages<'a>() -> Columns<'a> {
     let mut columns = vec![DataColumn::number(
@@ -42,39 +73,19 @@ pub(super) fn stages<'a>() -> Columns<'a> {
         let stages = row.cell.stages.as_ref()?;
         stages.journal.map(|_| stages.syncs)
     };
-    columns.extend([
-        DataColumn::whole(
-            "traced_syncs",
-            "traced syncs that followed writes, over all trials",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.syncs),
-        ),
-        DataColumn::whole(
-            "sync_commits",
-            "journal commits that these waited for",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.commits),
-        ),
-        DataColumn::whole(
-            "shared_commits",
-            "journal commits that several syncs waited for",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_commits),
-        ),
-        DataColumn::whole(
-            "sync_flushes",
-            "flushes of the device's cache within traced syncs",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.flushes),
-        ),
-        DataColumn::whole(
-            "shared_flushes",
-            "flushes within several traced syncs",
-            move |row: &CellRow<'_>| syncs(row).map(|counts| counts.shared_flushes),
-        ),
+    columns.extend(SYNCS.map(|(name, meaning, count)| {
+        DataColumn::whole(name, meaning, move |row: &CellRow<'_>| {
+            syncs(row).map(count)
+        })
+    }));
+    columns.push(
         DataColumn::text(
             "trace_journal",
             "how the journal of the file system shows in traced syncs",
             |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
         )
         .one_of(Journal::NAMES),
-    ]);
+    );
     columns
         .into_iter()
         .map(|column| column.only_of(|row| row.cell.stages.is_some()))

@@ -20,6 +20,16 @@ const EXT4: [&str; 3] = ["mkfs.ext4", "-q", "-F"];
 const BARE_EXT4: [&str; 5] = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal"];
 const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
 
+/// Writes to files that grow, one of each thread.
+const GROWING: [&str; 6] = [
+    "--set",
+    "pattern=seq",
+    "--set",
+    "allocate=append",
+    "--set",
+    "layout=private",
+];
+
 /// A run and the stages of its trials.
 struct Traced {
     seen: Seen,
@@ -137,18 +147,7 @@ fn a_journal_shows_by_its_commits_which_two_threads_share() {
         return;
     };
     // Files that grow change their inode with every write, so that every sync waits for a commit.
-    let Some(traced) = traced(
-        &scene,
-        &at,
-        &[
-            "--set",
-            "pattern=seq",
-            "--set",
-            "allocate=append",
-            "--set",
-            "layout=private",
-        ],
-    ) else {
+    let Some(traced) = traced(&scene, &at, &GROWING) else {
         return;
     };
     traced.adds_up();
@@ -194,18 +193,7 @@ fn a_disk_without_a_volatile_cache_has_no_flush() {
     let Some((scene, at)) = unless_missing(made) else {
         return;
     };
-    let Some(traced) = traced(
-        &scene,
-        &at,
-        &[
-            "--set",
-            "pattern=seq",
-            "--set",
-            "allocate=append",
-            "--set",
-            "layout=private",
-        ],
-    ) else {
+    let Some(traced) = traced(&scene, &at, &GROWING) else {
         return;
     };
     assert_eq!(traced.seen.cell("sync_flushes"), 0);
@@ -221,18 +209,7 @@ fn the_log_of_xfs_shows_by_its_writes() {
     let Some((scene, at)) = unless_missing(on(&XFS)) else {
         return;
     };
-    let Some(traced) = traced(
-        &scene,
-        &at,
-        &[
-            "--set",
-            "pattern=seq",
-            "--set",
-            "allocate=append",
-            "--set",
-            "layout=private",
-        ],
-    ) else {
+    let Some(traced) = traced(&scene, &at, &GROWING) else {
         return;
     };
     traced.adds_up();
