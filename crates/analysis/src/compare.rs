@@ -322,12 +322,14 @@ impl CellComparison {
 }
 
 /// All cells of two sides in the same blocks, combined.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Overall {
     /// New over base: the median over the blocks with all cells on both sides, of the geometric mean over the cells.
     pub estimate: Estimate,
     /// The conclusion from it.
     pub difference: claim::Difference,
+    /// What could reverse it, in any of the cells.
+    pub doubts: Vec<SideDoubt>,
 }
 
 /// The name of a side.
@@ -444,7 +446,7 @@ impl Comparison {
             unit,
             overall: match matched.pairs.len() {
                 1 => None,
-                _ => judge::overall(&matched.together, terms.margin),
+                _ => judge::overall(&matched.together, &matched.pairs, &terms),
             },
             pairs: matched.pairs,
             terms,

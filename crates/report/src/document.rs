@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
+use iolab_analysis::compare::with_peers;
 use iolab_analysis::runs::RunName;
 use iolab_workload::escape_control::escape_control;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -16,6 +17,7 @@ use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::export::{cells, samples, stages};
+use crate::findings::conclusion;
 use crate::rows::{Field, columns_of, in_columns};
 
 /// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -32,12 +34,23 @@ pub(crate) struct TableDocument {
     schema: u32,
     /// Version of iolab that wrote this.
     iolab_version: &'static str,
+    /// Each run in one line.
+    summaries: Vec<RunSummary>,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
     cells: CellRows,
     /// What each run shows, and then what several of them show together, in the order in which it is printed.
     claims: Vec<ClaimData>,
     /// What limits the numbers of each run, in the order in which it is printed; of several runs, last, which settings to choose.
     remarks: Vec<RemarkData>,
+}
+
+/// A run in one line.
+#[derive(Serialize, JsonSchema)]
+struct RunSummary {
+    /// Id of the run, as `run` of the cells names it.
+    run: String,
+    /// What it comes to, as text begins with it; `null` where nothing was measured.
+    summary: Option<String>,
 }
 
 /// Rows of cells, all with the same columns.
@@ -150,6 +163,16 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
         &TableDocument {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
+            summaries: runs
+                .iter()
+                .map(|(name, run)| {
+                    let line = conclusion(run.analysis(), &with_peers(run));
+                    RunSummary {
+                        run: name.id.clone(),
+                        summary: line.map(|line| escape_control(&line).into_owned()),
+                    }
+                })
+                .collect(),
             cells: CellRows(cells::rows(runs)),
             claims: claims::of_runs(&identified),
             remarks: claims::remarks(&identified),

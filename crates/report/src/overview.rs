@@ -58,6 +58,17 @@ impl<'a> Overview<'a> {
         }
     }
 
+    /// What the runs come to, in lines that can be pasted: that of an only run, else one per target.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        match self.inputs.as_slice() {
+            [only] => {
+                let line = only.interpretation.conclusion.iter();
+                line.map(|line| escape_control(line).into_owned()).collect()
+            }
+            _ => self.answers(),
+        }
+    }
+
     /// Text that, with the lines after it, has at most 40 lines.
     pub fn text(&self, style: &Style) -> String {
         let mut head = String::new();

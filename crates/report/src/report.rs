@@ -150,6 +150,14 @@ impl<'a> StudyReport<'a> {
         deposit::files(self, run_files)
     }
 
+    /// What the runs come to, in lines that can be pasted; none beside answers, which say it.
+    fn lines(&self) -> Vec<String> {
+        match self.answers.is_empty() {
+            true => self.overview.lines(),
+            false => Vec::new(),
+        }
+    }
+
     /// The commands that repeat all of it, a line each.
     fn all_commands(&self) -> String {
         let each = self.sections.iter().flat_map(|s| &s.commands);

@@ -60,13 +60,17 @@ fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> C
     }
 }
 
-/// All cells combined, from the mean of their logarithms in each block.
-pub(super) fn overall(together: &[f64], margin: f64) -> Option<Overall> {
+/// All cells combined, from the mean of their logarithms in each block. What could reverse a claim about one cell could reverse that
+/// about all.
+pub(super) fn overall(together: &[f64], pairs: &[Pair], terms: &Criteria) -> Option<Overall> {
     let estimate = of_blocks(together, CONFIDENCE)?;
-    let (difference, _) = judge(&estimate, margin, &SideDoubts::default(), true);
+    let against = SideDoubts::of_any(pairs.iter().map(|pair| &pair.against));
+    let more_is_better = terms.better != Better::Lower;
+    let (difference, doubts) = judge(&estimate, terms.margin, &against, more_is_better);
     Some(Overall {
         estimate,
         difference,
+        doubts,
     })
 }
 

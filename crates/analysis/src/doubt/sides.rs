@@ -75,17 +75,30 @@ impl SideDoubts {
 
     /// For a cell in two single runs: both kinds, without repeating a disturbance in which they differ.
     pub(crate) fn of_two_runs(base: &CellAnalysis, new: &CellAnalysis, response: Response) -> Self {
-        let Self(mut all) = Self::of_runs(&[base], &[new], response);
-        let Self(of_cells) = Self::of_cells(base, new, response);
-        for doubt in of_cells {
-            let is_alike = |known: &SideDoubt| {
+        let mut all = Self::of_runs(&[base], &[new], response);
+        all.add(Self::of_cells(base, new, response).0);
+        all
+    }
+
+    /// For several pairs of cells together: all that is against any of them, each kind once for a side.
+    pub(crate) fn of_any<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+        let mut merged = Self::default();
+        all.for_each(|Self(doubts)| merged.add(doubts.iter().cloned()));
+        merged
+    }
+
+    /// Adds doubts of a kind and side that are not there yet; of the same kind and side, the one that explains more is kept.
+    fn add(&mut self, doubts: impl IntoIterator<Item = SideDoubt>) {
+        for doubt in doubts {
+            let is_alike = |known: &&mut SideDoubt| {
                 known.side == doubt.side && known.reason.name() == doubt.reason.name()
             };
-            if !all.iter().any(is_alike) {
-                all.push(doubt);
+            match self.0.iter_mut().find(is_alike) {
+                Some(known) if doubt.reason.explains() > known.reason.explains() => *known = doubt,
+                Some(_) => {}
+                None => self.0.push(doubt),
             }
         }
-        Self(all)
     }
 
     /// Whether there is no doubt.

@@ -13,7 +13,7 @@ use iolab_report::comparison_table;
 use iolab_report::durable_write;
 use iolab_report::equivalence;
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::findings::{Finding, conclusion, cross_findings};
+use iolab_report::findings::{Finding, cross_findings};
 use iolab_report::input::Input;
 use iolab_report::layout::{paragraph, wrapped};
 use iolab_report::overview::Overview;
@@ -32,7 +32,7 @@ pub(crate) fn report(
     to: &mut dyn Write,
 ) -> Outcome {
     let (analysis, style) = (run.analysis(), style());
-    heading(analysis, style, to)?;
+    heading(analysis, interpretation, style, to)?;
     write!(to, "{}", table::text(analysis, style.width))?;
     writeln!(to, "\n{}", chart(analysis, &style))?;
     for pair in program_pairs(analysis) {
@@ -54,12 +54,17 @@ pub(crate) fn report(
 }
 
 /// Writes the one-line summary of a run, and its question.
-fn heading(analysis: &Analysis, style: Style, to: &mut dyn Write) -> Outcome {
-    if let Some(line) = conclusion(analysis) {
+fn heading(
+    analysis: &Analysis,
+    interpretation: &Interpretation,
+    style: Style,
+    to: &mut dyn Write,
+) -> Outcome {
+    if let Some(line) = &interpretation.conclusion {
         writeln!(
             to,
             "{}\n",
-            paragraph(&escape_control(&line), "", style.width).trim_end()
+            paragraph(&escape_control(line), "", style.width).trim_end()
         )?;
     }
     Ok(writeln!(
@@ -103,7 +108,7 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
         return Ok(write!(to, "{}", durable_write::text(input, &style))?);
     }
     let mut text: Vec<u8> = Vec::new();
-    heading(analysis, style, &mut text)?;
+    heading(analysis, &input.interpretation, style, &mut text)?;
     if !input.interpretation.peers.is_empty() {
         writeln!(
             text,

@@ -2,8 +2,10 @@
 
 use super::{Finding, Rule, capitalised, format_estimate};
 use iolab_analysis::claim::Difference;
-use iolab_analysis::compare::{CellVerdict, Comparison};
+use iolab_analysis::compare::{CellVerdict, Comparison, Overall};
 use iolab_workload::quantity::format_percent;
+
+use crate::doubt::of_side;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
     "agreement",
@@ -68,19 +70,25 @@ fn verdicts(comparison: &Comparison) -> String {
 
 /// The ratio over all cells, where both sides went through the same blocks.
 pub fn overall(comparison: &Comparison) -> Option<String> {
-    let overall = comparison.overall?;
-    let margin = format_percent(comparison.terms.margin);
-    let equivalent = match overall.difference {
-        Difference::Equivalent => format!("equivalent within {margin}"),
-        Difference::Higher => "higher".to_owned(),
-        Difference::Lower => "lower".to_owned(),
-        Difference::NotFound | Difference::CannotTell => {
-            format!("not shown to be equivalent within {margin}")
-        }
-    };
+    let overall = comparison.overall.as_ref()?;
     Some(format!(
-        "All of them together, in {} blocks: ratio {}; {equivalent}.",
+        "All of them together, in {} blocks: ratio {}; {}.",
         overall.estimate.blocks.unwrap_or_default(),
         format_estimate(&overall.estimate),
+        shown(overall, comparison.terms.margin),
     ))
+}
+
+/// What all cells together show: `equivalent within 10 %`.
+pub(super) fn shown(overall: &Overall, margin: f64) -> String {
+    let margin = format_percent(margin);
+    match (overall.difference, overall.doubts.first()) {
+        (Difference::Equivalent, _) => format!("equivalent within {margin}"),
+        (Difference::Higher, _) => "higher".to_owned(),
+        (Difference::Lower, _) => "lower".to_owned(),
+        (Difference::CannotTell, Some(doubt)) => format!("cannot tell: {}", of_side(&doubt.reason)),
+        (Difference::NotFound | Difference::CannotTell, _) => {
+            format!("not shown to be equivalent within {margin}")
+        }
+    }
 }

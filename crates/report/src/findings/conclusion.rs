@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use super::agreement::shown;
 use super::run::is_by_user;
-use super::words::done;
+use super::words::{done, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
+use iolab_analysis::compare::Comparison;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
-/// `None` where nothing was measured.
-pub fn conclusion(analysis: &Analysis) -> Option<String> {
+/// With the comparisons of iolab with `peers`, also whether these agree. `None` where nothing was measured.
+pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
     let all = || analysis.cells.iter().filter(|cell| cell.response.is_some());
     let is_own = |cell: &&CellAnalysis| !cell.cell.spec.tool.is_peer();
     // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
@@ -22,13 +24,7 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
     let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)))?;
     let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)))?;
     let response = analysis.response;
-    let value = |cell: &CellAnalysis| {
-        let place = match analysis.factors.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", cell_label(&analysis.factors, &cell.cell.levels)),
-        };
-        format!("{}{place}", level(analysis, cell))
-    };
+    let value = |cell: &CellAnalysis| format!("{}{}", level(analysis, cell), place(analysis, cell));
     let answer = match least.cell.id == most.cell.id {
         true => {
             let precision = least.precision;
@@ -47,12 +43,45 @@ pub fn conclusion(analysis: &Analysis) -> Option<String> {
         },
     };
     Some(format!(
-        "{} on {}: {quantity}{answer}{}{}",
+        "{} on {}: {quantity}{answer}{}{}{}",
         analysis.experiment,
         analysis.target,
         source(measured()),
+        agreement(peers),
         doubts(analysis)
     ))
+}
+
+/// Where a cell is among the others: ` (bs=4KiB)`. That iolab measured it is left out: only its own cells are ranked.
+fn place(analysis: &Analysis, cell: &CellAnalysis) -> String {
+    let factors = analysis.factors.iter().zip(&cell.cell.levels);
+    let (factors, levels): (Vec<_>, Vec<_>) = factors
+        .filter(|(factor, _)| *factor != "tool" || cell.cell.spec.tool.is_peer())
+        .map(|(factor, level)| (factor.clone(), level.clone()))
+        .unzip();
+    match factors.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", cell_label(&factors, &levels)),
+    }
+}
+
+/// Whether other tools measure the same: `; against fio: 1.02 times (0.985 to 1.05), equivalent within 10 %`.
+fn agreement(peers: &[Comparison]) -> String {
+    let parts = peers.iter().map(|comparison| {
+        let margin = comparison.terms.margin;
+        let all = comparison.overall.as_ref();
+        let all = all.map(|all| (all.estimate, shown(all, margin)));
+        let only = || match comparison.cells.as_slice() {
+            [only] => Some((only.estimate?, only.verdict.to_string())),
+            _ => None,
+        };
+        let found = match all.or_else(only) {
+            Some((estimate, shown)) => format!("{}, {shown}", times(&estimate)),
+            None => "cannot tell".to_owned(),
+        };
+        format!("; against {}: {found}", comparison.base)
+    });
+    parts.collect()
 }
 
 /// The median of a cell: `58.9 MB/s`. Where its only trial changes its level, both levels, of which the trial as a whole has neither:

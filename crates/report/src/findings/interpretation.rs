@@ -1,6 +1,6 @@
 //! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
 
-use crate::findings::{Finding, findings, of_runs, with_choices};
+use crate::findings::{Finding, conclusion, findings, of_runs, with_choices};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
@@ -8,6 +8,8 @@ use iolab_analysis::compare::{Comparison, with_peers};
 /// What follows from the analysis of one run. The same run always gives the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
+    /// The run in one line that can be pasted; `None` where nothing was measured.
+    pub conclusion: Option<String>,
     /// Where its curves bend.
     pub bends: Bends,
     /// iolab against each peer of the run.
@@ -20,10 +22,17 @@ impl Interpretation {
     /// Interprets a run: fits its curves, compares its tools and applies all rules.
     pub fn of(run: &AnalysedRun) -> Self {
         let bends = Bends::of(run.analysis());
+        let findings = findings(run.analysis(), &bends);
+        Self::new(run, bends, findings)
+    }
+
+    fn new(run: &AnalysedRun, bends: Bends, findings: Vec<Finding>) -> Self {
+        let peers = with_peers(run);
         Self {
-            peers: with_peers(run),
-            findings: findings(run.analysis(), &bends),
+            conclusion: conclusion(run.analysis(), &peers),
             bends,
+            peers,
+            findings,
         }
     }
 }
@@ -52,11 +61,7 @@ impl Together {
         let analyses: Vec<_> = bending.iter().map(|(analysis, _)| *analysis).collect();
         let across = with_choices(said.across, &analyses);
         let all = runs.into_iter().zip(said.each);
-        let each = all.map(|((run, bends), findings)| Interpretation {
-            peers: with_peers(run),
-            findings,
-            bends,
-        });
+        let each = all.map(|((run, bends), findings)| Interpretation::new(run, bends, findings));
         Self {
             each: each.collect(),
             across,

@@ -171,7 +171,7 @@ fn at(held: &[(String, String)]) -> String {
 }
 
 /// `4.23 times (4.22 to 4.24)`.
-fn times(estimate: &Estimate) -> String {
+pub(super) fn times(estimate: &Estimate) -> String {
     let interval = estimate.interval.map_or_else(String::new, |(low, high)| {
         format!(" ({} to {})", significant(low), significant(high))
     });

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iolab_record::{RunRecord, Sample, ServedBy, ShownLatency};
+use iolab_record::{Sample, ServedBy, ShownLatency};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
@@ -39,6 +39,8 @@ struct RunData {
     run: String,
     /// Name of the experiment.
     experiment: String,
+    /// What it comes to, in one line; `null` where nothing was measured.
+    summary: Option<String>,
     /// Name of the experiment, as used in names of files.
     file: String,
     /// Names of the factors, in the order of the levels of a cell.
@@ -139,7 +141,7 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
             bends: Cow::Borrowed(&input.interpretation.bends),
         })
         .collect();
-    let runs = inputs.iter().map(|input| run(input.run.record()));
+    let runs = inputs.iter().map(run);
     let document = ReportDocument {
         schema: SCHEMA,
         iolab_version: IOLAB_VERSION,
@@ -154,7 +156,8 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
     escaped(&serde_json::json!(document).to_string())
 }
 
-fn run(record: &RunRecord) -> RunData {
+fn run(input: &Input) -> RunData {
+    let record = input.run.record();
     let columns = columns(record.timed(0));
     let experiment = &record.experiment;
     let clean = |text: &String| escape_control(text).into_owned();
@@ -163,6 +166,7 @@ fn run(record: &RunRecord) -> RunData {
     RunData {
         run: record.id(),
         experiment: clean(&experiment.name),
+        summary: input.interpretation.conclusion.as_ref().map(clean),
         file: file_name(&experiment.name),
         factors: all_clean(&experiment.factors),
         cells: record

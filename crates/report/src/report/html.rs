@@ -24,6 +24,8 @@ use crate::overview;
 #[template(path = "report.html")]
 struct Page<'a> {
     report: &'a StudyReport<'a>,
+    /// What the runs come to, in lines that can be pasted.
+    lines: Vec<String>,
     subject: String,
     answers: Vec<(&'a super::AnswerPart, PageTable<'a>)>,
     glance: Option<Glance>,
@@ -134,6 +136,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
     let groups = [&report.results, &report.doubts, &report.limits];
     let page = Page {
         report,
+        lines: report.lines(),
         subject: overview.subject(),
         answers: report
             .answers

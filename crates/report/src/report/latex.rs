@@ -95,6 +95,8 @@ fn title(report: &StudyReport<'_>) -> String {
 /// The abstract: what was measured, and the headlines.
 fn summary(report: &StudyReport<'_>) -> String {
     let answers = report.answers.iter().filter_map(|a| a.sentences.first());
+    let lines = report.lines();
+    let lines = lines.into_iter().map(|line| line + ".");
     let headlines = report.overview.digest.headlines.iter();
     let headlines = headlines.map(|headline| {
         clean(&format!(
@@ -105,6 +107,7 @@ fn summary(report: &StudyReport<'_>) -> String {
     });
     let found: Vec<String> = answers
         .cloned()
+        .chain(lines)
         .chain(headlines)
         .map(|text| sentence(&text))
         .collect();

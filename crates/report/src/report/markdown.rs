@@ -21,6 +21,9 @@ pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
 
 fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
+    for line in report.lines() {
+        let _ = writeln!(text, "**{}**\n", sentence(&line));
+    }
     for words in &report.summary {
         let _ = writeln!(text, "{}\n", sentence(words));
     }
@@ -96,11 +99,12 @@ fn list(statements: &[Statement]) -> String {
 
 fn experiment(chapter: &Chapter<'_>) -> String {
     let section = chapter.section;
-    let mut text = format!(
-        "## {}\n\n{}\n\n",
-        escaped(&section.name),
-        sentence(&section.question)
-    );
+    let mut text = format!("## {}\n\n", escaped(&section.name));
+    for words in [&section.question, &section.conclusion] {
+        if !words.is_empty() {
+            let _ = writeln!(text, "{}\n", sentence(words));
+        }
+    }
     let figure = |shown: &Shown| format!("![{}]({})\n\n", escaped(&shown.words), shown.file);
     if let Some(over_time) = &chapter.over_time {
         text.push_str("### Over time\n\n");

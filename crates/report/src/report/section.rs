@@ -23,6 +23,8 @@ pub(super) struct Section {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) question: String,
+    /// The run in one line that can be pasted; empty where nothing was measured.
+    pub(super) conclusion: String,
     /// Its run file.
     pub(super) file: String,
     /// The number of trials that its findings are based on, and what served them.
@@ -99,6 +101,13 @@ impl Section {
             name,
             cells: cells.filter(|_| rows == analysis.cells.len()).collect(),
             question: clean(&record.experiment.question),
+            conclusion: clean(
+                input
+                    .interpretation
+                    .conclusion
+                    .as_deref()
+                    .unwrap_or_default(),
+            ),
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
             tables,

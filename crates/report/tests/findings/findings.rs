@@ -106,7 +106,7 @@ fn that_the_user_ended_a_run_is_a_doubt() {
     record.cells[0].ended_by = Some(EndedBy::User);
     let analysis = analyse(&record);
     let told = text(&unfinished(&analysis));
-    let line = conclusion(&analysis);
+    let line = conclusion(&analysis, &[]);
     let told = format!("{told}\n{}", line.expect("trials"));
     insta::assert_snapshot!("ended_by_the_user", told);
 }

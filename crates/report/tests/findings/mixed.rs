@@ -73,7 +73,7 @@ fn all_trials_show_the_same_operation_whichever_has_more_requests() {
         !said.contains("two groups") && !said.contains("900 µs"),
         "{said}"
     );
-    let line = conclusion(&analysis).expect("measured");
+    let line = conclusion(&analysis, &[]).expect("measured");
     assert!(
         line.contains("99th percentile of latency of reads 700 µs"),
         "{line}"

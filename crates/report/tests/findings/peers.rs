@@ -3,11 +3,11 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::compare::with_peers;
-use iolab_record::EventKind;
-use iolab_record::{Event, RunRecord};
+use iolab_record::{Event, EventKind, RunRecord, ServedBy};
+use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::findings::{agreement, gaps, peers};
 
-use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_synthetic::{add_cell, around, record, serve, size_curve};
 
 /// Two sizes by iolab and by fio, which is as much faster as `share` says.
 fn beside_fio(share: f64) -> RunRecord {
@@ -39,6 +39,23 @@ fn how_far_tools_agree_is_told() {
     Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All of them together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); lower.
     ");
     assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
+}
+
+#[test]
+fn the_line_of_a_run_says_whether_other_tools_agree() {
+    let line = |record: RunRecord| Interpretation::of(&AnalysedRun::of(record)).conclusion;
+    insta::assert_snapshot!(line(beside_fio(1.01)).expect("measured"), @r"
+    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), equivalent within 10 %
+    ");
+    insta::assert_snapshot!(line(beside_fio(2.0)).expect("measured"), @r"
+    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.500 times (0.500 to 0.500), lower
+    ");
+    // One cell of fio came from memory: nothing is said of all cells together.
+    let mut cached = beside_fio(1.01);
+    serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
+    insta::assert_snapshot!(line(cached).expect("measured"), @r"
+    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: one side was served by: page-cache
+    ");
 }
 
 #[test]
