@@ -197,7 +197,7 @@ fn left_behind(stdout: &str) -> Vec<i32> {
 fn ends(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).expect("not 0");
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
-        // It is gone.
+        // The process has ended.
         return true;
     };
     let minute = Timespec {
@@ -301,7 +301,7 @@ fn talk(mut team: Team<impl Link>, deaf: Option<u64>) -> ExitCode {
     let is_deaf = deaf == Some(rank as u64);
     let timeout = Duration::from_millis(if deaf.is_some() { 500 } else { 20_000 });
     for length in LENGTHS {
-        // No two of its pieces are alike.
+        // A pattern in which no two pieces are equal.
         let message: Vec<u8> = (0..length).map(|at| (at / 251 + at) as u8).collect();
         let hangs = is_deaf && LENGTHS.last() == Some(&length);
         if hangs && rank > 0 {

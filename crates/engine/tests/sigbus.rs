@@ -145,7 +145,7 @@ fn faults_of_the_target_fail_requests_and_all_others_go_where_they_went_before()
     // SAFETY: raise takes no memory.
     unsafe { libc::raise(libc::SIGBUS) };
     assert_eq!(seen(), (2, libc::SI_TKILL, true));
-    // It is still this handler that comes first, in this thread and in others.
+    // The handler of iolab is still installed, for this thread and for others.
     read_what_was_cut(4096, 1);
     thread::spawn(touch_nothing).join().expect("it ends");
     assert_eq!(seen(), (3, libc::BUS_ADRERR, true));

@@ -22,8 +22,6 @@ pub struct Processor {
     pub kinds: Vec<CoreKind>,
     /// Who decides about the frequency: `performance`, `powersave`, `schedutil`.
     pub governor: Option<String>,
-    /// The driver that carries it out; with some of them `powersave` adapts to the load, with others it does not.
-    pub driver: Option<String>,
     /// Whether the frequency may rise above the nominal one for a while.
     pub boost: Option<bool>,
     /// Whether two CPUs share a core.
@@ -48,7 +46,6 @@ impl Processor {
             present: text_of(cpus.join("present")).and_then(|text| count_of(&text)),
             kinds: core_kinds(proc, sys),
             governor: governor(&cpu0),
-            driver: text_of(cpu0.join("cpufreq/scaling_driver")),
             boost: boost(&cpus),
             smt: text_of(cpus.join("smt/active")).map(|text| text == "1"),
             throttled: throttled(&cpus),
@@ -168,7 +165,6 @@ mod tests {
             &[
                 ("present", "0-3,8-9"),
                 ("cpu0/cpufreq/scaling_governor", "powersave"),
-                ("cpu0/cpufreq/scaling_driver", "intel_pstate"),
                 ("cpu0/thermal_throttle/package_throttle_count", "0"),
                 ("cpu1/thermal_throttle/package_throttle_count", "12"),
                 ("intel_pstate/no_turbo", "1"),

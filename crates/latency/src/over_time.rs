@@ -1,7 +1,7 @@
 //! Latencies over the time of a trial: a coarse log-linear histogram for each interval.
 //!
 //! Buckets are 4 ns wide up to 64 ns; above, each power of two is divided into 16 of equal width, so that a bucket is at most a
-//! sixteenth of its lowest value wide. Latencies from 2^36 ns (68.7 s) on share the last bucket.
+//! sixteenth of its lowest value wide. The last one, from 2^36 - 2^31 ns (66.6 s), has no upper end.
 
 /// Buckets of a histogram.
 pub const BUCKETS: usize = 496;

@@ -499,7 +499,10 @@ mod tests {
         insta::assert_snapshot!(note, @"left out 2 of 12 combinations: buffer_init nohuge has no effect when bs is below 2 MiB");
         assert_eq!(left_out(&experiment(&["bs=4k,8k"])), None);
         let error = cells(&experiment(&["bs=4k,1M", "buffer_init=nohuge"])).unwrap_err();
-        assert!(error.remedy().is_some_and(|hint| hint.contains("2 MiB")));
+        insta::assert_snapshot!(error.to_string(), @r"
+        buffer_init is nohuge, and no bs is as large as a huge page, 2 MiB
+          choose a bs of at least 2 MiB, or another buffer_init
+        ");
     }
 
     #[test]

@@ -294,7 +294,7 @@ fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
         assert!(!beside(&path, suffix).exists(), "{suffix}");
     }
     assert_eq!(read(&path).unwrap(), told);
-    // Nothing is touched where nothing is left; a file being written is left to its writer.
+    // A file without a left-over -wal is not changed, nor is one that is being written.
     let before = std::fs::read(&path).unwrap();
     settle(&path).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), before);

@@ -107,7 +107,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
     };
     let path = match folder.is_dir() {
         true => folder.join("run.iolab"),
-        // A name that stands for another one at each rank.
+        // Folders with `{rank}` in their name: the run file lies beside them.
         false => folder.with_file_name("run.iolab"),
     };
     iolab_runner::run(plan, 1, NewFile::At(&path), setup, &mut Silent)?;
@@ -234,7 +234,7 @@ fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
     let message = error.message();
     assert!(message.starts_with("rank 1 on "), "{message}");
     assert!(message.ends_with("was left alone"), "{message}");
-    // Rank 0 says it, and no other one.
+    // Only rank 0 reports the error.
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     assert_eq!((names(&own(0)).len(), names(&own(2)).len()), (0, 0));
 }
@@ -297,7 +297,7 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
     let timeouts = Timeouts::of(trial, 1, Duration::from_secs(60));
     // 12 MiB are written out and read back after a trial.
     assert_eq!(timeouts.settling, Duration::from_secs(66));
-    // The answer of rank 0 may be twice as long in coming as a rank below it.
+    // Ranks wait twice as long for rank 0 as rank 0 waits for them.
     let steps = [timeouts.carrying, timeouts.settling].map(|time| time * 2);
     let noted = noted.lock().expect("no panic");
     let trials = noted.windows(2).filter(|two| *two == steps).count();

@@ -156,7 +156,7 @@ fn a_blank_device_is_written_with_consent_and_claimed_meanwhile() {
     refused(path, &destroying(MIB), "in use");
     drop(target);
     Target::open(path, &destroying(MIB)).unwrap();
-    // And its backing file is not to be written behind its back.
+    // The backing file of a loop device is in use too.
     refused(
         &device.backing(),
         &destroying(MIB),
@@ -280,7 +280,7 @@ fn a_full_file_system_is_told_with_offset_and_remedy() {
     assert!(target.size() < 192 * MIB, "{}", target.size());
     assert_eq!(target.filesystem().unwrap().kind, "ext4");
     assert_eq!(target.filesystem().unwrap().mount_point, point);
-    // Somebody else takes the space in the meantime.
+    // Another program takes the space in the meantime.
     let hog = File::create(point.join("hog")).unwrap();
     let chunk = vec![1; MIB as usize];
     let mut offset = 0;

@@ -113,7 +113,7 @@ fn what_may_come_from_memory_speaks_against_good_alone() {
         assert_eq!(both(&found), (vec!["served_by"], vec![]), "{served_by}");
         assert_eq!(against(&found, Direction::Equal), ["served_by"]);
     }
-    // Says nothing about the storage in either direction.
+    // Memory says nothing about the storage: both directions are in doubt.
     let found = of(
         &log(),
         &samples(|s| s.verdict = verdict(ServedBy::NotStorage, "x")),
@@ -237,13 +237,13 @@ fn a_claim_stands_that_the_other_trials_show() {
         turning.len()
     };
     assert_eq!((turned(true), turned(false)), (0, 1));
-    // Other directions do not call the function.
+    // Doubts in the other direction are not asked for.
     assert!(
         found
             .turning(Direction::AtLeast, |_| panic!("asked"))
             .is_empty()
     );
-    // Where every trial is concerned, none is left to decide.
+    // With every trial in doubt, no trial is left to decide.
     let found = of(&log(), &samples(disturb));
     assert_eq!(
         found.turning(Direction::AtMost, |_| panic!("asked")).len(),

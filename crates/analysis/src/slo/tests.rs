@@ -396,7 +396,7 @@ fn a_rate_that_holds_and_one_that_fails_are_shown_to() {
         "{asked:?}"
     );
     assert!(asked.last().is_some_and(|rate| *rate >= 4000), "{asked:?}");
-    // Where no rate fails, none is requested to.
+    // Where no rate fails, the search does not ask for one that does.
     let mut search = Search::new(100, 10, 1000, 1);
     while let Step::Visit(_) = search.step() {
         search.visited(true);

@@ -79,7 +79,7 @@ fn a_second_disk_leaves_an_interval_that_accounts_of_others_close() {
     assert_eq!(carried(&observed), Some(open));
     observed.others.active[0].read_bytes = 4 * MIB;
     assert_eq!(carried(&observed), Some(Bounds::exact(16 * MIB)));
-    // One whose account cannot be read can have read anything.
+    // A process whose account cannot be read may have read any number of bytes.
     observed.others.unread = 1;
     assert_eq!(carried(&observed), Some(open));
 }
@@ -106,12 +106,12 @@ fn files_that_all_lie_on_the_device_close_what_another_disk_leaves_open() {
     };
     observed.files = vec![file(64 * MIB, true)];
     assert_eq!(carried(&observed), Some(Bounds::exact(64 * MIB)));
-    // One on a device that is not known, and one that cannot hold all that was fetched.
+    // A file on an unknown device, and a file smaller than what was fetched.
     observed.files.push(file(MIB, false));
     assert_eq!(carried(&observed), Some(open));
     observed.files = vec![file(32 * MIB, true)];
     assert_eq!(carried(&observed), Some(open));
-    // Without the page cache the same bytes are fetched again.
+    // Direct I/O may fetch the same bytes several times.
     observed.ways.reads = OpenWays {
         direct: true,
         buffered: false,
@@ -222,7 +222,7 @@ fn files_that_were_not_seen_leave_write_back_open() {
         most: 64 * MIB,
     };
     assert_eq!(Reading::of(&observed).carried_writes(), Some(open));
-    // What will never be written was not asked of storage.
+    // Discarded dirty pages were never written to storage.
     observed.processes.cancelled_write_bytes = 64 * MIB;
     observed.dirty_before_bytes = Some(0);
     assert_eq!(Reading::of(&observed).asked_writes(), Asked::Nothing);
@@ -264,7 +264,7 @@ fn what_was_dirty_before_can_be_what_was_discarded() {
     assert_eq!(asked(&observed, Some(0)), bytes(48, 48));
     assert_eq!(asked(&observed, Some(4 * MIB)), bytes(48, 52));
     assert_eq!(asked(&observed, None), bytes(48, 64));
-    // All of it can be an earlier run's, and so can nothing.
+    // Any part of it may have been dirtied by an earlier run.
     observed.processes.cancelled_write_bytes = 64 * MIB;
     assert_eq!(asked(&observed, Some(64 * MIB)), bytes(0, 64));
     assert_eq!(asked(&observed, Some(0)), Asked::Nothing);
@@ -283,7 +283,7 @@ fn a_claim_is_held_against_the_most_that_devices_can_have_carried() {
     assert!(claimed.exceeds(carried));
     let mb_s = claimed.carried_mb_s_most(carried).expect("a rate");
     assert!((mb_s - 89.2).abs() < 0.1, "{mb_s}");
-    // What it did besides, as to lay out its files, is no part of the claim.
+    // Bytes beside the workload, as for laying out files, are not in the claim.
     let more = Bounds::exact(256 * MIB);
     assert!(!claimed.exceeds(more));
     assert_eq!(claimed.carried_most(more), 64 * MIB);

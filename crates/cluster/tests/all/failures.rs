@@ -115,7 +115,7 @@ fn the_root_names_the_rank_whose_clock_jumped() {
         rank: 7,
         why: LossReason::ClockJumped,
     });
-    // Those on its way to the root know it too.
+    // The ranks between it and the root know of the loss too.
     assert_eq!(
         (results[0], results[1], results[3]),
         (jumped, jumped, jumped)

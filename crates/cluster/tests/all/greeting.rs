@@ -183,7 +183,7 @@ fn a_rank_of_a_version_before_the_greeting_is_named() {
         assert_eq!(rank, at);
         match tree.children(at).is_empty() {
             true => assert_eq!((why, known), (LossReason::Stranger, Some(host(at)))),
-            // It waits for those below before it says a word.
+            // An inner rank waits for its children before it answers, so that it is silent.
             false => assert!(matches!(why, LossReason::Silent(_)), "{why:?}"),
         }
     }

@@ -252,7 +252,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
         panic!("{:?}", outcome.failure);
     };
     assert_eq!(failed.place, "rank 1 on b");
-    // All look at the same region: that counts where most of it was cached.
+    // All ranks see the same region: the reading with the most cached pages counts.
     let before = outcome.region.before.expect("seen");
     assert_eq!(
         (before.looked_bytes, before.resident_bytes),
@@ -279,7 +279,7 @@ fn ranks_are_added_up_and_hosts_counted_once() {
     assert_eq!((merged.span_ns, merged.total()), (300, 6));
     let last = merged.intervals.last().expect("three");
     assert_eq!((last.total(), last.max_ns), (1, 3002));
-    // Whichever comes first.
+    // The order of the ranks does not matter.
     let outcome = &backwards.outcome;
     assert_eq!(outcome.end_sync_ns, 20);
     assert_eq!(outcome.ended, Ended::Failed);

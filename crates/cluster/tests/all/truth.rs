@@ -154,7 +154,7 @@ proptest! {
         let slack = 1.0 + 1e-6;
         let truth = moved * 1e3 / (to - from) as f64;
         prop_assert!(active.least <= truth * slack && truth <= active.greatest * slack, "{active:?} {truth}");
-        // The bound itself is of use: a level adds half of a round trip, and what rates may stray.
+        // The bound is tight: each level of the tree adds half a round trip and the drift of the clocks.
         let levels = f64::from(Tree::new(clocks.len(), fanout).height(0));
         prop_assert!(elapsed.error() <= levels * 2.0 * (greatest_ns as f64 + 10_000.0), "{elapsed:?}");
     }

@@ -199,7 +199,7 @@ fn the_queue_chooses_by_its_policy() {
     assert_eq!(order(Policy::Fifo), [0, 1, 2, 3]);
     assert_eq!(order(Policy::Elevator), [0, 3, 2, 1]);
     assert_eq!(order(Policy::Sptf), [0, 3, 2, 1]);
-    // Patience: what has waited longer than that goes first.
+    // A request that waited longer than `patience_ms` goes first.
     disk.queue.policy = Policy::Sptf;
     disk.queue.patience_ms = 0.5;
     let impatient: Vec<u64> = batch(&disk, &requests).iter().map(|one| one.tag).collect();

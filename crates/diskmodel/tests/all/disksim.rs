@@ -97,7 +97,7 @@ fn what_the_files_say_arrives() {
     let disk = imported.disk;
     let geometry = &disk.geometry;
     assert_eq!((geometry.surfaces, geometry.range), (4, 5));
-    // The last zone reaches further than the number of cylinders says.
+    // The last zone ends behind the number of cylinders in the file.
     assert_eq!(geometry.cylinders, 101);
     assert_eq!(
         (geometry.order, geometry.spares),

@@ -167,10 +167,7 @@ mod tests {
         facts.machine = Some("Some Cloud".to_owned());
         let (severity, what, _) = only(of_host, &facts);
         assert_eq!(severity, WorthKnowing);
-        assert!(
-            what.starts_with("sda belongs to a virtual machine (Some Cloud)"),
-            "{what}"
-        );
+        insta::assert_snapshot!(what, @"sda belongs to a virtual machine (Some Cloud): the host may cache, limit or share it, and this guest cannot see that; a region several times the host's memory excludes the host's cache");
         // A loop device lies on what its file lies on.
         let mut looped = facts.clone();
         looped.device = Some(Device {

@@ -108,10 +108,7 @@ mod tests {
     #[test]
     fn layers_are_named() {
         let what = told(&on(TargetKind::Scratch, Some("/up/f"), 2));
-        assert!(
-            what.starts_with("overlay of /up (upper), /low0 (lower), /low1 (lower); scratch files"),
-            "{what}"
-        );
+        insta::assert_snapshot!(what, @"overlay of /up (upper), /low0 (lower), /low1 (lower); scratch files are in the upper layer; an existing file of a lower layer is read there, maybe from another device");
         let what = told(&on(TargetKind::File, Some("/up/f"), 20));
         insta::assert_snapshot!(what, @"overlay of /up (upper), /low0 (lower), /low1 (lower), /low2 (lower), /low3 (lower), /low4 (lower) and 15 more; this file is /up/f");
         let what = told(&on(TargetKind::File, Some("/low0/f"), 1));
@@ -124,6 +121,6 @@ mod tests {
         let mut facts = on(TargetKind::File, None, 1);
         insta::assert_snapshot!(told(&facts), @"overlay of /up (upper), /low0 (lower); the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected");
         facts.layering = Some(Layering::default());
-        assert!(told(&facts).starts_with("overlay of layers that cannot be seen"));
+        insta::assert_snapshot!(told(&facts), @"overlay of layers that cannot be seen from here; the file that holds the bytes is not visible from here, so its device is unknown: reads and direct writes are judged by the I/O account of this process, buffered writes cannot be judged, and other traffic on the device is not detected");
     }
 }

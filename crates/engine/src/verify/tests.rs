@@ -269,7 +269,7 @@ fn atomic_writes_of_two_threads_do_not_mix() {
             store(file, offset, &block[..length]);
         });
         match atomic {
-            // Which thread came last is not known: either may have, in part.
+            // Without `atomic`, parts of a block may be of either thread.
             false => assert_eq!(bench.look().0.faulty_blocks(), 0),
             true => {
                 let (kind, torn, _) = bench.only();
@@ -385,7 +385,7 @@ fn blocks_with_odd_gaps_are_verified() {
         });
     }
     let (kind, faulty, first) = bench.only();
-    // Passes are shorter than 25 writes: the block was there once, and is the older one's.
+    // A pass has fewer than 25 writes, so that the block was written before and its older data is found.
     assert_eq!((kind, faulty.blocks), (FaultKind::Stale, 1));
     assert_eq!(first.wanted, write(1, 25));
     let mut offsets = Offsets::new(&bench.spec, 1);

@@ -47,7 +47,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
     let target = Target::open(directory.path(), &need)?;
     let stop = AtomicBool::new(false);
     let outcome = trial::run(spec, &target, clock(), &stop);
-    // What a trial made for itself is gone with it.
+    // A trial removes the files that it made.
     let left = std::fs::read_dir(directory.path()).expect("readable");
     let private = usize::try_from(spec.threads).expect("few");
     let own = match spec.layout {
@@ -99,7 +99,7 @@ fn a_sync_follows_every_so_many_writes() {
                 assert_eq!(outcome.operations.write.bytes, REGION);
                 let timed = if latency { syncs } else { 0 };
                 assert_eq!(outcome.operations.sync.latency.len(), timed);
-                // What no sync followed is written out before the next trial.
+                // Writes after the last sync are written out before the next trial.
                 let is_left = syncs * u64::from(every) < 64;
                 assert_eq!(outcome.region.owed_sync_ns.is_some(), is_left);
             }

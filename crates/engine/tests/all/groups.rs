@@ -91,7 +91,7 @@ fn groups_are_counted_apart_and_together() {
     );
     assert_eq!(reads.outcome.operations.read.latency.len(), 300);
     assert!(reads.outcome.rate_report.is_none() && writes.outcome.rate_report.is_some());
-    // A rate that only one of them has is none of all.
+    // The rate of one group is not a rate of the whole trial.
     assert!(outcome.rate_report.is_none());
     assert!(outcome.elapsed_ns >= reads.outcome.elapsed_ns.max(writes.outcome.elapsed_ns));
     let series: u64 = outcome

@@ -103,7 +103,7 @@ fn a_time_bound_ends_what_would_take_long() {
         let outcome = run(&spec, &target).expect("it ran before");
         let what = format!("{} {}", spec.backend, spec.cache);
         assert_eq!(outcome.ended, Ended::Time, "{what}");
-        // 20 are due; what a slow machine leaves out it tells.
+        // 20 requests are due; a slow machine reports those that it did not make.
         let rate_report = outcome.rate_report.expect("a rate was asked for");
         assert!(outcome.requests() <= 20, "{what}: {}", outcome.requests());
         assert!(

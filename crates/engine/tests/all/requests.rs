@@ -308,7 +308,7 @@ fn data_repeats_as_often_as_asked() {
             };
             let blocks = written(&spec, 4000);
             let distinct: std::collections::HashSet<&Vec<u8>> = blocks.iter().collect();
-            // The first of those that repeat is one of the distinct.
+            // The first block of those that repeat counts as distinct.
             let repeated = (blocks.len() - distinct.len()) as f64 + f64::from(u8::from(dedup > 0));
             let p = f64::from(dedup) / 100.0;
             let bound = 6.0 * (4000.0 * p * (1.0 - p)).sqrt();

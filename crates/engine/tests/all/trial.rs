@@ -31,7 +31,7 @@ pub(crate) fn spec() -> TrialSpec {
 
 pub(crate) fn run(spec: &TrialSpec, target: &Target) -> Result<Outcome> {
     let outcome = files::run(spec, target)?;
-    // Whatever a trial met with: its intervals hold what it did, no more and no less.
+    // Also after short transfers and errors, the intervals add up to the totals.
     let mut done = outcome.operations.moved();
     if spec.sync == SyncPolicy::End {
         // Its syncs follow the last interval.

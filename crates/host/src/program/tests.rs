@@ -237,7 +237,7 @@ fn a_program_that_is_not_there_is_a_usage_error() {
     assert!(text.to_string().contains("chmod"), "{text}");
     let directory = Program::find(folder.path()).expect_err("no program");
     assert_eq!(directory.kind(), Kind::Usage);
-    // One that vanished since it was found.
+    // A program that was removed after it was found.
     let gone = Program {
         path: missing,
         arguments: Arguments::default(),

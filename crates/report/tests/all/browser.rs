@@ -60,7 +60,7 @@ const visible = () => [...svg().querySelectorAll('.mark')].filter((m) => m.getCl
 seen.all = visible();
 press(svg().querySelector('.series').dataset.series);
 seen.some = visible();
-// As where the font of the figures is missing and a wider one stands in for it: each text keeps its length.
+// As on a system without the font of the figures: in a wider font each text keeps its length.
 svg().style.fontFamily = 'monospace';
 const texts = [...svg().querySelectorAll('text')];
 const off = (text) => Math.abs(text.getBBox().width - text.getAttribute('textLength')) > 0.5;

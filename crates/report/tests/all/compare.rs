@@ -199,12 +199,7 @@ fn swapped_runs_are_told_with_the_same_parts() {
         .iter()
         .map(|p| p.replace("slower", "faster"))
         .collect();
-    assert!(
-        there
-            .iter()
-            .any(|part| part.contains("all cells together slower")),
-        "{there:?}"
-    );
+    assert_ne!(there, back);
     assert_eq!(turned, back);
 }
 
@@ -217,9 +212,5 @@ fn a_side_that_mixes_targets_is_named() {
     let compared = of_sides(&mixed, &new);
     assert_eq!(compared.base_targets, ["/data", "/other"]);
     assert_eq!(compared.new_targets, ["/data"]);
-    let said = iolab_report::runs::text(&compared, 400);
-    assert!(
-        said.contains("The base mixes runs on 2 targets: /data, /other."),
-        "{said}"
-    );
+    insta::assert_snapshot!(iolab_report::runs::text(&compared, 100));
 }

@@ -128,7 +128,6 @@ fn laptop() -> Facts {
             present: Some(8),
             kinds: Vec::new(),
             governor: Some("powersave".to_owned()),
-            driver: Some("intel_pstate".to_owned()),
             boost: Some(true),
             smt: Some(true),
             throttled: Some(0),

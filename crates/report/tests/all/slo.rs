@@ -106,20 +106,7 @@ fn found(levels: &str) -> SearchAnswer {
 fn what_holds_is_said_first_then_what_fails_and_the_limit_between() {
     let one = found("p99<1ms");
     assert_eq!(one.answer(), Answer::Yes);
-    let said = text(&one);
-    for part in [
-        "load-latency on /data: p99<1ms holds at 2800 requests/s, fails at 3200 requests/s; limit about 29",
-        "(95 % interval ",
-        "kept the level",
-        "half of the trials of 250 ms to 500 ms keep the level",
-        "are not covered",
-    ] {
-        assert!(said.contains(part), "{part}: {said}");
-    }
-    assert!(
-        !said.contains("binds") && !said.contains("overload"),
-        "{said}"
-    );
+    insta::assert_snapshot!(text(&one));
     // 10 ms in 250 ms: a queue that grows by 4 % does not reach it.
     let mut short = found("p99<10ms");
     short.times = Some((Duration::from_millis(250), Duration::from_millis(250)));
@@ -132,8 +119,7 @@ fn the_level_that_sets_the_limit_is_named() {
     let mut several = found("p99<1ms,p50<500us");
     insta::assert_snapshot!(text(&several));
     several.binding = several.levels.all().to_vec();
-    let alike = "; p99<1ms and p50<500us bind alike; limit";
-    assert!(text(&several).contains(alike), "{}", text(&several));
+    insta::assert_snapshot!(text(&several));
 }
 
 #[test]
@@ -142,15 +128,11 @@ fn what_turns_an_end_is_said_first() {
     let mut turned = found("p99<1ms");
     turned.holds = Some(at(2800, &levels, Answer::Yes, memory()));
     assert_eq!(turned.answer(), Answer::CannotTell);
-    let said = text(&turned);
-    let first = "load-latency on /data: cannot tell which rate the storage sustains: served by unknown: no device is known.\nAs measured: p99<1ms holds at 2800";
-    assert!(said.starts_with(first), "{said}");
+    insta::assert_snapshot!(text(&turned));
     let mut turned = found("p99<1ms");
     turned.fails = Some(at(3200, &levels, Answer::No, traffic()));
     assert_eq!(turned.answer(), Answer::CannotTell);
-    let said = text(&turned);
-    let first = "load-latency on /data: cannot tell from which rate on the storage fails: in 8 of 8 trials other programs used the device: up to 97 %";
-    assert!(said.starts_with(first), "{said}");
+    insta::assert_snapshot!(text(&turned));
 }
 
 #[test]
@@ -168,25 +150,12 @@ fn a_limit_of_the_container_is_the_cause() {
 
 #[test]
 fn an_end_that_is_not_shown_leaves_the_answer_open() {
-    for (holds, fails, part) in [
-        (
-            true,
-            false,
-            "holds at 2800 requests/s; no higher rate was shown to fail",
-        ),
-        (
-            false,
-            true,
-            "fails at 3200 requests/s; no lower rate was shown to hold",
-        ),
-        (false, false, "cannot tell at which rate p99<1ms holds"),
-    ] {
+    for (holds, fails) in [(true, false), (false, true), (false, false)] {
         let mut open = found("p99<1ms");
         open.holds = open.holds.filter(|_| holds);
         open.fails = open.fails.filter(|_| fails);
         assert_eq!(open.answer(), Answer::CannotTell);
-        let said = text(&open);
-        assert!(said.contains(part), "{said}");
+        insta::assert_snapshot!(text(&open));
     }
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));

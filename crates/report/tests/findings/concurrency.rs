@@ -68,7 +68,7 @@ fn iops_that_do_not_grow_with_threads_accuse_no_lock_by_themselves() {
     let analysis = analyse(&grid(&[("1", 35.0), ("12", 35.0), ("48", 35.0)]));
     let of = analysis.cells[2].concurrency.expect("direct");
     assert!(of.served.is_some_and(|n| (n - 1.0).abs() < 0.01), "{of:?}");
-    // The threads themselves see 48 on their way.
+    // Seen from the threads, 48 requests are in flight.
     assert!(of.in_flight.is_some_and(|n| n > 40.0), "{of:?}");
     assert_eq!(of.shortfall, None);
     assert!(named("serialised", &analysis).is_empty());
@@ -83,10 +83,7 @@ fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
     );
     record.experiment.response = Response::Latency;
     let text = &named("queued", &analyse(&record))[0].text;
-    assert!(
-        text.starts_with("4 requests in flight give 1.00 times the IOPS of one (threads=4)"),
-        "{text}"
-    );
+    insta::assert_snapshot!(text, @"4 requests in flight give 1.00 times the IOPS of one (threads=4): the storage serves them one after the other, or is at its limit.");
     let mut grown = grid(&[("1", 35.0), ("4", 130.0)]);
     grown.experiment.response = Response::Latency;
     assert!(named("queued", &analyse(&grown)).is_empty());

@@ -76,7 +76,6 @@ fn a_fall_over_the_run_is_told_with_what_was_written() {
     });
     let text = only(over_run(&record));
     // A trial writes 1000 requests; the warm-ups count too: 7 blocks of 62.5, 250 and 1000 MiB.
-    assert!(text.starts_with("After 8.97 GiB written ("), "{text}");
     insta::assert_snapshot!(text);
 }
 
@@ -174,7 +173,6 @@ fn a_level_within_trials_is_told() {
         over_time(&mut record, trial, &bytes);
     }
     let text = only(named("level-within-trials", &analyse(&record)));
-    assert!(text.starts_with("In the only cell throughput"), "{text}");
     insta::assert_snapshot!(text);
     assert_eq!(over_run(&record), []);
 }
@@ -266,10 +264,7 @@ fn falling(reads: u64) -> RunRecord {
 fn what_a_mix_has_written_is_counted_until_the_change() {
     for reads in [0, 3] {
         let text = only(named("level-within-trials", &analyse(&falling(reads))));
-        assert!(
-            text.contains("after 1.20 s (1.11 GiB written) it fell to 9.9 %"),
-            "{text}"
-        );
+        insta::allow_duplicates! { insta::assert_snapshot!(text, @"In the only cell throughput changes its level within the trials: after 1.20 s (1.11 GiB written) it fell to 9.9 % of what it was (bs=1MiB: from 4014 MB/s to 397 MB/s), in its only trial. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.") };
     }
 }
 
@@ -278,7 +273,7 @@ fn falling_behind_a_rate_is_a_change_and_catching_up_is_none() {
     let mut record = falling(0);
     record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
     let text = only(named("level-within-trials", &analyse(&record)));
-    assert!(text.contains("it fell to 9.9 %"), "{text}");
+    insta::assert_snapshot!(text, @"In the only cell throughput changes its level within the trials: after 1.20 s (1.11 GiB written) it fell to 9.9 % of what it was (bs=1MiB: from 1003 MB/s to 99.4 MB/s), in its only trial. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
     let done: Vec<_> = record.series[0]
         .series
         .intervals

@@ -41,7 +41,7 @@ fn all_at_once_take_no_more_memory_than_there_is_room_for() {
     assert_eq!(lengths(1 << 13), [(64, 8); 2]);
     let error = read(100).expect_err("no room");
     assert_eq!(error.kind(), Kind::Refused, "{error}");
-    assert!(error.message().contains("more than 0 MiB"), "{error}");
+    assert!(error.remedy().is_some(), "{error}");
 }
 
 #[test]
@@ -61,21 +61,22 @@ fn a_file_from_before_the_table_has_none_and_is_resumed_with_it() {
 #[test]
 fn what_cannot_be_is_told() {
     let bench = Fixture::new();
-    for (number, (sql, part)) in [
-        ("intervals = x'01'", "ends within a number"),
-        ("intervals = x'016400FF'", "ends within a number"),
-        ("intervals = x'02640001'", "ends within a number"),
-        ("intervals = x'0164F07F01'", "beyond the last"),
-        ("intervals = zeroblob(513)", "more than 512 intervals"),
-        ("intervals = 'text'", "intervals"),
-        ("interval_ns = 0", "interval_ns"),
-        ("interval_ns = 1 << 60", "longer than its span"),
-        ("span_ns = 1", "longer than its span"),
-        ("span_ns = -1", "span_ns"),
-        ("quantity = 'age'", "quantity"),
-        ("operation = 'age'", "operation"),
-        ("operation = x'00'", "operation"),
-        ("group_id = 'first'", ""),
+    let mut told = String::new();
+    for (number, sql) in [
+        "intervals = x'01'",
+        "intervals = x'016400FF'",
+        "intervals = x'02640001'",
+        "intervals = x'0164F07F01'",
+        "intervals = zeroblob(513)",
+        "intervals = 'text'",
+        "interval_ns = 0",
+        "interval_ns = 1 << 60",
+        "span_ns = 1",
+        "span_ns = -1",
+        "quantity = 'age'",
+        "operation = 'age'",
+        "operation = x'00'",
+        "group_id = 'first'",
     ]
     .into_iter()
     .enumerate()
@@ -84,8 +85,12 @@ fn what_cannot_be_is_told() {
         alter(&path, &format!("UPDATE latency_over_time SET {sql}"));
         let error = all(&path).expect_err(sql);
         assert_eq!(error.kind(), Kind::Usage, "{sql}: {error}");
-        assert!(error.message().contains(part), "{sql}: {error}");
+        let error = error
+            .to_string()
+            .replace(&path.display().to_string(), "FILE");
+        told.push_str(&format!("{sql}\n{error}\n\n"));
     }
+    insta::assert_snapshot!(told);
     let path = bench.finished("large");
     alter(
         &path,

@@ -144,7 +144,7 @@ fn a_file_of_version_5_or_an_earlier_build_is_read_and_resumed_whatever_it_has_o
         assert_eq!(add(&mut file, &sample_row(0, 1)), 3);
         file.finish(RunStatus::Done, ENDED, None).unwrap();
         assert_eq!(read(&path).unwrap().samples.len(), 3);
-        // The file is now one of ours, without anything of the old one.
+        // The upgraded file has the schema of a new one.
         drop(RunFile::open_resume(&path).unwrap());
     }
 }
@@ -197,7 +197,7 @@ fn a_strangers_file_of_version_5_is_left_alone() {
         alter(&path, &format!("PRAGMA user_version = 5; {sql}"));
         let before = std::fs::read(&path).unwrap();
         let resumed = RunFile::open_resume(&path);
-        // Our index goes with its table; a foreign one does too.
+        // Dropping a table drops its indexes, iolab's and foreign ones.
         if number == 1 {
             drop(resumed.unwrap());
             continue;
@@ -224,7 +224,6 @@ fn a_file_before_version_5_is_refused_and_left_alone() {
         .map(Result::unwrap_err)
         {
             assert_eq!(error.kind(), Kind::Usage, "{error}");
-            assert!(error.message().contains("older iolab"), "{error}");
             assert!(error.remedy().is_some(), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), before);

@@ -45,7 +45,7 @@ fn time_goes_where_the_spread_is() {
 
 #[test]
 fn what_cannot_be_reached_does_not_take_the_time_of_what_can() {
-    // The last two want far more than there is.
+    // The last two cells would need far more than the budget.
     let units = units(&[0.05, 0.05, 0.3, 0.5]);
     let shares = allocate(&units, &design(), 5.0);
     assert!(shares[0].reaches && shares[1].reaches, "{shares:?}");

@@ -200,7 +200,7 @@ fn settings_of_the_host_are_left_out_or_refused() {
         let error = adapt(&mut experiment(name, sets), &|_| false).expect_err(name);
         assert!(error.message().contains(says), "{error}");
     }
-    // What is asked for is not left out in silence.
+    // A tool that the user asked for is refused, not left out.
     let mut asked = experiment("read-size", &["tool=iolab,fio"]);
     assert!(
         adapt(&mut asked.clone(), &|_| false)

@@ -55,7 +55,7 @@ fn what_finds_no_room_is_counted_and_reads_as_zeros() {
     content.write(5 * page, &vec![2; 2 * PAGE]);
     assert_eq!(content.lost(), page);
     assert_eq!(content.read(6 * page, PAGE), None);
-    // What is there may change, and what is discarded makes room.
+    // Stored pages can be overwritten, and discarded pages free memory.
     content.write(5 * page, &[3; PAGE]);
     content.discard(0, page);
     content.write(6 * page, &[4; PAGE]);

@@ -99,7 +99,7 @@ proptest! {
             prop_assert_eq!(due.arrived, now);
             prop_assert!(due.due >= due.arrived && *at >= due.due);
         }
-        // Whoever looks at every time that `next` names is never late.
+        // A caller that looks at each time that `next` returns is never late.
         if step == 0 {
             for (at, due) in &taken {
                 prop_assert_eq!(*at, due.due);

@@ -106,7 +106,7 @@ fn intervals_of_ratios_are_recovered_from_exact_ones() {
         .interval
         .unwrap();
     assert!(near(back.low * interval.high, 1.0) && near(back.high * interval.low, 1.0));
-    // Equal values reach nowhere, and five have no interval.
+    // Equal values give an interval of no width, and five values give none.
     let equal = ratio_of_medians_recovered(&[3.0; 6], &[6.0; 6], 0.95).unwrap();
     let interval = equal.interval.unwrap();
     assert_eq!((equal.ratio, interval.low, interval.high), (2.0, 2.0, 2.0));

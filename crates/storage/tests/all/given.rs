@@ -129,7 +129,7 @@ fn files_with_two_names_or_in_use_are_not_written() {
     assert!(error.message().contains("hard links"), "{error}");
     fs::remove_file(&other).unwrap();
 
-    // Who uses a file is given a second to go: all of these at once.
+    // iolab waits 1 s for users of a file to end, so that all cases run at once.
     let consent = &consent;
     std::thread::scope(|scope| {
         let held = |name: &str, hold: &dyn Fn(&Path) -> File| {
@@ -137,7 +137,7 @@ fn files_with_two_names_or_in_use_are_not_written() {
             let held = hold(&path);
             (path, held)
         };
-        // A lock says more than a descriptor; without one it is the kernel that knows of it.
+        // A lock is the first reason; without one, the kernel says that the file is open.
         for (why, (path, held)) in [
             ("lock", held("locked", &locked)),
             ("lock", held("image", &record_locked)),

@@ -75,7 +75,7 @@ fn leftovers_of_dead_runs_are_removed_and_live_files_stay() {
 
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
     assert!(!dead.exists());
-    // A file appears with its footer: an empty one is somebody's, and so is what bears its name.
+    // A scratch file always has its footer: an empty file of such a name belongs to somebody else.
     assert!(empty.exists() && mine.exists());
     assert!(live.path().exists());
     let notes = target.notes().join("\n");
@@ -91,7 +91,7 @@ fn what_only_looks_like_a_leftover_is_left_alone() {
     let at = |digits: &str| dir.path().join(format!(".iolab-scratch-{digits}"));
     let private = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 
-    // Made aside: in the directory itself, the next one would clean the former up.
+    // Made in another directory, since a run in this one would remove the earlier ones.
     let genuine = leftover(outside.path(), "00000000000000a0");
     let copy = |path: &Path| fs::copy(&genuine, path).unwrap();
 
@@ -220,7 +220,7 @@ fn the_next_run_cleans_up_after_sigkill() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(names(dir.path()).len(), 3);
-    // What takes the name of one of them is not a left-over, though it may have its inode.
+    // A new file under the name of a left-over is kept, even with its inode number.
     let mine = names(dir.path())
         .into_iter()
         .find(|name| name.ends_with(".1"));
@@ -250,7 +250,7 @@ fn the_limit_on_file_sizes_is_an_error_and_no_signal() {
 #[test]
 fn a_filled_file_has_no_hole_and_does_not_compress() {
     let dir = dir();
-    // No multiple of anything: the tail goes another way than the rest.
+    // Not a multiple of the block size: the tail is written by another path.
     let size = 9 * MIB + 12_345;
     let target = Target::open(dir.path(), &need(size)).unwrap();
     let mut steps = Vec::new();

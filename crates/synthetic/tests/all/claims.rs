@@ -98,7 +98,7 @@ pub(crate) fn judged(difference: Difference, ratio: f64) -> Outcome {
         Difference::Higher => ratio > 1.0,
         Difference::Lower => ratio < 1.0,
         Difference::Equivalent => {
-            // Throughput near the margin itself is neither.
+            // A ratio at the margin itself is equivalent, up to rounding.
             ratio.ln().abs() <= MARGIN.ln_1p() + 1e-9
         }
         Difference::NotFound | Difference::CannotTell => return Outcome::NotClaimed,
@@ -458,7 +458,7 @@ fn what_two_runs_contradict_is_claimed_of_neither() {
             };
             assert_eq!((shown(&[&first]), shown(&[&second])), (1, 1), "seed {seed}");
             assert_eq!(shown(&[&first, &second]), 0, "seed {seed}");
-            // What is found again is no contradiction.
+            // A claim that a second run repeats is not a contradiction.
             let again = one.later().run(seed + 200).0;
             assert_eq!(shown(&[&first, &again]), 2, "seed {seed}");
         }

@@ -230,7 +230,7 @@ fn steady_states_are_said_where_there_are_any() {
         |run| judged(run, |claim, _| steady(claim, false)),
     );
     assert!(score.is_true_at_least(SAID_MIN), "{score}");
-    // Trials that are alike before the region was written over are no steady state, whatever they are.
+    // Equal trials are no steady state before the region was written once.
     let early = writing(&["region=64G"]);
     hold(
         "steady state",

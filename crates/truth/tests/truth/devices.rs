@@ -78,7 +78,7 @@ fn a_neighbour_is_noticed() {
         (truth / 5..=truth).contains(&seen),
         "{seen} bytes of others', and {truth} were read"
     );
-    // Of what the device carried.
+    // The share is of all bytes that the device carried.
     let carried: u64 = done
         .seen
         .measured()

@@ -188,7 +188,7 @@ fn a_target_that_may_lie_is_never_good_enough() {
         volatile: true,
         ..Behaviour::default()
     };
-    // With fdatasync it does not lie: what it has answered is durable.
+    // With fdatasync this server keeps what it acknowledged.
     for sync in ["none", "odsync"] {
         let found = asked(lies.clone(), |scene| {
             mine(scene, sync, &["writes.p99<1s"]);

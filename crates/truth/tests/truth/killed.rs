@@ -42,7 +42,7 @@ fn everything() -> Made<(Scene, [String; 4])> {
 fn holds_a_scene() {
     if let Some((_scene, made)) = unless_missing(everything()) {
         made.iter().for_each(|made| warn(&format!("{MADE}{made}")));
-        // Until whoever started it says so, or is gone.
+        // Runs until its parent closes the pipe.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
     }
 }
@@ -70,7 +70,7 @@ fn a_kill_leaves_nothing_behind() {
         }
     }
     if made.is_empty() {
-        // It has told what is missing.
+        // The child has printed what is missing.
         let status = child.wait().expect("it ends");
         return assert!(status.success(), "{status}");
     }

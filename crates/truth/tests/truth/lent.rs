@@ -73,7 +73,7 @@ fn without_proc_nothing_is_lent_and_nothing_made() {
         let scene = Scene::new()?;
         scene.subfolder("place")?;
         let none = "umount -l /proc && exec \"$@\"";
-        // That of a PID namespace in which iolab is not. What runs in the outer one ends with its first process.
+        // A /proc of another PID namespace. Its processes end with the first one.
         let foreign = "mkfifo go; unshare --pid --fork sh -c 'mount -t proc proc /proc && echo >go && sleep 60' & read -r _ <go; \"$@\"; code=$?; rm go; exit $code";
         let alone = [
             "unshare",

@@ -67,7 +67,7 @@ fn clients_of_one_store_have_caches_of_their_own() {
             let held = client["cached_before_median"].as_f64().expect("a share");
             match shift {
                 "none" => assert_eq!(held, 1.0, "{client}"),
-                // What was read ahead of the own part is all that there may be.
+                // Only read-ahead beyond the own part may be cached.
                 _ => assert!(held < 0.1, "{client}"),
             }
             let reason = client["served_by_reason"].as_str().unwrap_or_default();

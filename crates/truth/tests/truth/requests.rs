@@ -75,7 +75,7 @@ fn bytes_at_the_device_follow_what_can_be_compressed() {
         let device = loop_over(&scene, &backing, true)?;
         let make = ["mkfs.btrfs", "-q", "-f"];
         let folder = mounted(&scene, &device, &make, "compress-force=zstd")?;
-        // Not a scratch file: those have their space allocated first, and btrfs does not compress what goes there.
+        // Not a scratch file: iolab preallocates those, and btrfs does not compress preallocated extents.
         let file = text(folder.join("data"), 64 * MIB)?;
         Ok(scene.on(file))
     };

@@ -156,7 +156,7 @@ fn the_limit_lies_in_the_interval(servers: &[Server]) {
             ],
         );
         let ledger = scene.fuse.as_ref().map(Mounted::ledger).unwrap_or_default();
-        // Others have the CPU also while no request is held, and the way is not part of what the server sees.
+        // The server's log lacks waits for a CPU and the kernel's part of a request.
         let best = limit(&ledger, 1.0, 0.0);
         let worst = limit(&ledger, 1.0 + ledger.excess().max(0.0), WAY);
         let (low, high) = interval(&text).unwrap_or_else(|| {

@@ -152,7 +152,7 @@ fn shared_extents_are_new_space() {
             let folder = place.join("folder");
             std::fs::create_dir(&folder).expect("a folder");
             if make == BTRFS {
-                // What is not shared is written in place there.
+                // Without copy-on-write, extents that are not shared are written in place.
                 run("chattr", &["+C", &folder.display().to_string()])?;
             }
             let [file, copy] = ["file", "copy"].map(|name| folder.join(name));
@@ -181,7 +181,7 @@ fn holes_below_loop_devices_are_not_filled() {
             let top = image(scene, &bottom, "top", make, 4 << 30)?;
             let file = hole(top.join("sparse"), 1 << 30)?;
             refused(scene, &file, &bottom);
-            // One more level.
+            // A loop device over a loop device.
             let upper = loop_over(scene, &file, false)?;
             refused(scene, &upper, &bottom);
             accepted(scene, &upper, &["--size", "16MiB"]);

@@ -100,7 +100,7 @@ fn nothing_in_use_is_written_and_nothing_free_is_refused() {
         if outcome.faults.is_empty() {
             continue;
         }
-        // Told before it is made smaller, which takes longer than some wait.
+        // Printed before the failing stack is shrunk, which may take minutes.
         warn(&format!("seed {seed} fails: {}", outcome.faults.join("; ")));
         let (plan, outcome) = match failed.is_empty() {
             true => shrink::smallest(&plan, outcome),

@@ -76,7 +76,7 @@ fn a_limit_of_the_control_group_is_admission() {
         return;
     };
     let admission = seen.number("stage_admission_mean_ns");
-    // A limit lets what was saved up pass at once, so that not every trial is held back all the time.
+    // A limit allows bursts, so that some trials are not throttled all the time.
     let whole = 1e9 / LIMIT as f64;
     assert!(admission > 0.2 * whole, "{admission} of {whole} ns");
     // On a busy machine the wait for a CPU may be long too; the device and its queue are not.

@@ -38,7 +38,7 @@ fn a_write_to_the_wrong_place_is_found() {
         return;
     };
     assert_eq!(faults(&done, "misplaced"), (1, (1 << 20) - (64 << 10)));
-    // Its own place holds what the file held before.
+    // The block's own place has the data from before.
     assert_eq!(faults(&done, "lost"), (1, 1 << 20));
 }
 

@@ -61,7 +61,7 @@ fn a_group_without_a_bound_runs_as_long_as_the_others() {
             .iter()
             .all(|g| !g.follows && g.trial.limit.time.is_none())
     );
-    // Requests limit the other one, so that it ends with that.
+    // The number of requests ends the other group, and the trial with it.
     let counted = TrialSpec {
         limit: TrialLimit {
             requests: Some(5),

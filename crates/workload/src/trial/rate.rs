@@ -192,7 +192,7 @@ mod tests {
         ] {
             assert_eq!(check(rate, ms), Ok(()), "{rate}");
             let error = check(rate, ms - 1).expect_err("too short");
-            assert!(error.message().contains("no request is due"), "{error}");
+            assert_eq!(error.kind(), crate::Kind::Usage, "{error}");
         }
     }
 

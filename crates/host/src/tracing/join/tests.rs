@@ -82,7 +82,7 @@ fn each_stage_is_between_two_events() {
 fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
     let thread = |at, kind| Event { at, kind };
     for (before, expected) in [
-        // It never slept: preempted, and still so when the device is done.
+        // The thread never slept: it was preempted, and did not run when the device was done.
         (vec![thread(125, Kind::Leaves(7))], (0, 70, 10)),
         // It sleeps for another request, is woken before the device is done, and waits for a CPU.
         (

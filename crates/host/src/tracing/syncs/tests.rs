@@ -60,9 +60,9 @@ fn every_moment_of_a_sync_has_one_stage() {
         call(195, Edge::End, 7),
     ];
     let background = Background {
-        // Within the commit; not over before the sync is.
+        // One flush within the commit, and one that ends after the sync.
         flushes: vec![span(150, 170), span(180, 400)],
-        // The journal's own writes, which the commit has.
+        // Writes of the journal, which are a part of the commit.
         metadata: vec![span(132, 188)],
         // Data before the commit.
         data: vec![span(112, 118)],

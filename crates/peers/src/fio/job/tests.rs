@@ -165,9 +165,9 @@ fn a_job_ends_those_beside_it() {
     assert_eq!(
         grouped(text, &["ends_trial", "rate"]),
         [
-            // The second one reports alone, and ends itself alone.
+            // `fast` is a reporting group of its own, so that its exitall ends that group only.
             vec!["slow true none", "fast false 1800B/s"],
-            // Both are of one report, and the first of them that is over ends the other.
+            // One reporting group: the job that ends first ends the other.
             vec!["last true none", "beside true none"]
         ]
     );
@@ -188,7 +188,7 @@ fn a_job_ends_those_beside_it() {
 fn jobs_keep_a_proportion() {
     let text = "[global]\nfilename=/x\nsize=1m\n[a]\nrw=write\nflow=1\n[b]\nrw=randread\nflow=8\nnumjobs=2\n";
     assert_eq!(grouped(text, &["flow"]), [["a 1", "b 16"]]);
-    // Alone it has nothing to keep it to.
+    // A flow needs a second job.
     assert_eq!(planned("[a]\nsize=1m\nflow=3\n", &["flow"]), ["none"]);
     let ids = |second: &str| {
         let text =
@@ -238,7 +238,7 @@ fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
     let told = told.iter().find(|line| line.contains("numjobs"));
     let told = told.map(String::as_str).unwrap_or_default();
     insta::assert_snapshot!(told, @"line 5: numjobs=6 (with b, which does the same): threads=6, layout=overlapping");
-    // However many they are, and in how many clones.
+    // Any number of jobs, with any number of clones.
     let more = format!("{text}[c]\nnumjobs=1\n[d]\n[e]\nrw=read\n");
     let threads = |text: &str| grouped(text, &["threads"]);
     assert_eq!(threads(&more), [["a 10", "e 3"]]);
@@ -412,6 +412,12 @@ fn shown(text: &str, file: Option<&Path>, allow_include: bool) -> String {
     }
 }
 
+/// What the options of a job file mean, of what is shown of it.
+fn meanings(shown: &str) -> String {
+    let lines = shown.lines().take_while(|line| line.starts_with("# "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[track_caller]
 fn assert_secret(shown: &str, what: &str) {
     for part in [SECRET, "hunter2", "topsecret"] {
@@ -454,9 +460,12 @@ fn values_of_variables_are_never_shown() {
 line 2: iolab cannot carry out rw=${SECRET} with what is in the environment
   values of variables are not shown: write the value itself to see what is wrong
 ");
-    // What can be carried out is, and so is shown what it comes to.
+    // A value that iolab understands is shown as the setting that follows from it.
     let text = shown("[a]\nrw=read\nsize=${SIZE}\n", None, false);
-    assert!(text.contains("size=${SIZE}: region=64MiB"), "{text}");
+    insta::assert_snapshot!(meanings(&text), @r"
+    # line 2: rw=read: pattern=seq, read_percent=100, skip=0, trim_percent=0
+    # line 3: size=${SIZE}: region=64MiB, bytes=64MiB
+    ");
 }
 
 #[test]
@@ -504,7 +513,11 @@ line 2 (common.fio, line 1, line 1): iolab cannot carry out this line
 ");
     std::fs::write(&included, "bs=64k\nfilename=/tmp\n").expect("written");
     let text = shown("[a]\nsize=1m\ninclude common.fio\n", Some(&job), false);
-    assert!(text.contains("bs: bs=64KiB"), "{text}");
+    insta::assert_snapshot!(meanings(&text), @r"
+    # line 2: size=1m: region=1MiB, bytes=1MiB
+    # line 3 (common.fio, line 1): bs: bs=64KiB, bs_mix=none
+    # line 3 (common.fio, line 2): filename: TARGET, unless one is given
+    ");
 }
 
 #[test]

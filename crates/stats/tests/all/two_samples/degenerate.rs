@@ -56,7 +56,7 @@ fn values_that_are_not_finite() {
 #[test]
 fn a_confidence_outside_0_to_1() {
     for confidence in [0.0, 1.0, -1.0, 95.0, f64::NAN, f64::INFINITY] {
-        // The rank test, A12 and the equivalence test ask for none.
+        // The rank test, A12 and the equivalence test do not need a variance.
         let expected = [false, false, true, true, false, false, true];
         assert_eq!(answers(&FINE, &FINE, confidence), expected);
     }

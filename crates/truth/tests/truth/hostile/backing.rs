@@ -42,7 +42,7 @@ fn backing_files_are_known_whatever_became_of_their_names() {
             refused(&moved, &[device, folder]),
             refused(yard.path(window), &[device, folder]),
         ]);
-        // Nobody can name the file now.
+        // The file has no name any more.
         yard.sh("rm \"$1\"", &[&moved])?;
         yard.judge(vec![
             written(name),
@@ -66,7 +66,7 @@ fn backing_files_that_no_path_reaches_are_known() {
         let yard = Yard::new(&stack.0)?;
         let [folder, window] = [folder, window].map(|id| yard.path(id));
         yard.sh("umount --lazy \"$1\"", &[folder])?;
-        // For the end, which unmounts it.
+        // The end of the test unmounts it there.
         let back = format!("mount {} {}", yard.path(device).display(), folder.display());
         yard.later(&["sh", "-c", &back]);
         yard.judge(vec![refused(window, &[]), refused(yard.path(device), &[])]);
@@ -85,7 +85,7 @@ fn backing_files_in_other_mount_namespaces_are_known() {
         let script = "mount -t tmpfs none \"$0\" && mkdir \"$0/at\" && truncate -s 64M \"$0/im\" && mkfs.ext4 -qF \"$0/im\"
             losetup --find --show \"$0/im\" > \"$1\" && losetup --find --show --offset 16M \"$0/im\" >> \"$1\"
             mount $(head -n 1 \"$1\") \"$0/at\"";
-        // Whatever of the devices is there when this ends goes with it.
+        // Detaches the devices that are left when the test ends.
         let detach = "xargs --no-run-if-empty losetup --detach < \"$0\"";
         std::fs::write(&list, "").map_err(failed(list.display()))?;
         yard.later(&["sh", "-c", detach, &list.display().to_string()]);

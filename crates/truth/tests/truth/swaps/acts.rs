@@ -105,7 +105,7 @@ impl Yard {
             }
             Act::Swap => {
                 renameat_with(CWD, name, CWD, &others, RenameFlags::EXCHANGE)?;
-                // The file that was moved away can serve no further act; its content is still compared at the end.
+                // A file that was moved away is in no later act; its content is still compared at the end.
             }
             Act::Truncate => self.truncate(name, random)?,
             Act::Mount => {

@@ -89,7 +89,7 @@ impl Lab {
         };
         let answer = guest.command(words, seconds);
         answer.unwrap_or_else(|why| {
-            // What it does still is not known.
+            // A guest that does not answer is not used again.
             *self.guest = None;
             panic!("{words:?}: {why}")
         })
@@ -259,7 +259,7 @@ impl Lab {
 
     /// Builds the random stack of a seed; see [`iolab_truth::vm::stack::of`].
     pub(crate) fn stack(&mut self, seed: u64) -> Value {
-        // Without udevd nobody answers those who wait for it.
+        // Programs that wait for udev would wait without end.
         let words = [
             "env",
             "DM_DISABLE_UDEV=1",

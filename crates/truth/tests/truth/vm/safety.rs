@@ -31,7 +31,7 @@ fn a_mapped_device_keeps_what_lies_below_it() {
         lab.refused(target, "--destroy-data", &["/dev/dm-"]);
     }
     mounted(&mut lab, "/dev/mapper/pair", "pair");
-    // The device in between says less than what is mounted.
+    // The message names the mount, not the device in between.
     for target in [&a, &b] {
         lab.refused(target, "--destroy-data=ext4", &["mounted at /mnt/pair"]);
     }
