@@ -1,7 +1,7 @@
 //! Why an answer is unknown, in words.
 
 use iolab_analysis::fitness::{Judged, MARGIN, Open};
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::quantity::counted;
 
 /// Why the answer to a level is unknown, as a clause; empty where it is known.
 pub(crate) fn why(judged: &Judged) -> String {
@@ -31,15 +31,17 @@ fn words(reason: Open) -> String {
             "{} too few for an upper end of the interval",
             are(requests, "request")
         ),
-        Open::WithinMargin => format!(
-            "the interval lies within {} of the level",
-            format_percent(MARGIN)
-        ),
+        Open::WithinMargin => format!("the interval lies within {} of the level", margin()),
         Open::InInterval => format!(
             "the level is within the interval, or within {} of it",
-            format_percent(MARGIN)
+            margin()
         ),
     }
+}
+
+/// `5 %`.
+fn margin() -> String {
+    format!("{} %", 100.0 * MARGIN)
 }
 
 /// `1 trial is`, `5 trials are`.
