@@ -30,8 +30,10 @@ pub use answers::{
 };
 pub use best::{Best, Candidate, Standing};
 use best::{best_of_curves, ways};
-pub use causes::{Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, remainders};
-pub use change::{Change, ChangePlace};
+pub use causes::{
+    Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried, remainders,
+};
+pub use change::{Change, ChangePlace, NoChange};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
@@ -69,6 +71,8 @@ pub enum Claim {
     Ways(Best),
     /// Throughput that changes its level for good.
     Change(Change),
+    /// Trials from their beginning without such a change.
+    NoChange(NoChange),
     /// Slow requests, far above the median latency.
     LongTail(LongTail),
     /// Which layer takes the time of requests, and of the slowest ones.
@@ -107,6 +111,7 @@ impl Claim {
             }
             Self::Ways(best) => best.candidates.iter().map(|one| one.cell).collect(),
             Self::TooFew(few) => few.cells.clone(),
+            Self::NoChange(kept) => kept.cells.clone(),
             Self::Steady(steady) => steady.cells.clone(),
             Self::Course(course) => course.cells.clone(),
             Self::LongTail(tail) => vec![tail.cell],
@@ -219,6 +224,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     let curves = best_of_curves(run, place);
     all.extend((!curves.is_empty()).then_some(Claim::Best(curves)));
     all.extend(change::changes(run, place).into_iter().map(Claim::Change));
+    all.extend(change::no_change(run, place).map(Claim::NoChange));
     all.extend(long_tail(run, place).map(Claim::LongTail));
     all.extend(stages::time_by_layer(run, place).map(Claim::TimeByLayer));
     all.extend(series::steady(run, place).into_iter().map(Claim::Steady));

@@ -2,10 +2,12 @@
 
 mod cells;
 mod judge;
+mod verdict;
 
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Change, Evidence, Judged, Times, counted, judge, keeps, merge_answers};
+pub use verdict::{MARGIN, Open};
 
 use iolab_workload::named;
 

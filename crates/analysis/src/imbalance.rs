@@ -76,29 +76,6 @@ impl Disturber {
         }
     }
 
-    /// What to do about it.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::Steal => "repeat the run while the host is less busy, or on a dedicated host",
-            Self::CpuPressure | Self::WorkerWait => {
-                "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run"
-            }
-            Self::MemoryPressure => "free memory, then repeat the run",
-            Self::OtherTraffic => {
-                "stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run"
-            }
-            Self::Quota => {
-                "raise the CPU quota of the control group (cpu.max), then repeat the run"
-            }
-            Self::Splitting => {
-                "repeat the run with --set buffer_memory=contiguous, which keeps the buffers in one piece"
-            }
-            Self::Fragmentation => {
-                "free memory, so that the kernel has huge pages again ('echo 1 > /proc/sys/vm/compact_memory' as root), then repeat the run"
-            }
-        }
-    }
-
     /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
     pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());

@@ -2,9 +2,11 @@
 
 mod inside_trials;
 mod over_run;
+mod unchanged;
 mod within;
 
 pub use over_run::{Access, Levels, RunShift, over_run};
+pub use unchanged::Unchanged;
 pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
 
 use std::collections::BTreeMap;
@@ -31,6 +33,8 @@ pub struct Timeline {
     pub in_warm_ups: Vec<TrialShift>,
     /// Whether the beginning of each cell is measured too: no trial is a warm-up.
     pub is_of_beginning: bool,
+    /// Where it is, and nothing changed over the run: the cells whose only trial keeps its level.
+    pub unchanged: Vec<Unchanged>,
 }
 
 impl Timeline {
@@ -43,11 +47,17 @@ impl Timeline {
             matches!(shift.levels, Levels::Time { .. }) && shift.cell == cell
         };
         within.retain(|own| !over_run.iter().any(|shift| is_of_run(shift, own.cell)));
+        let is_of_beginning = record.samples.iter().all(|sample| !sample.warmup);
+        let unchanged = match is_of_beginning && over_run.is_empty() {
+            true => unchanged::unchanged(record, |cell| within.iter().any(|own| own.cell == cell)),
+            false => Vec::new(),
+        };
         Self {
             over_run,
             within,
             in_warm_ups: in_warm_ups(record),
-            is_of_beginning: record.samples.iter().all(|sample| !sample.warmup),
+            is_of_beginning,
+            unchanged,
         }
     }
 }

@@ -187,14 +187,19 @@ fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
         .first()
         .and_then(|run| run.analysis().response_group.as_deref());
     let group = group.map_or_else(String::new, |group| format!(" of {group}"));
+    let quantity = measured(runs, quantity);
+    format!("{}: {quantity}{group}", names.join(", "))
+}
+
+/// The quantity as the first run has it: that of a service level, or with the operation whose latency a mix shows.
+fn measured(runs: &[FigureRun<'_>], quantity: Response) -> String {
     let timed = runs.first().map(|run| run.analysis().timed);
     let timed = timed.filter(|_| quantity.is_latency()).unwrap_or_default();
     let level = runs.first().and_then(|run| run.level);
-    let quantity = level.map_or_else(
+    level.map_or_else(
         || timed.subject(&labels::of_response(quantity)),
         |level| labels::of_level(&level.level),
-    );
-    format!("{}: {quantity}{group}", names.join(", "))
+    )
 }
 
 /// The models that computed the runs; `None` where only devices were measured.

@@ -371,6 +371,6 @@ fn level_fields(cell: &str, answer: &LevelAnswer) -> Vec<Field> {
         field("trials", judged.trials),
         text("level_answer", answer.answer.name()),
         text("as_measured", judged.answer.name()),
-        text("why", &judged.why),
+        text("why", &fitness::why(judged)),
     ]
 }

@@ -9,6 +9,7 @@ use iolab_analysis::claim::{
     self, Best, Candidate, CellId, Claim, Comparison, Contrast, Difference, Effect, Estimate,
     OfRuns, Role, Standing,
 };
+use iolab_record::ShownLatency;
 use iolab_workload::escape_control::escape_control;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -34,6 +35,7 @@ pub(crate) struct ClaimData {
     /// least), `levels` (one level of a factor with another), `best-size` (where curves over I/O sizes are best), `fastest-way` (which of the combinations that an experiment names is best), `long-tail`
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
+    /// `no-level-change` (no trial of a soak changes its level),
     /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
@@ -117,6 +119,14 @@ pub(crate) enum Evidence {
     Preparation(PreparationData),
     /// Throughput that changes its level for good.
     Change(ChangeData),
+    /// Trials of a soak that keep their level.
+    NoChange {
+        /// The cells, of which each has one trial.
+        cells: Vec<CellData>,
+        /// A rise or a fall by this factor that lasts for a quarter of a trial would have been found in each of them; `null` where one by 20
+        /// would not.
+        factor: Option<f64>,
+    },
     /// The last trials of cells that write.
     Steady(SteadyData),
     /// What more requests in flight gained.
@@ -149,6 +159,8 @@ pub(crate) struct QuantityData {
     pub(crate) name: String,
     /// `MB/s`, `IOPS` or `ns`.
     pub(crate) unit: String,
+    /// `read`, `write` or `trim`: whose latency it is, where cells of the run mix operations; `null` otherwise.
+    pub(crate) operation: Option<String>,
     /// Group of workers whose quantity it is; `null` for whole trials.
     pub(crate) group: Option<String>,
 }
@@ -414,6 +426,10 @@ impl Runs<'_> {
             Claim::TooFew(few) => Evidence::TooFew(TooFewData::of(few, self)),
             Claim::Preparation(untouched) => Evidence::Preparation(PreparationData::of(untouched)),
             Claim::Change(change) => Evidence::Change(ChangeData::of(change, self)),
+            Claim::NoChange(kept) => Evidence::NoChange {
+                cells: kept.cells.iter().map(|cell| self.cell(*cell)).collect(),
+                factor: kept.factor,
+            },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
             Claim::Ways(ways) => Evidence::Ways {
@@ -467,6 +483,12 @@ impl Runs<'_> {
         QuantityData {
             name: response.to_string(),
             unit: response.unit().to_owned(),
+            operation: run.filter(|_| response.is_latency()).and_then(|run| {
+                match run.analysis.timed {
+                    ShownLatency::Own => None,
+                    ShownLatency::Of(operation) => Some(operation.to_string()),
+                }
+            }),
             group: group.map(clean),
         }
     }

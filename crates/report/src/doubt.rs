@@ -121,14 +121,14 @@ pub fn sentences(doubt: &Doubt, all: &Doubts) -> String {
 /// The remedy as a sentence without its full stop; `None` where nothing is known to help.
 pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     let text = match reason {
-        Reason::Disturbed { by, .. } => by.remedy(),
-        Reason::Preempted { .. } => Disturber::CpuPressure.remedy(),
+        Reason::Disturbed { by, .. } => without(*by),
+        Reason::Preempted { .. } => without(Disturber::CpuPressure),
         Reason::Suspended => "keep the machine awake (systemd-inhibit), then repeat the run",
         Reason::ServedBy {
             served_by: ServedBy::Unknown,
             ..
         } => "'iolab doctor TARGET' shows what iolab can see of it",
-        Reason::Imbalance(found) => found.what.remedy(),
+        Reason::Imbalance(found) => without(found.what),
         Reason::RateNotHeld => "lower the rate (--rate) until it is held",
         Reason::Contradicted => {
             "repeat both experiments; 'iolab history' shows how runs differ over time"
@@ -143,6 +143,29 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
     let mut letters = text.chars();
     let first = letters.next()?.to_uppercase();
     Some(first.chain(letters).collect())
+}
+
+/// What to do about a disturber.
+fn without(disturber: Disturber) -> &'static str {
+    match disturber {
+        Disturber::Steal => "repeat the run while the host is less busy, or on a dedicated host",
+        Disturber::CpuPressure | Disturber::WorkerWait => {
+            "stop the processes that use the CPUs ('top -b -n 1 -o %CPU' lists them), then repeat the run"
+        }
+        Disturber::MemoryPressure => "free memory, then repeat the run",
+        Disturber::OtherTraffic => {
+            "stop what else uses the device ('iolab doctor TARGET' names it where it can), then repeat the run"
+        }
+        Disturber::Quota => {
+            "raise the CPU quota of the control group (cpu.max), then repeat the run"
+        }
+        Disturber::Splitting => {
+            "repeat the run with --set buffer_memory=contiguous, which keeps the buffers in one piece"
+        }
+        Disturber::Fragmentation => {
+            "free memory, so that the kernel has huge pages again ('echo 1 > /proc/sys/vm/compact_memory' as root), then repeat the run"
+        }
+    }
 }
 
 /// The remedy for a limit of control groups.

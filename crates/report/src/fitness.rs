@@ -1,6 +1,9 @@
 //! The answer to "is this storage good enough for ...", in at most 20 lines, or as JSON.
 
 pub(crate) mod data;
+mod open;
+
+pub(crate) use open::why;
 
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
@@ -266,16 +269,16 @@ impl Fitness {
                     (Answer::CannotTell, _) if found.doubts.limit.is_some() => {
                         let limit = found.doubts.limit.iter().map(doubt::limit);
                         let limit: Vec<String> = limit.collect();
-                        let why = &judged.why;
+                        let why = why(judged);
                         texts.push(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
                     }
                     (Answer::CannotTell, _) if doubts.is_empty() => texts.push(format!(
                         "{workload} {level}: {}; a longer load may settle it (--for {}).",
-                        judged.why,
+                        why(judged),
                         longer(self.requirement.hold)
                     )),
                     (Answer::CannotTell, _) => {
-                        texts.push(format!("{workload} {level}: {}.", judged.why));
+                        texts.push(format!("{workload} {level}: {}.", why(judged)));
                     }
                     // The doubts above explain it.
                     (Answer::Yes | Answer::No, _) => {}

@@ -9,7 +9,7 @@ use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::units::format_duration;
 
 use crate::doubt;
-use crate::fitness::{answer, interval, measured};
+use crate::fitness::{answer, interval, measured, why};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
@@ -321,8 +321,9 @@ pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
                 add(of(&format!("{}.", doubt::limit(&cause))));
             }
             let judged = &level.judged;
-            if !judged.why.is_empty() {
-                add(format!("{} {}: {}.", cell.cell, judged.level, judged.why));
+            if judged.open.is_some() {
+                let text = format!("{} {}: {}.", cell.cell, judged.level, why(judged));
+                add(text.trim_start().to_owned());
             }
         }
     }

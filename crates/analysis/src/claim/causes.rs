@@ -90,6 +90,33 @@ pub enum Verdict {
     NotTried,
 }
 
+/// Why nothing is known of a suspect.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WhyUntried {
+    /// It was not taken away in this run, for the reason that its plan has.
+    Planned(String),
+    /// No trial without it succeeded.
+    NoTrial,
+    /// It was to go by more requests in flight, and how many there were is not known.
+    InFlightUnknown,
+    /// It was to go by more requests in flight, and fewer than half of them were.
+    FewInFlight {
+        /// The mean of what was in flight.
+        in_flight: f64,
+        /// What was asked for.
+        asked: u64,
+    },
+    /// It was to go without page faults, and how many there were is not known.
+    FaultsUnknown,
+    /// It was to go without page faults, and more than a tenth of them was left.
+    FaultsLeft {
+        /// Page faults of a trial of either side, summed, with the suspect.
+        before: f64,
+        /// The same without it.
+        left: f64,
+    },
+}
+
 /// What is known of a suspect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspected {
@@ -103,8 +130,11 @@ pub struct Suspected {
     pub ratio_without: Option<f64>,
     /// About how many blocks settle it, where it cannot be told.
     pub blocks_needed: Option<usize>,
+    /// Whether without it, or of joint causes without all of them, the phenomenon has turned round: the interval of what is measured lies
+    /// beyond nothing by more than the margin and a tenth of the phenomenon.
+    pub is_reversed: bool,
     /// Why it was not tried.
-    pub why: Option<String>,
+    pub untried: Option<WhyUntried>,
     /// What in the evidence of its cells, with it and without it, could make the same change: then it cannot be told.
     pub doubts: Vec<SideDoubt>,
 }
@@ -140,18 +170,18 @@ pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, V
         let why = failed_check(analysis, inquiry, suspect)?;
         Some((suspect.clone(), why))
     });
-    let unchecked: BTreeMap<String, String> = unchecked.collect();
+    let unchecked: BTreeMap<String, WhyUntried> = unchecked.collect();
     let (mut again, mut found) = judge(inquiry, &deviations, &unchecked, run);
     doubts::weigh(analysis, inquiry, (&mut again, &mut found));
     Some((again, found))
 }
 
 /// Why it is not shown that a suspect was taken away; `None` where it is.
-fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option<String> {
+fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option<WhyUntried> {
     let sides = |without: &[&str]| sides(analysis, inquiry, without);
     let (with, without) = sides(&[]).zip(sides(&[suspect]))?;
     if without.iter().any(|cell| cell.values.is_empty()) {
-        return Some("no trial without it succeeded".to_owned());
+        return Some(WhyUntried::NoTrial);
     }
     match Suspect::find(suspect)?.check {
         Check::Settings => None,
@@ -161,26 +191,27 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
 }
 
 /// How few requests were in flight, where these are fewer than half of what was asked for.
-fn few_in_flight(cell: &CellAnalysis) -> Option<String> {
+fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
     let seen = cell
         .concurrency
         .and_then(|seen| Some((seen.in_flight?, seen.asked)));
     match seen {
-        None => Some("how many requests were in flight is not known".to_owned()),
-        Some((in_flight, asked)) => (in_flight < asked as f64 / 2.0)
-            .then(|| format!("{in_flight:.1} of {asked} requests were in flight")),
+        None => Some(WhyUntried::InFlightUnknown),
+        Some((in_flight, asked)) => {
+            (in_flight < asked as f64 / 2.0).then_some(WhyUntried::FewInFlight { in_flight, asked })
+        }
     }
 }
 
 /// How many of the page faults of both sides are left, where these are too many.
-fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<String> {
+fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
     let sum = |cells: [&CellAnalysis; 2]| -> Option<f64> {
         cells.into_iter().map(|cell| cell.minor_faults).sum()
     };
-    let Some((before, now)) = sum(with).zip(sum(without)) else {
-        return Some("how many page faults there were is not known".to_owned());
+    let Some((before, left)) = sum(with).zip(sum(without)) else {
+        return Some(WhyUntried::FaultsUnknown);
     };
-    (now > FAULTS_KEPT * before).then(|| format!("{now:.0} of {before:.0} page faults were left"))
+    (left > FAULTS_KEPT * before).then_some(WhyUntried::FaultsLeft { before, left })
 }
 
 /// The cells of both sides without exactly these suspects.

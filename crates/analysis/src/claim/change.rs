@@ -51,6 +51,31 @@ pub enum ChangePlace {
     InWarmUp,
 }
 
+/// Trials from their beginning without a change of their level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoChange {
+    /// The cells, of which each has one trial.
+    pub cells: Vec<CellId>,
+    /// The factor by which a rise or a fall that lasts for a quarter of a trial would have been found in each of them; `None` where in some
+    /// cell none by 20 would.
+    pub factor: Option<f64>,
+}
+
+/// That the trials of a run have no change.
+pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
+    let kept = &analysis.timeline.unchanged;
+    let cells = kept.iter().map(|one| CellId {
+        run,
+        cell: one.cell,
+    });
+    let factors: Option<Vec<f64>> = kept.iter().map(|one| one.factor).collect();
+    let greatest = factors.and_then(|all| all.into_iter().reduce(f64::max));
+    (!kept.is_empty()).then(|| NoChange {
+        cells: cells.collect(),
+        factor: greatest,
+    })
+}
+
 /// The changes of a run: those over the run in the order of time, then those within trials.
 pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
     let timeline = &analysis.timeline;

@@ -67,6 +67,7 @@ impl Claim {
                 ..
             }) => Role::Answer,
             Self::Change(_) => Role::Change,
+            Self::NoChange(_) => Role::Nothing,
             Self::Steady(steady) => match steady.state {
                 State::Reached => Role::Detail,
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
@@ -117,6 +118,7 @@ impl Claim {
             | Self::Preparation(_)
             | Self::TimeByLayer(_)
             | Self::Change(_)
+            | Self::NoChange(_)
             | Self::Steady(_)
             | Self::Queued(_)
             | Self::FixedCosts(_)
@@ -250,6 +252,7 @@ impl Claim {
                 ChangePlace::WithinTrials { .. } => ("level-within-trials", ""),
                 ChangePlace::InWarmUp => ("level-in-warm-up", ""),
             },
+            Self::NoChange(_) => ("no-level-change", ""),
             Self::Steady(steady) => match steady.state {
                 State::Reached => ("steady-state", ""),
                 State::NotWrittenOver { .. } => ("not-written-over", ""),

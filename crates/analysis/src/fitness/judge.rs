@@ -4,18 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::{LatencyOf, Operation, RequestTime, RunRecord, Sample, SampleLatency};
 use iolab_stats::{
-    CLUSTERS_MIN, CONFIDENCE, Lasting, Pooled, lasting_shifts, mean_interval, median, pooled_mean,
+    CONFIDENCE, Lasting, Pooled, lasting_shifts, mean_interval, median, pooled_mean,
     pooled_quantile,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::LatencyHistogram;
-use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX, Requests, ServiceLevel};
+use iolab_workload::service_level::{Bound, Quantity, Requests, ServiceLevel};
 
 use super::Answer;
+use super::verdict::{Open, verdict};
 
-/// Within this distance of its bound, a level is undecided, since another day may differ as much. The same as the smallest change
-/// that matters in a comparison.
-const MARGIN: f64 = 0.05;
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
 /// Criteria for a change of the times over the trials, the same as for changes of throughput over a run.
@@ -84,8 +82,8 @@ pub struct Judged {
     pub trials: usize,
     /// Whether the level holds, before doubts.
     pub answer: Answer,
-    /// Why that is unknown; empty where it is known.
-    pub why: String,
+    /// Why that is unknown; `None` where it is known.
+    pub open: Option<Open>,
     /// The last lasting change over the trials.
     pub change: Option<Change>,
 }
@@ -389,10 +387,10 @@ fn of_part(
         requests,
         trials: trials.len(),
         answer: Answer::CannotTell,
-        why: String::new(),
+        open: None,
         change: None,
     };
-    (judged.answer, judged.why) = verdict(&judged);
+    (judged.answer, judged.open) = verdict(&judged);
     judged
 }
 
@@ -416,63 +414,10 @@ fn rate(rates: &[f64]) -> Option<Pooled> {
     })
 }
 
-/// The answer; where it is unknown, with the reason.
-fn verdict(judged: &Judged) -> (Answer, String) {
-    let level = &judged.level;
-    let limit = level.limit();
-    let unknown = |why: String| (Answer::CannotTell, why);
-    let (Some(estimate), Some(low)) = (judged.estimate, judged.low) else {
-        return match (judged.requests, judged.trials) {
-            (0, _) => unknown("no such request was measured".to_owned()),
-            (_, trials) if trials < CLUSTERS_MIN => unknown(format!(
-                "{} too few for an interval ({CLUSTERS_MIN} are needed)",
-                match trials {
-                    1 => "1 trial is".to_owned(),
-                    _ => format!("{trials} trials are"),
-                }
-            )),
-            (1, _) => unknown("1 request is too few for an interval".to_owned()),
-            (n, trials) => unknown(format!(
-                "{n} requests in {trials} trials are too few for an interval"
-            )),
-        };
-    };
-    if level.quantity == Quantity::Max {
-        return match judged.requests {
-            _ if estimate >= limit => (Answer::No, String::new()),
-            REQUESTS_OF_MAX.. => (Answer::Yes, String::new()),
-            1 => unknown("1 request is too few for a maximum".to_owned()),
-            n => unknown(format!("{n} requests are too few for a maximum")),
-        };
-    }
-    let (near, far) = (limit * (1.0 - MARGIN), limit * (1.0 + MARGIN));
-    let high = judged.high;
-    let answer = match level.bound {
-        Bound::Below(_) if low > far => Answer::No,
-        Bound::Below(_) if high.is_some_and(|high| high < near) => Answer::Yes,
-        Bound::Above(_) if high.is_some_and(|high| high < near) => Answer::No,
-        Bound::Above(_) if low > far => Answer::Yes,
-        _ => Answer::CannotTell,
-    };
-    let why = match (answer, high) {
-        (Answer::CannotTell, None) => format!(
-            "{} requests are too few for an upper end of the interval",
-            judged.requests
-        ),
-        (Answer::CannotTell, Some(high)) if low > near && high < far => {
-            "the interval lies within 5 % of the level".to_owned()
-        }
-        (Answer::CannotTell, Some(_)) => {
-            "the level is within the interval, or within 5 % of it".to_owned()
-        }
-        _ => String::new(),
-    };
-    (answer, why)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolab_stats::CLUSTERS_MIN;
     use iolab_workload::histogram::new_latency_histogram;
 
     /// A trial of syncs with these times, ms, and frequencies.
@@ -513,7 +458,7 @@ mod tests {
         ] {
             let found = judged("syncs.p99<10ms", &constant(ms));
             assert_eq!(found.answer, answer, "{found:?}");
-            assert_eq!(found.why.is_empty(), answer != Answer::CannotTell);
+            assert_eq!(found.open.is_some(), answer == Answer::CannotTell);
             assert_eq!((found.requests, found.trials), (1200, 12));
         }
         // 83 syncs/s of 12 ms each: far from 500, and from 50.
@@ -573,13 +518,18 @@ mod tests {
     fn too_little_is_told_as_such() {
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 10)]; 12]);
         assert_eq!((found.answer, found.high), (Answer::CannotTell, None));
-        assert!(found.why.contains("120 requests"), "{}", found.why);
+        let few = Open::FewForUpperEnd { requests: 120 };
+        assert_eq!(found.open, Some(few));
         let found = judged("syncs.p99<10ms", &vec![vec![(2.0, 1000)]; 5]);
         assert_eq!(found.answer, Answer::CannotTell);
-        assert!(found.why.starts_with("5 trials"), "{}", found.why);
+        let few = Open::FewTrials {
+            trials: 5,
+            needed: CLUSTERS_MIN,
+        };
+        assert_eq!(found.open, Some(few));
         let found = judged("reads.p99<10ms", &vec![vec![(2.0, 1000)]; 12]);
         assert_eq!(found.answer, Answer::CannotTell);
-        assert!(found.why.contains("no such request"), "{}", found.why);
+        assert_eq!(found.open, Some(Open::NoRequest));
         // A violation after the change is reported too.
         let found = judged("syncs.p99<10ms", &vec![vec![(20.0, 20)]; 12]);
         assert_eq!(found.answer, Answer::No, "{found:?}");

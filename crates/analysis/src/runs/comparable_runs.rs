@@ -23,6 +23,8 @@ pub enum ExclusionReason {
     Unfinished,
     /// It has another experiment.
     Experiment,
+    /// None of its cells has the levels of one of the new run.
+    NoCellInCommon,
     /// A setting or the measuring time differs.
     Settings(String),
     /// A fact of the machine differs.
@@ -40,6 +42,7 @@ impl fmt::Display for ExclusionReason {
             ExclusionReason::Later => f.write_str("began after the new run"),
             ExclusionReason::Unfinished => f.write_str("not finished"),
             ExclusionReason::Experiment => f.write_str("another experiment"),
+            ExclusionReason::NoCellInCommon => f.write_str("no cell in common"),
             ExclusionReason::Settings(what) => write!(f, "another setting ({what})"),
             ExclusionReason::Machine(what) => write!(f, "another machine ({what})"),
             ExclusionReason::Target(what) => write!(f, "another target ({what})"),
@@ -102,7 +105,7 @@ impl Comparability {
             .or_else(|| design(x, y).map(|what| ExclusionReason::Settings(what.to_owned())));
         match other {
             Some(other) => Ok(Some(other)),
-            None => Ok(setting(a, b)?.map(ExclusionReason::Settings)),
+            None => setting(a, b),
         }
     }
 
@@ -229,8 +232,8 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
         .find_map(|(name, same)| (!same).then_some(name))
 }
 
-/// The first setting in which cells with equal levels differ.
-fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
+/// That there are no cells with equal levels, or the first setting in which these differ.
+fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
     let sources = [a, b].map(|run| RunSide::whole(run.run));
     let factors = common_factors(&sources);
     let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
@@ -242,8 +245,9 @@ fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<String>> {
         })
         .collect();
     if pairs.is_empty() {
-        return Ok(Some("no cell in common".to_owned()));
+        return Ok(Some(ExclusionReason::NoCellInCommon));
     }
     let differing = setting_differences(&pairs, |_| false);
-    Ok(differing.into_iter().next().map(|found| found.what))
+    let first = differing.into_iter().next();
+    Ok(first.map(|found| ExclusionReason::Settings(found.what)))
 }

@@ -235,9 +235,7 @@ pub(super) fn rates(intervals: &[Interval], size: usize) -> Vec<f64> {
 fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
     let points = &profile.points;
     let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
-    // The logarithm of zero is undefined; a hundredth of the median serves as well.
-    let least = 0.01 * median(&rates)?;
-    let values: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
+    let values = logarithms(points)?;
     let changes = lasting_shifts(&values, &lasting(values.len(), series))?;
     let mut ends = vec![0];
     ends.extend(&changes);
@@ -263,4 +261,11 @@ fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
     });
     let size = |shift: &TrialShift| shift.factor().ln().abs();
     shifts.max_by(|a, b| size(a).total_cmp(&size(b)))
+}
+
+/// The logarithms of the throughput of some points. That of zero is undefined; a hundredth of the median serves as well.
+pub(super) fn logarithms(points: &[ThroughputPoint]) -> Option<Vec<f64>> {
+    let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
+    let least = 0.01 * median(&rates)?;
+    Some(rates.iter().map(|rate| rate.max(least).ln()).collect())
 }

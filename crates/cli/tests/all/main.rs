@@ -19,6 +19,7 @@ mod install;
 mod installed;
 mod interrupt;
 mod limits;
+mod lines;
 mod live;
 mod load;
 mod measure;

@@ -141,6 +141,17 @@ pub(super) fn of_quantity(
     from_zero: bool,
     options: &Options,
 ) -> Axis {
+    let noun = labels::of_response(quantity);
+    named((quantity, &noun), values, from_zero, options)
+}
+
+/// The same with a name of the quantity that says more: `median latency of reads`.
+pub(super) fn named(
+    (quantity, noun): (Response, &str),
+    values: &[f64],
+    from_zero: bool,
+    options: &Options,
+) -> Axis {
     let response = match quantity {
         Response::Elapsed => Response::Elapsed,
         _ => Response::Throughput,
@@ -155,7 +166,7 @@ pub(super) fn of_quantity(
     } else {
         Scale::linear(values.iter().copied(), from_zero)
     };
-    let noun = labels::capital(&labels::of_response(quantity));
+    let noun = labels::capital(noun);
     let (label, ticks) = match quantity {
         Response::Throughput => (format!("{noun} (MB/s)"), Ticks::Number),
         Response::Iops => (noun, Ticks::Number),

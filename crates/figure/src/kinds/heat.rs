@@ -27,7 +27,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let (columns, rows) = (steps(&data, x), steps(&data, y));
     let values = data.rows.iter().map(|row| center(&row.summary, options));
     let values: Vec<f64> = values.collect();
-    let colours = axis::of_quantity(quantity, &values, true, options);
+    let noun = super::measured(runs, quantity);
+    let colours = axis::named((quantity, &noun), &values, true, options);
     let scale = colours.scale;
     let mut panels = Vec::new();
     for key in parts.panels(&data) {

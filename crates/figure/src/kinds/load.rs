@@ -45,7 +45,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .chain(options.references.iter().map(|r| r.value))
         .collect();
     let x = x_axis(&across, options);
-    let mut y = super::axis::of_quantity(quantity, &up, true, options);
+    let noun = super::measured(runs, quantity);
+    let mut y = super::axis::named((quantity, &noun), &up, true, options);
     if single {
         y.label = y.label.replace("Median latency", "Latency");
     }

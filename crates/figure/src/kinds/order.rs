@@ -56,7 +56,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
     let values: Vec<f64> = points().map(|point| point.y).collect();
     let most = points().map(|point| point.x).fold(1.0, f64::max);
-    let y = y_axis(quantity, &values, relative, options);
+    let noun = super::measured(runs, quantity);
+    let y = y_axis((quantity, &noun), &values, relative, options);
     for panel in &mut panels {
         panel.x = trials_axis(most as usize);
         panel.y = y.clone();
@@ -95,21 +96,24 @@ fn trials_axis(most: usize) -> Axis {
     }
 }
 
-fn y_axis(quantity: Response, values: &[f64], relative: bool, options: &Options) -> Axis {
+fn y_axis(
+    (quantity, noun): (Response, &str),
+    values: &[f64],
+    relative: bool,
+    options: &Options,
+) -> Axis {
     if !relative {
         let most = values.iter().copied().fold(0.0, f64::max);
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         // A drift of a few percent would not show on an axis from zero.
-        return super::axis::of_quantity(quantity, values, least < most / 2.0, options);
+        let from_zero = least < most / 2.0;
+        return super::axis::named((quantity, noun), values, from_zero, options);
     }
     let is_log = options
         .log_y
         .unwrap_or_else(|| values.iter().any(|v| *v > 10.0));
     Axis {
-        label: format!(
-            "{} / median of its cell",
-            labels::capital(&labels::of_response(quantity))
-        ),
+        label: format!("{} / median of its cell", labels::capital(noun)),
         scale: if is_log {
             Scale::log(values.iter().copied())
         } else {

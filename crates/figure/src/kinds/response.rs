@@ -41,14 +41,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                 .map(|ceiling| ceiling * HEADROOM),
         )
         .collect();
-    let mut y = axis::of_quantity(quantity, &values, true, options);
     let level = runs.first().and_then(|run| run.level);
-    if let Some(level) = level {
-        let noun = labels::capital(&labels::of_response(quantity));
-        y.label = y
-            .label
-            .replacen(&noun, &labels::capital(&labels::of_level(&level.level)), 1);
-    }
+    let noun = super::measured(runs, quantity);
+    let y = axis::named((quantity, &noun), &values, true, options);
     let is_log = y.scale.is_log();
     let names = series_levels(&data, &parts);
     let mut panels = Vec::new();

@@ -21,6 +21,7 @@ use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
+pub(crate) use causes::why_untried;
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
@@ -72,6 +73,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
         Claim::Ways(ways) => (best::of_ways(ways, first, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
+        Claim::NoChange(kept) => (change::of_no_change(kept), change::KEPT),
         Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
         Claim::TimeByLayer(time) => (layers::of_time(time, first), LAYERS),
         Claim::Steady(steady) => (

@@ -6,7 +6,7 @@ use iolab_workload::service_level::Need;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AskedWorkload, Fitness, Measured, WorkloadResult, unit};
+use super::{AskedWorkload, Fitness, Measured, WorkloadResult, unit, why};
 use crate::document::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
@@ -108,7 +108,7 @@ struct Level<'a> {
     /// Limit of control groups that the load reached, of a `no`; `null` otherwise.
     cause: Option<Cause>,
     /// Why `as_measured` is `cannot tell`; empty otherwise.
-    why: &'a str,
+    why: String,
     /// The last lasting change in the course of the load; `null` without one.
     change: Option<ChangeData>,
     /// Where the level is documented, or that it is not.
@@ -208,7 +208,7 @@ impl<'a> Level<'a> {
                 .iter()
                 .map(|by| by.reason.name())
                 .collect(),
-            why: &judged.why,
+            why: why(judged),
             change: judged.change.as_ref().map(ChangeData::of),
             source: &need.source,
             wording: &need.wording,

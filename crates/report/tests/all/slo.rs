@@ -41,7 +41,7 @@ fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>
             requests: 10_000,
             trials: 8,
             answer: measured,
-            why: String::new(),
+            open: None,
             change: None,
         },
         answer: match turned_by.is_empty() {

@@ -3,6 +3,7 @@
 mod claims;
 mod compared;
 mod layers;
+mod metamorphic;
 mod over_time;
 mod ratios;
 mod scenarios;

@@ -6,7 +6,9 @@ use iolab_plan::experiment::Inquiry;
 use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
 
 use super::variants::{Variants, differences, paired};
-use super::{ALPHA, Again, Deviations, Reproduction, Suspected, Suspects, Verdict, direction};
+use super::{
+    ALPHA, Again, Deviations, Reproduction, Suspected, Suspects, Verdict, WhyUntried, direction,
+};
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::MARGIN_UP;
 
@@ -16,6 +18,8 @@ const CAUSE: f64 = 0.5;
 const EXPLAINED: f64 = 0.9;
 /// Up to this share of the phenomenon a change is none.
 const CLEARED: f64 = 0.25;
+/// From this share of the phenomenon on, the opposite of it is a reversal.
+const REVERSED: f64 = 0.1;
 /// More blocks than these are no plan.
 const BLOCKS_MAX: f64 = 10_000.0;
 
@@ -23,7 +27,7 @@ const BLOCKS_MAX: f64 = 10_000.0;
 pub(super) fn judge(
     inquiry: &Inquiry,
     deviations: &[Deviations],
-    unchecked: &BTreeMap<String, String>,
+    unchecked: &BTreeMap<String, WhyUntried>,
     run: usize,
 ) -> (Reproduction, Vec<Suspects>) {
     let mut variants = Variants {
@@ -71,7 +75,8 @@ pub(super) fn judge(
         by_itself: false,
         ratio_without: None,
         blocks_needed: None,
-        why: Some(one.why.clone()),
+        is_reversed: false,
+        untried: Some(WhyUntried::Planned(one.why.clone())),
         doubts: Vec::new(),
     });
     found.extend(untried.map(|one| (Verdict::NotTried, one)));
@@ -86,11 +91,20 @@ pub(super) fn judge(
         }
         if let Some(why) = unchecked.get(&suspected.suspect) {
             *verdict = Verdict::NotTried;
-            (suspected.share, suspected.why) = (None, Some(why.clone()));
+            (suspected.share, suspected.untried) = (None, Some(why.clone()));
         }
-        let without = variants.measured(&[&suspected.suspect]);
-        let values: Vec<f64> = without.values().copied().collect();
-        suspected.ratio_without = signed_rank(&values, 1.0 - ALPHA).map(|test| ratio(test.centre));
+        let left = variants.left(&[&suspected.suspect]);
+        suspected.ratio_without = left.map(|left| ratio(left.centre));
+        suspected.is_reversed = match verdict {
+            Verdict::Cause | Verdict::Contributes if !suspected.by_itself => left,
+            Verdict::Joint => variants.left(&all),
+            Verdict::Cause
+            | Verdict::Contributes
+            | Verdict::Cleared
+            | Verdict::CannotTell
+            | Verdict::NotTried => None,
+        }
+        .is_some_and(|left| variants.is_reversed(&left));
     }
     reproduction.is_explained = found.iter().any(|(verdict, one)| {
         *verdict == Verdict::Cause && one.share.is_some_and(|share| share.share >= EXPLAINED)
@@ -247,12 +261,27 @@ impl Variants<'_> {
                     by_itself: by_itself && *verdict == Verdict::Contributes,
                     ratio_without: None,
                     blocks_needed: needed,
-                    why: None,
+                    is_reversed: false,
+                    untried: None,
                     doubts: Vec::new(),
                 };
                 (*verdict, suspected)
             })
             .collect()
+    }
+}
+
+impl Variants<'_> {
+    /// What is left as it was measured, which can be beyond nothing.
+    fn left<T: AsRef<str>>(&self, without: &[T]) -> Option<SignedRank> {
+        let left: Vec<f64> = self.measured(without).into_values().collect();
+        signed_rank(&left, 1.0 - ALPHA)
+    }
+
+    /// Whether the phenomenon has turned round: scatter about nothing is no reversal, nor is what would not matter.
+    fn is_reversed(&self, left: &SignedRank) -> bool {
+        let least = (REVERSED * self.size).max(MARGIN_UP.ln_1p());
+        left.interval.is_some_and(|interval| interval.high < -least)
     }
 }
 
@@ -384,13 +413,35 @@ mod tests {
     fn a_suspect_that_was_not_taken_away_is_no_cause() {
         let effect = |there: &[&str]| if there.contains(&"waiting") { 0.7 } else { 0.0 };
         let (inquiry, deviations) = world(effect, (30, 0.03), 11);
-        let why = "3.0 of 16 requests were in flight".to_owned();
+        let why = WhyUntried::FewInFlight {
+            in_flight: 3.0,
+            asked: 16,
+        };
         let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
         let found = judge(&inquiry, &deviations, &unchecked, 0).1;
         assert_eq!(of(&found, "waiting"), Verdict::NotTried);
         let all = found.iter().flat_map(|group| &group.suspects);
-        let reasons: Vec<&String> = all.filter_map(|one| one.why.as_ref()).collect();
+        let reasons: Vec<&WhyUntried> = all.filter_map(|one| one.untried.as_ref()).collect();
         assert!(reasons.contains(&&why));
+    }
+
+    /// All of it is gone either way: whether the opposite is there is another fact.
+    #[test]
+    fn what_turns_round_is_reversed_and_what_only_goes_is_not() {
+        for (left, is_reversed) in [(-0.7, true), (-0.1, true), (-0.04, false), (0.0, false)] {
+            let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { left };
+            let (inquiry, deviations) = world(effect, (30, 0.03), 1);
+            let found = judged(&inquiry, &deviations).1;
+            let all = found.iter().flat_map(|group| &group.suspects);
+            let reversed: Vec<&str> = all
+                .filter(|one| one.is_reversed)
+                .map(|one| one.suspect.as_str())
+                .collect();
+            assert_eq!(reversed == ["reach"], is_reversed, "{left}: {reversed:?}");
+            assert_eq!(reversed.is_empty(), !is_reversed, "{left}: {reversed:?}");
+            let share = found[0].suspects[0].share.expect("a share").share;
+            assert!((share - 1.0).abs() < 0.05, "{share}");
+        }
     }
 
     #[test]

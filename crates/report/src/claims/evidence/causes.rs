@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::claims::clean;
 use crate::compare::Against;
+use crate::findings::words::why_untried;
 
 /// A difference that another run showed, in the run that was made to explain it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -106,6 +107,8 @@ pub(crate) struct SuspectData {
     ratio_without: Option<f64>,
     /// About how many blocks settle it, of `cannot_tell`; `null` where that is not known.
     blocks_needed: Option<usize>,
+    /// Whether without it, or of `joint` without all of them, the difference has the opposite direction.
+    is_reversed: bool,
     /// Why it was not tried.
     why: Option<String>,
     /// What could make the same change as the intervention: then it is `cannot_tell`. The base is the cell with the suspect.
@@ -128,7 +131,8 @@ impl SuspectsData {
             by_itself: one.by_itself,
             ratio_without: one.ratio_without,
             blocks_needed: one.blocks_needed,
-            why: one.why.as_deref().map(clean),
+            is_reversed: one.is_reversed,
+            why: one.untried.as_ref().map(|why| clean(&why_untried(why))),
             doubts: one.doubts.iter().map(Against::of).collect(),
         };
         Self {

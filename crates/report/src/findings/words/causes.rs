@@ -1,6 +1,6 @@
 //! What interventions show, in words.
 
-use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict};
+use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried};
 use iolab_analysis::doubt::SideDoubt;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::significant;
@@ -84,10 +84,12 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
         Verdict::Contributes => of_one("Contributes"),
         Verdict::Joint => {
             let share = found.suspects.iter().find_map(|one| one.share);
-            let share = share.map_or_else(String::new, |share| match is_reversed(&share) {
+            let share = match found.suspects.iter().any(|one| one.is_reversed) {
                 true => ": without all of them it is reversed".to_owned(),
-                false => format!(": without all of them {} of it is gone", of_share(&share)),
-            });
+                false => share.map_or_else(String::new, |share| {
+                    format!(": without all of them {} of it is gone", of_share(&share))
+                }),
+            };
             format!(
                 "Joint cause: {}. The difference remains without one of them{share}.",
                 names().join("; ")
@@ -117,8 +119,11 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
         }
         Verdict::NotTried => {
             let reasons = found.suspects.iter().map(|one| {
-                let why = one.why.as_deref().unwrap_or_default();
-                format!("{} ({why})", what(&one.suspect))
+                let why = one.untried.as_ref();
+                match why.map(why_untried) {
+                    Some(why) => format!("{} ({why})", what(&one.suspect)),
+                    None => what(&one.suspect),
+                }
             });
             format!("Not tried: {}.", reasons.collect::<Vec<_>>().join("; "))
         }
@@ -138,7 +143,7 @@ fn accused(verb: &str, one: &Suspected) -> String {
     let without = one.ratio_without.map_or_else(String::new, |ratio| {
         format!(" ({} times)", significant(ratio))
     });
-    match one.share.as_ref().is_some_and(is_reversed) {
+    match one.is_reversed {
         true => format!("{verb}: {what}: with {change} the difference is reversed{without}."),
         false => {
             format!("{verb}: {what}: {share} of the difference is gone with {change}{without}.")
@@ -166,10 +171,20 @@ fn cleared(one: &Suspected) -> String {
     }
 }
 
-/// Whether more than all of the difference is gone, so that it has the opposite direction.
-fn is_reversed(share: &Share) -> bool {
-    let is_sure = share.interval.is_none_or(|(low, _)| low > 1.0);
-    share.share > 1.0 + REST && is_sure
+/// `3.0 of 16 requests were in flight`.
+pub(crate) fn why_untried(why: &WhyUntried) -> String {
+    match why {
+        WhyUntried::Planned(why) => why.clone(),
+        WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
+        WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
+        WhyUntried::FewInFlight { in_flight, asked } => {
+            format!("{in_flight:.1} of {asked} requests were in flight")
+        }
+        WhyUntried::FaultsUnknown => "how many page faults there were is not known".to_owned(),
+        WhyUntried::FaultsLeft { before, left } => {
+            format!("{left:.0} of {before:.0} page faults were left")
+        }
+    }
 }
 
 fn what(name: &str) -> String {
@@ -201,7 +216,8 @@ mod tests {
             by_itself: false,
             ratio_without: Some(0.348),
             blocks_needed: None,
-            why: None,
+            is_reversed: false,
+            untried: None,
             doubts: Vec::new(),
         }
     }
@@ -215,16 +231,61 @@ mod tests {
         })
     }
 
+    /// The share is that of what can go, at most all: what lies beyond it is a reversal.
     #[test]
     fn a_difference_that_goes_beyond_nothing_is_reversed() {
-        assert_eq!(
-            text(Verdict::Cause, 1.475, (1.4, 1.5)),
-            "Cause: a write cache: with sync=odsync the difference is reversed (0.348 times)."
-        );
-        for noise in [(1.05, (1.01, 1.1)), (1.2, (0.9, 1.5))] {
-            let text = text(Verdict::Cause, noise.0, noise.1);
-            assert!(text.contains("100 % "), "{text}");
-        }
+        let reversed = Suspected {
+            is_reversed: true,
+            ..suspected(1.0, (0.99, 1.0))
+        };
+        let of = |verdict, one: &Suspected| {
+            of_suspects(&Suspects {
+                run: 0,
+                verdict,
+                suspects: vec![one.clone(), one.clone()],
+                blocks: 30,
+            })
+        };
+        insta::assert_snapshot!(of(Verdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
+        insta::assert_snapshot!(of(Verdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
+        insta::assert_snapshot!(text(Verdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (0.348 times).");
+    }
+
+    #[test]
+    fn what_was_not_tried_has_its_reason() {
+        let because = |untried| Suspected {
+            share: None,
+            untried: Some(untried),
+            ..suspected(1.0, (1.0, 1.0))
+        };
+        let reasons = [
+            WhyUntried::Planned("no time within the budget".to_owned()),
+            WhyUntried::NoTrial,
+            WhyUntried::InFlightUnknown,
+            WhyUntried::FewInFlight {
+                in_flight: 3.04,
+                asked: 16,
+            },
+            WhyUntried::FaultsUnknown,
+            WhyUntried::FaultsLeft {
+                before: 8192.0,
+                left: 4096.0,
+            },
+        ];
+        let text = of_suspects(&Suspects {
+            run: 0,
+            verdict: Verdict::NotTried,
+            suspects: reasons.map(because).to_vec(),
+            blocks: 30,
+        });
+        insta::assert_snapshot!(text.replace("; ", "\n"), @r"
+        Not tried: a write cache (no time within the budget)
+        a write cache (no trial without it succeeded)
+        a write cache (how many requests were in flight is not known)
+        a write cache (3.0 of 16 requests were in flight)
+        a write cache (how many page faults there were is not known)
+        a write cache (4096 of 8192 page faults were left).
+        ");
     }
 
     #[test]

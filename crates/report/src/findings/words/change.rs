@@ -1,9 +1,9 @@
 //! Changes of the level of throughput, in words. What they may come from is a suspect, no cause.
 
 use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::claim::{Change, ChangePlace};
+use iolab_analysis::claim::{Change, ChangePlace, NoChange};
 use iolab_analysis::timeline::{Access, Levels};
-use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 
 use super::in_cell;
 use crate::findings::within;
@@ -12,6 +12,9 @@ const IN_TRIALS: &str =
     "changepoints (PELT) in the median over the trials of each interval, confirmed likewise";
 const INSIDE_TRIAL: &str = "changepoints (PELT) in the intervals of consecutive trials, confirmed by Welch's test for dependent values";
 const OVER_RUN: &str = "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values";
+
+pub(super) const KEPT: &str =
+    "the same search in the intervals of each trial, and in the trial with a change added to it";
 
 pub(super) fn basis(change: &Change) -> &'static str {
     match change.place {
@@ -89,6 +92,25 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
         }
         ChangePlace::InWarmUp => format!(
             "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} written ({time}); the measured trials show the later level."
+        ),
+    }
+}
+
+/// What was not found, and what would have been.
+pub(super) fn of_no_change(kept: &NoChange) -> String {
+    let trials = match kept.cells.len() {
+        1 => "the trial".to_owned(),
+        cells => format!("the trials of {}", counted(cells as u64, "cell")),
+    };
+    let begin = format!("No lasting change of throughput was found within {trials}");
+    match kept.factor {
+        Some(factor) => format!(
+            "{begin}; a fall to {}, or a rise to {} times, that lasts for a quarter of a trial would have been.",
+            format_percent(1.0 / factor),
+            significant(factor)
+        ),
+        None => format!(
+            "{begin}, nor would one by a factor of 20 have been: the trial is too short or too uneven. Lengthen --soak."
         ),
     }
 }

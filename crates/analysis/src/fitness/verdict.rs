@@ -1,0 +1,84 @@
+//! What an estimate with its interval says of a level, and why it may say nothing.
+
+use iolab_stats::CLUSTERS_MIN;
+use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX};
+
+use super::Answer;
+use super::judge::Judged;
+
+/// Within this distance of its bound, a level is undecided, since another day may differ as much. The same as the smallest change
+/// that matters in a comparison.
+pub const MARGIN: f64 = 0.05;
+
+/// Why the answer to a level is unknown, before doubts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// No request of the limited kind was measured.
+    NoRequest,
+    /// Fewer trials than an interval takes.
+    FewTrials {
+        /// Number of trials.
+        trials: usize,
+        /// Least number for an interval.
+        needed: usize,
+    },
+    /// Too few requests for an interval.
+    FewRequests {
+        /// Number of requests.
+        requests: u64,
+        /// Number of trials that they are from.
+        trials: usize,
+    },
+    /// All are below the level, but too few to bound the longest time.
+    FewForMaximum {
+        /// Number of requests.
+        requests: u64,
+    },
+    /// Too few requests for an upper end of the interval.
+    FewForUpperEnd {
+        /// Number of requests.
+        requests: u64,
+    },
+    /// The whole interval lies within [`MARGIN`] of the level.
+    WithinMargin,
+    /// The level lies in the interval, or within [`MARGIN`] of it.
+    InInterval,
+}
+
+/// The answer; where it is unknown, with the reason.
+pub(super) fn verdict(judged: &Judged) -> (Answer, Option<Open>) {
+    let level = &judged.level;
+    let limit = level.limit();
+    let (requests, trials) = (judged.requests, judged.trials);
+    let unknown = |why: Open| (Answer::CannotTell, Some(why));
+    let (Some(estimate), Some(low)) = (judged.estimate, judged.low) else {
+        return unknown(match requests {
+            0 => Open::NoRequest,
+            _ if trials < CLUSTERS_MIN => Open::FewTrials {
+                trials,
+                needed: CLUSTERS_MIN,
+            },
+            _ => Open::FewRequests { requests, trials },
+        });
+    };
+    if level.quantity == Quantity::Max {
+        return match requests {
+            _ if estimate >= limit => (Answer::No, None),
+            REQUESTS_OF_MAX.. => (Answer::Yes, None),
+            _ => unknown(Open::FewForMaximum { requests }),
+        };
+    }
+    let (near, far) = (limit * (1.0 - MARGIN), limit * (1.0 + MARGIN));
+    let high = judged.high;
+    match level.bound {
+        Bound::Below(_) if low > far => (Answer::No, None),
+        Bound::Below(_) if high.is_some_and(|high| high < near) => (Answer::Yes, None),
+        Bound::Above(_) if high.is_some_and(|high| high < near) => (Answer::No, None),
+        Bound::Above(_) if low > far => (Answer::Yes, None),
+        Bound::Below(_) | Bound::Above(_) => unknown(match high {
+            None => Open::FewForUpperEnd { requests },
+            Some(high) if low > near && high < far => Open::WithinMargin,
+            Some(_) => Open::InInterval,
+        }),
+    }
+}

@@ -1,0 +1,85 @@
+//! Trials from their beginning (`--soak`) that keep their level, and which change of it would have been found.
+//!
+//! A change is added to the trial itself, so that its own scatter and dependence decide what is found: no model of them is needed.
+
+use iolab_stats::lasting_shifts;
+
+use super::within::{INTERVALS_MIN, logarithms, profile};
+use super::{is_free, lasting};
+use iolab_record::{Cell, RunRecord};
+
+/// Factors that are tried, the least first: a little above the smallest change that is reported.
+const FACTORS: [f64; 7] = [1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
+/// Quarters of the trial before the change that is added.
+const QUARTERS: [usize; 3] = [1, 2, 3];
+
+/// The only trial of a cell, without a change of its level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unchanged {
+    /// The cell.
+    pub cell: i64,
+    /// The least factor tried by which a rise, and a fall, is found wherever a quarter of the trial ends; `None` where 20 is not.
+    pub factor: Option<f64>,
+}
+
+/// The cells of a run without warm-ups that have one trial, as fast as the storage is, and none of the `changed`.
+pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Vec<Unchanged> {
+    let is_only = |cell: &Cell| {
+        let own = record.samples.iter().filter(|one| one.cell == cell.id);
+        own.filter(|one| one.is_measured()).count() == 1
+    };
+    let asked = record.cells.iter();
+    let asked = asked.filter(|cell| is_free(cell) && is_only(cell) && !changed(cell.id));
+    let courses: Vec<(i64, Option<Vec<f64>>)> = asked
+        .map(|cell| (cell.id, logarithms(&profile(record, cell.id).points)))
+        .collect();
+    let tested = courses.len();
+    let kept = courses.into_iter().map(|(cell, course)| Unchanged {
+        cell,
+        factor: course
+            .filter(|course| course.len() >= INTERVALS_MIN)
+            .and_then(|course| found_from(&course, tested)),
+    });
+    kept.collect()
+}
+
+/// The least factor that is found.
+fn found_from(course: &[f64], tested: usize) -> Option<f64> {
+    let is_found = |quarters: usize, by: f64| {
+        let place = course.len() * quarters / 4;
+        let mut changed = course.to_vec();
+        changed[place..].iter_mut().for_each(|value| *value += by);
+        let found = lasting_shifts(&changed, &lasting(changed.len(), tested)).unwrap_or_default();
+        let near = course.len() / 10;
+        found.iter().any(|one| one.abs_diff(place) <= near)
+    };
+    let is_seen = |factor: &f64| {
+        let by = factor.ln();
+        QUARTERS
+            .into_iter()
+            .all(|quarters| is_found(quarters, by) && is_found(quarters, -by))
+    };
+    FACTORS.into_iter().find(is_seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A course that jumps between two values by this factor, in a pattern without a period.
+    fn uneven(values: usize, factor: f64) -> Vec<f64> {
+        let is_high = |at: usize| (at * at + at / 3) % 5 < 2;
+        (0..values)
+            .map(|at| if is_high(at) { factor.ln() } else { 0.0 })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_found_depends_on_the_scatter() {
+        let factors = [1.0, 1.1, 1.5, 3.0, 1000.0].map(|by| found_from(&uneven(60, by), 1));
+        assert_eq!(factors[0], Some(1.3));
+        assert!(factors.is_sorted_by_key(|factor| factor.map_or(u64::MAX, f64::to_bits)));
+        assert!(factors[2] > factors[0], "{factors:?}");
+        assert_eq!(factors[4], None);
+    }
+}

@@ -1,0 +1,53 @@
+//! How much is printed: a run of few cells and a study stay within a screen, whatever is found.
+
+use crate::support::{folder, run};
+
+const MODELS: [&str; 3] = ["sata-ssd", "sata-7200", "nvme-970pro"];
+
+/// Every built-in experiment that models carry out, with changes that leave it 12 cells at most.
+const RUNS: [&str; 12] = [
+    "read-size --bs 4k,8k,16k,32k,64k,128k,256k,512k,1M,2M,4M,8M",
+    "read-random --set read_percent=100,70,0 --bs 4k,64k,1M,4M",
+    "write-size --set sync=none,end,each --bs 4k,64k,1M,4M",
+    "write-random --bs 4k,64k,1M --set sync=none,odsync",
+    "read-stride --bs 128k,1M --set skip=4k,64k,1M,4M",
+    "write-stride --bs 128k --set skip=4k,64k,1M,4M",
+    "disk-grid --bs 4k --threads 1,2,8",
+    "durable-log",
+    "in-flight",
+    "load-latency --size 1G",
+    "interference",
+    "write-vs-read",
+];
+
+#[test]
+fn a_run_of_few_cells_stays_within_32_lines() {
+    for model in MODELS {
+        for line in RUNS {
+            let folder = folder();
+            let target = format!("model:{model}");
+            let (name, changes) = line.split_once(' ').unwrap_or((line, ""));
+            let mut words = vec!["run", name, &target, "--seed", "1", "-o", "run.iolab"];
+            words.extend(changes.split_whitespace());
+            let printed = run(folder.path(), &words).expect(0).stdout;
+            let record = iolab_runfile::read(&folder.path().join("run.iolab")).expect("a run file");
+            assert!((3..=12).contains(&record.cells.len()), "{line}");
+            let lines = printed.lines().count();
+            assert!(lines <= 32, "{line} on {model}: {lines} lines\n{printed}");
+        }
+    }
+}
+
+#[test]
+fn a_study_stays_within_40_lines() {
+    for model in MODELS {
+        let folder = folder();
+        let target = format!("model:{model}");
+        let study = [
+            "study", &target, "--seed", "1", "--budget", "10min", "-o", "out",
+        ];
+        let printed = run(folder.path(), &study).expect(0).stdout;
+        let lines = printed.lines().count();
+        assert!(lines <= 40, "{model}: {lines} lines\n{printed}");
+    }
+}

@@ -1,0 +1,155 @@
+//! What must not change what is claimed of several runs: their order, and whether they are looked at together or one by one.
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::claim::{CellId, Claim, Difference, Standing, claims};
+use iolab_record::RunRecord;
+use iolab_synthetic::{At, Curve, Scenario};
+
+use crate::claims::{drifting, shapes};
+
+/// Runs of a study with effects of either sign, two of which compare the same settings.
+fn study(seed: u64) -> Vec<RunRecord> {
+    let (_, noise) = shapes().swap_remove(seed as usize % 4);
+    let grid = |ratio: f64| Scenario {
+        effects: vec![(At::levels("threads=8"), ratio)],
+        ..Scenario::of("disk-grid", &["workload=RS,RR", "bs=4k,64k", "threads=1,8"])
+    };
+    let sizes = |name: &str| Scenario {
+        curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
+        ..Scenario::of(name, &["bs=4k,64k,1M"])
+    };
+    let slower = Scenario {
+        mb_s: 40.0,
+        ..sizes("read-random")
+    };
+    // Every other study has two grids that contradict each other.
+    let again = if seed.is_multiple_of(2) {
+        1.5
+    } else {
+        1.0 / 1.5
+    };
+    let all = [
+        sizes("read-size"),
+        slower.later(),
+        grid(1.5),
+        grid(again).later(),
+        sizes("write-size"),
+    ];
+    let of = |(place, one): (u64, Scenario)| {
+        let own = Scenario {
+            noise,
+            common: drifting(),
+            trials: 10,
+            ..one
+        };
+        own.run(seed * 10 + place).0
+    };
+    (0..).zip(all).map(of).collect()
+}
+
+/// A decided statement: about these two cells of these runs, or about one size of a curve, and which way.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Decided {
+    /// The kind of claim, with what is compared.
+    of: String,
+    /// Runs by their start and experiment, and the cells.
+    about: Vec<(String, i64)>,
+    way: String,
+}
+
+/// What is decided, whatever the order of runs.
+fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
+    let analyses: Vec<Analysis> = runs.iter().map(|run| analyse(run)).collect();
+    let all: Vec<&Analysis> = analyses.iter().collect();
+    let name = |id: CellId| {
+        let run = runs[id.run];
+        let name = format!("{} {}", run.experiment.name, run.run.started_utc);
+        (name, id.cell)
+    };
+    let mut found = Vec::new();
+    for claim in claims(&all) {
+        match claim {
+            Claim::Comparison(comparison) => {
+                let of = format!("{:?} {:?}", comparison.contrast, comparison.response);
+                for effect in comparison.effects {
+                    let way = match effect.difference {
+                        Difference::NotFound | Difference::CannotTell => continue,
+                        decided => format!("{decided:?} {:.9}", effect.estimate.ratio),
+                    };
+                    let about = vec![name(effect.base), name(effect.other)];
+                    let of = of.clone();
+                    found.push(Decided { of, about, way });
+                }
+            }
+            Claim::Best(curves) => {
+                for one in curves.iter().flat_map(|best| &best.candidates) {
+                    let way = match one.standing {
+                        Standing::Worse | Standing::Near => format!("{:?}", one.standing),
+                        Standing::Open | Standing::Doubtful | Standing::Unknown => continue,
+                    };
+                    let about = vec![name(one.cell)];
+                    let of = "size".to_owned();
+                    found.push(Decided { of, about, way });
+                }
+            }
+            other => {
+                let about = other.cells().into_iter().map(name).collect();
+                let text = format!("{other:?}");
+                let of = text.split('(').next().unwrap_or_default().to_owned();
+                let way = String::new();
+                found.push(Decided { of, about, way });
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_order_of_runs_changes_no_claim() {
+    for seed in 1..=12 {
+        let records = study(seed);
+        let mut runs: Vec<&RunRecord> = records.iter().collect();
+        let own = decided(&runs);
+        assert!(own.len() > 10, "seed {seed}: {own:?}");
+        for _ in 1..runs.len() {
+            runs.rotate_left(1);
+            assert_eq!(decided(&runs), own, "seed {seed}");
+        }
+        runs.reverse();
+        assert_eq!(decided(&runs), own, "seed {seed}");
+    }
+}
+
+/// Together, a statement of a run is still made or is open because another run contradicts it; no new one is made of a single run.
+#[test]
+fn a_study_and_its_single_runs_never_disagree() {
+    let (mut same, mut open) = (0, 0);
+    for seed in 1..=12 {
+        let records = study(seed);
+        let runs: Vec<&RunRecord> = records.iter().collect();
+        let together = decided(&runs);
+        let each: Vec<Decided> = runs.iter().flat_map(|run| decided(&[run])).collect();
+        for own in &each {
+            let is_about = |one: &&Decided| (&one.of, &one.about) == (&own.of, &own.about);
+            let other = together.iter().find(is_about);
+            match other {
+                Some(_) if together.contains(own) => same += 1,
+                None => open += 1,
+                Some(other) => panic!("seed {seed}: {own:?} alone, {other:?} together"),
+            }
+        }
+        let is_of_one_run = |one: &&Decided| {
+            let mut runs: Vec<&String> = one.about.iter().map(|(run, _)| run).collect();
+            runs.dedup();
+            runs.len() == 1
+        };
+        for one in together.iter().filter(is_of_one_run) {
+            assert!(
+                each.contains(one),
+                "seed {seed}: {one:?} is made together only"
+            );
+        }
+    }
+    assert!(same > 100 && open > 0, "{same} stay, {open} are open");
+}
