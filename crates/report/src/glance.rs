@@ -136,7 +136,7 @@ impl Overview<'_> {
     /// The columns of the first numbers, one row each.
     pub(crate) fn first_columns(&self, numbers: &[FirstNumber<'_>]) -> Vec<Column> {
         if !self.digest.glance.rows.is_empty() {
-            return self.glance_columns();
+            return self.glance_for_paper();
         }
         let column = |heading: &str, value: &dyn Fn(&FirstNumber<'_>) -> String| {
             Column::new(heading, 0, numbers.iter().map(value))

@@ -81,6 +81,8 @@ struct Headline {
 struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
+    /// Further figures, and their descriptions.
+    further: Vec<(String, String)>,
     tables: Vec<PageTable<'a>>,
     findings: Vec<Statement>,
     over_time: Option<Captioned>,
@@ -236,6 +238,12 @@ fn view<'a>(
     Some(View {
         section,
         picture: variants.add(&section.id, &drawn),
+        further: picture::further(&drawn, |name| {
+            picture::page_options(&format!("{}-{name}", section.id))
+        })
+        .into_iter()
+        .map(|(_, figure)| (figure.svg(), clean(figure.description())))
+        .collect(),
         tables: tables(section),
         findings: kinds
             .into_iter()

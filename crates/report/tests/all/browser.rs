@@ -10,6 +10,8 @@ use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use needs::Need;
 
+use crate::pages;
+
 use iolab_synthetic::{add_cell, around, record, size_curve};
 
 /// Ends elements, comments, scripts and groups; opens others.
@@ -268,11 +270,12 @@ fn axe_finds_nothing_wrong_in_light_and_dark() {
     let axe = fs::read_to_string(axe).unwrap();
     let mut study = crate::overview::study();
     study.extend(inputs());
-    let page = StudyReport::new(&study).html().unwrap();
-    let audit = format!("<script>{axe}</script>{AUDIT}</body>");
-    let (start, end) = page.rsplit_once("</body>").unwrap();
-    let page = format!("{start}{audit}{end}");
-    for is_dark in [false, true] {
+    let all = [study, pages::two_disks(), pages::soak(), pages::stages()];
+    for (study, is_dark) in all.iter().flat_map(|study| [(study, false), (study, true)]) {
+        let page = StudyReport::new(study).html().unwrap();
+        let audit = format!("<script>{axe}</script>{AUDIT}</body>");
+        let (start, end) = page.rsplit_once("</body>").unwrap();
+        let page = format!("{start}{audit}{end}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("audited.html");
         fs::write(&file, &page).unwrap();
