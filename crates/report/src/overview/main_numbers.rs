@@ -76,15 +76,24 @@ impl Overview<'_> {
         }
     }
 
-    /// The glance for pages and paper, which have more room downwards than across: of several targets a column per target, unless these
-    /// are more than the kinds of access.
+    /// The glance for pages and paper, which have more room downwards than across: of several targets a column per target where these are
+    /// fewer than the kinds of access.
     pub(crate) fn glance_for_paper(&self) -> Vec<Column> {
         let columns = self.glance_columns();
-        let targets = columns.first().map_or(0, Column::rows);
-        match self.digest.glance.varies_in_target() && columns.len() > targets + 1 {
+        match self.has_columns_of_targets(&columns) {
             true => layout::turned(columns),
             false => columns,
         }
+    }
+
+    /// Whether the rows of the glance for pages are kinds of access, each in its own unit.
+    pub(crate) fn glance_is_turned(&self) -> bool {
+        self.has_columns_of_targets(&self.glance_columns())
+    }
+
+    fn has_columns_of_targets(&self, glance: &[Column]) -> bool {
+        let targets = glance.first().map_or(0, Column::rows);
+        self.digest.glance.varies_in_target() && glance.len() > targets + 1
     }
 
     /// The columns of the glance: a row per kind of access, of several targets a row per target.

@@ -52,6 +52,8 @@ struct Glance {
     rows: Vec<(Vec<String>, Option<Bar>)>,
     /// Whether each row is one number.
     has_bars: bool,
+    /// Whether each row is of a kind of access, and each column of a target.
+    is_turned: bool,
     note: &'static str,
     /// The column that the bars stand behind.
     bars_after: usize,
@@ -213,6 +215,7 @@ fn glance(
     let bars_after = headings.position(|(heading, _)| heading == "median");
     Some(Glance {
         has_bars,
+        is_turned: overview.glance_is_turned(),
         has_doubts: has_bars && numbers.iter().any(|number| number.shown.is_doubtful),
         rows: grid.rows.into_iter().zip(bars).collect(),
         headings: grid.headings,
