@@ -386,20 +386,36 @@ fn the_article_compiles() {
     let Some(latex) = needs::tool(Need::Latex) else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let bundle = StudyReport::new(&inputs()).latex("lab").unwrap();
-    assert_eq!(bundle.figures.len(), 3);
-    for (name, content) in &bundle.figures {
-        fs::write(folder.path().join(name), content).unwrap();
+    for (inputs, figures) in [
+        (inputs(), 3),
+        (pages::two_disks(), 7),
+        (pages::soak(), 3),
+        (pages::stages(), 3),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let bundle = StudyReport::new(&inputs).latex("lab").unwrap();
+        assert_eq!(bundle.figures.len(), figures);
+        for (name, content) in &bundle.figures {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        fs::write(folder.path().join("lab.tex"), &bundle.text).unwrap();
+        let output = Command::new(latex)
+            .args(["-interaction=nonstopmode", "-halt-on-error", "lab.tex"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let log = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{log}");
+        assert!(folder.path().join("lab.pdf").exists());
+        let wide = log.lines().filter(|line| overfull_pt(line) > 10.0);
+        assert_eq!(wide.collect::<Vec<_>>(), [""; 0]);
     }
-    fs::write(folder.path().join("lab.tex"), &bundle.text).unwrap();
-    let output = Command::new(latex)
-        .args(["-interaction=nonstopmode", "-halt-on-error", "lab.tex"])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let log = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{log}");
-    assert!(folder.path().join("lab.pdf").exists());
+}
+
+/// By how many points a line of LaTeX's log says that a box is too wide or too high; 0 for other lines.
+fn overfull_pt(line: &str) -> f64 {
+    let over = line.strip_prefix("Overfull ");
+    let over = over.and_then(|rest| rest.split_once('(')?.1.split_once("pt too"));
+    over.map_or(0.0, |(points, _)| points.parse().expect("a number"))
 }
