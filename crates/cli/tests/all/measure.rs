@@ -56,6 +56,14 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
             assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
         }
     }
+    // A disk that is full is.
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let again = [&["run", "read-size", "-o", "again.iolab"][..], &TINY].concat();
+    let mut command = iolab(folder.path(), &again);
+    command.stdout(full.expect("every Linux has it"));
+    let done = Done::from(command.output().expect("started")).expect(1);
+    let remedy = "see the results with: iolab table again.iolab";
+    assert!(done.stderr.contains(remedy), "{}", done.stderr);
     let results = [
         "glance.png",
         "read-size.iolab",
