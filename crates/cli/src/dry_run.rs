@@ -5,15 +5,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use iolab_engine::trial::check_alignment;
+use iolab_host::device::Device;
 use iolab_peers::{beyond_budget, overhead, waiting};
-use iolab_plan::cells::Plan;
+use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
-use iolab_storage::{Need, Size};
+use iolab_storage::{Need, Size, device_under};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, significant};
+use iolab_workload::trial::{Backend, CacheState};
 use iolab_workload::units::rough_duration;
 
 use crate::exit::Outcome;
@@ -66,6 +69,7 @@ pub(crate) fn print(
         if let Some(need) = needs.get(number) {
             lines.push(place(path, need)?);
         }
+        lines.extend(unaligned(path, plans));
     }
     let mut cells = plans.iter().flat_map(Plan::cells);
     let by = match model {
@@ -132,9 +136,35 @@ fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
+/// The first cell whose requests are no multiples of the blocks of the device below a target, which direct I/O needs; `None` where all are,
+/// or no device is known.
+fn unaligned(path: &Path, plans: &[Plan]) -> Option<String> {
+    let device = device_under(path).and_then(|number| Device::read(Path::new("/sys"), number))?;
+    let block = device.logical_block_bytes?;
+    let refused = |plan: &Plan, cell: &PlannedCell| {
+        let trials = cell.spec.trials().into_iter();
+        let mut direct = trials
+            .filter(|trial| trial.cache == CacheState::Direct && trial.backend != Backend::Null);
+        let error = direct.find_map(|trial| check_alignment(trial, block).err())?;
+        let error = error.within(plan.describe(cell));
+        Some(format!("{}: iolab refuses to measure it", error.message()))
+    };
+    plans.iter().find_map(|plan| {
+        let mut cells = plan.cells().iter();
+        cells.find_map(|cell| refused(plan, cell))
+    })
+}
+
 /// The used part of the target, and the free space for it.
 fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
+    if !path.exists() {
+        // A plan may be for another machine.
+        return Ok(format!(
+            "Bytes used of it: up to {}\nIt does not exist here: iolab refuses to measure it",
+            exact_size(bytes)
+        ));
+    }
     if !path.is_dir() {
         let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
         let has = path.metadata().ok().filter(Metadata::is_file);
@@ -145,12 +175,7 @@ fn place(path: &Path, need: &Need) -> Result<String> {
             let has = exact_size(has);
             text.push_str(&format!("\nIt has only {has}: iolab refuses to measure it"));
         }
-        // A plan may be for another machine.
-        let demands = match path.exists() {
-            true => iolab_storage::taken(path, need)?,
-            false => Vec::new(),
-        };
-        for demand in demands {
+        for demand in iolab_storage::taken(path, need)? {
             text.push_str(&format!("\nFree space: {demand}"));
             if !demand.fits() {
                 text.push_str("\nToo little is free: iolab refuses to write to it");

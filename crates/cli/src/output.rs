@@ -27,6 +27,11 @@ pub(crate) fn listed(files: &[PathBuf]) -> String {
     names.join(" ")
 }
 
+/// Whether the reader of a pipe has closed it.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
 /// Standard output of a command that measures. An error, such as a closed pipe or a full disk, does not end the measurement:
 /// further output is discarded, the user is informed at once, and the command fails at its end.
 pub(crate) struct Results<W: Write = io::Stdout> {
@@ -54,6 +59,10 @@ impl<W: Write> Results<W> {
             return;
         }
         if let Err(error) = write(&mut self.to) {
+            if is_closed(&error) {
+                self.failed = Some(error);
+                return;
+            }
             note(format_args!(
                 "note: standard output cannot be written ({error}): the results go to the run files only"
             ));
@@ -61,7 +70,7 @@ impl<W: Write> Results<W> {
         }
     }
 
-    /// Flushes the output. `kept` says where the results are.
+    /// Flushes the output. `kept` says where the results are. A reader that closed the pipe has seen what it wanted, which is no failure.
     ///
     /// # Errors
     ///
@@ -70,6 +79,12 @@ impl<W: Write> Results<W> {
         self.attempt(Write::flush);
         match self.failed {
             None => Ok(()),
+            Some(error) if is_closed(&error) => {
+                note(format_args!(
+                    "note: standard output was closed early; see the results with: iolab table {kept}"
+                ));
+                Ok(())
+            }
             Some(error) => Err(Error::failed(format!(
                 "everything is measured, but standard output could not be written: {error}"
             ))

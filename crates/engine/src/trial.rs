@@ -293,25 +293,34 @@ pub fn check_against(spec: &TrialSpec, target: &Target) -> Result<()> {
         flag_support::check(spec, target)?;
     }
     if spec.cache == CacheState::Direct && spec.backend != Backend::Null {
-        let alignment = target.direct_alignment()?.offset.max(1);
-        for (name, value) in [
-            ("bs", spec.bs),
-            ("offset", spec.offset),
-            ("skip", spec.skip),
-        ] {
-            if value % alignment != 0 {
-                return Err(Error::usage(format!(
-                    "{name} of {value} bytes is not a multiple of {alignment}, the alignment of direct I/O on this target"
-                ))
-                .hint(format!("choose a multiple of {alignment}, or measure through the page cache with --buffered")));
-            }
-        }
-        if let Some(bytes) = spec.unaligned_request(alignment) {
+        check_alignment(spec, target.direct_alignment()?.offset)?;
+    }
+    Ok(())
+}
+
+/// Checks that requests of a trial with direct I/O lie at multiples of `alignment` bytes, and are that long.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the setting that is not, and what would fit.
+pub fn check_alignment(spec: &TrialSpec, alignment: u64) -> Result<()> {
+    let alignment = alignment.max(1);
+    for (name, value) in [
+        ("bs", spec.bs),
+        ("offset", spec.offset),
+        ("skip", spec.skip),
+    ] {
+        if value % alignment != 0 {
             return Err(Error::usage(format!(
-                "bs_mix has requests of {bytes} bytes, not a multiple of {alignment}, the alignment of direct I/O on this target"
+                "{name} of {value} bytes is not a multiple of {alignment}, the alignment of direct I/O on this target"
             ))
-            .hint(format!("leave out sizes that are not multiples of {alignment}, or measure through the page cache with --buffered")));
+            .hint(format!("choose a multiple of {alignment}, or measure through the page cache with --buffered")));
         }
+    }
+    if let Some(bytes) = spec.unaligned_request(alignment) {
+        return Err(Error::usage(format!(
+            "bs_mix has requests of {bytes} bytes, not a multiple of {alignment}, the alignment of direct I/O on this target"
+        ))
+        .hint(format!("leave out sizes that are not multiples of {alignment}, or measure through the page cache with --buffered")));
     }
     Ok(())
 }

@@ -13,6 +13,7 @@
 //! without axes.
 
 mod data;
+mod hatch;
 mod kind;
 mod kinds;
 mod labels;
@@ -34,7 +35,7 @@ mod tests;
 mod text;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
@@ -162,10 +163,11 @@ pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
     Figure::new(kinds::witness::model(evidence, options), options)
 }
 
-/// The kind of figure for the data: a ratio for two programs and for two runs of one experiment, the load where rates vary, the
-/// order of the trials where nothing varies, otherwise the response.
+/// The kind of figure for the data: the course inside the trials of soaks, a ratio for two programs and for two runs of one
+/// experiment, the load where rates vary, the order of the trials where nothing varies, otherwise the response.
 pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
     match runs {
+        [_, ..] if runs.iter().all(|run| is_soak(run.analysis())) => FigureKind::Course,
         [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
             FigureKind::Ratio
         }
@@ -175,6 +177,16 @@ pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
         [a, b] if same_experiment(a.analysis(), b.analysis()) => FigureKind::Ratio,
         _ => FigureKind::Response,
     }
+}
+
+/// Whether what a run shows is inside its trials: each cell has one, which keeps its latency over time.
+fn is_soak(analysis: &Analysis) -> bool {
+    let mut measured = analysis.cells.iter().filter(|cell| cell.n > 0).peekable();
+    let keeps = |cell: &CellAnalysis| {
+        let trials = cell.cell.spec.trials();
+        trials.into_iter().any(|trial| trial.latency_over_time)
+    };
+    measured.peek().is_some() && measured.all(|cell| cell.n == 1 && keeps(cell))
 }
 
 fn same_experiment(a: &Analysis, b: &Analysis) -> bool {

@@ -1,7 +1,9 @@
-//! Colours, dashes and markers. Every series is distinguished twice: by colour, and by marker and dash.
+//! Colours, dashes, markers and hatching. Every series is distinguished twice: by colour, and by marker and dash; bars by hatching.
 //!
 //! The hues are those of Okabe and Ito, Color Universal Design (2008), distinguishable with any colour vision; each is dark enough
 //! for a label in it: a contrast of 4.5 to 1 against white paper (WCAG 2.2, 1.4.3).
+
+use super::hatch::Hatch;
 
 /// Colours of the series in order; they repeat with other dashes.
 pub(super) const SERIES: [&str; 7] = [
@@ -50,6 +52,8 @@ const MARKERS: [Marker; 7] = [
     Marker::Plus,
 ];
 
+const HATCHES: [Hatch; 4] = [Hatch::Plain, Hatch::Rising, Hatch::Falling, Hatch::Crossed];
+
 /// Index of the colour of a series.
 pub(super) fn colour(place: usize) -> usize {
     place % SERIES.len()
@@ -59,6 +63,11 @@ pub(super) fn colour(place: usize) -> usize {
 /// without colour.
 pub(super) fn dash(place: usize) -> &'static str {
     DASHES[place % DASHES.len()]
+}
+
+/// Hatching of the bars of a series. Consecutive series differ, and so do those of the same or of a similar colour.
+pub(super) fn hatch(place: usize) -> Hatch {
+    HATCHES[place % HATCHES.len()]
 }
 
 /// Marker of a series: shifted by one in each round through the colours, so that points without a line differ.
@@ -138,6 +147,17 @@ mod tests {
                 "lines {i} and the one before"
             );
         }
+    }
+
+    #[test]
+    fn the_bars_of_twenty_eight_series_differ() {
+        let looks: Vec<(usize, Hatch)> = (0..28).map(|i| (colour(i), hatch(i))).collect();
+        for i in 1..28 {
+            assert!(!looks[..i].contains(&looks[i]), "{i}");
+            assert!(hatch(i) != hatch(i - 1), "bars {i} and the one before");
+        }
+        // The two blues.
+        assert_ne!(hatch(0), hatch(5));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use iolab_workload::Result;
 
+use super::hatch::Hatch;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::svg;
 use super::text::{fitted, width};
@@ -204,30 +205,19 @@ fn drawn(
         },
     ];
     if number.is_doubtful {
-        items.extend(hatched(bar));
+        items.push(Item::Hatch {
+            frame: bar,
+            hatch: Hatch::Rising,
+            apart: HATCH,
+            width: 1.5,
+            paint: Paint::Series,
+        });
     }
     items.push(Item::Close);
     if let Some((low, high)) = number.interval {
         items.extend(whisker((x + room * low, x + room * high), bar));
     }
     items
-}
-
-/// The lines that hatch a bar, upwards to the right.
-fn hatched(bar: Frame) -> impl Iterator<Item = Item> {
-    let rise = bar.height();
-    let lines = ((bar.width() - rise) / HATCH).max(0.0) as usize;
-    (0..=lines).map(move |line| {
-        let left = bar.left + line as f64 * HATCH;
-        let right = (left + rise).min(bar.right);
-        Item::Path {
-            class: "",
-            points: vec![(left, bar.bottom), (right, bar.bottom - (right - left))],
-            width: 1.5,
-            dash: "",
-            paint: Paint::Series,
-        }
-    })
 }
 
 /// An interval across the middle of a bar, with its ends.
@@ -339,17 +329,8 @@ mod tests {
     fn a_doubtful_number_is_hatched_and_the_picture_says_so() {
         for is_doubtful in [false, true] {
             let scene = of(&[number("SEQ 1MiB", "read", is_doubtful)]);
-            let is_hatch = |item: &&Item| {
-                matches!(
-                    item,
-                    Item::Path {
-                        paint: Paint::Series,
-                        ..
-                    }
-                )
-            };
-            let lines = scene.items.iter().filter(is_hatch).count();
-            assert_eq!(lines > 10, is_doubtful);
+            let is_hatch = |item: &Item| matches!(item, Item::Hatch { .. });
+            assert_eq!(scene.items.iter().any(is_hatch), is_doubtful);
             let legend = scene.texts().any(|text| text.text.contains("Hatched"));
             assert_eq!(legend, is_doubtful);
         }

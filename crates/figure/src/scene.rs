@@ -1,5 +1,6 @@
 //! A figure as positioned items, made by layout and drawn by the writers. Coordinates are in points from the upper left corner.
 
+use super::hatch::Hatch;
 use super::palette::Marker;
 use super::text;
 
@@ -149,6 +150,15 @@ pub(super) enum Item {
         frame: Frame,
         fill: Paint,
         outlined: bool,
+    },
+    /// Lines that fill a rectangle.
+    Hatch {
+        frame: Frame,
+        hatch: Hatch,
+        /// Distance of the lines along an edge, points.
+        apart: f64,
+        width: f64,
+        paint: Paint,
     },
     /// Small equal dots.
     Dots {

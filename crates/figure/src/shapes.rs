@@ -1,5 +1,6 @@
 //! A scene as coloured outlines and lines of text, for the writers of PNG and PDF.
 
+use super::hatch;
 use super::marker::corners;
 use super::palette;
 use super::scene::{Frame, Item, Paint, Scene, Text};
@@ -121,6 +122,18 @@ fn one<'a>(item: &'a Item, current: &str) -> Drawn<'a> {
         } => {
             let stroke = outlined.then(|| line(OUTLINE, solid(current)));
             (rectangle(*frame), Some(colour(fill)), stroke)
+        }
+        Item::Hatch {
+            frame,
+            hatch,
+            apart,
+            width,
+            paint,
+        } => {
+            let lines = hatch::lines(*frame, *hatch, *apart);
+            let outline = lines.iter().flat_map(|line| polyline(line));
+            let stroke = line(*width, colour(paint));
+            (outline.collect(), None, Some(stroke))
         }
         Item::Dots { points, diameter } => {
             let fill = Colour {

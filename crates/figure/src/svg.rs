@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::hatch;
 use super::marker::corners;
 use super::palette::{self, GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, PAPER, PAPER_DARK};
 use super::scene::{Anchor, Item, Paint, Scene, Text};
@@ -39,6 +40,7 @@ pub fn style() -> String {
          .iolab-figure path.muted{{stroke:var(--fig-muted)}}\n\
          .iolab-figure path.grid{{stroke:var(--fig-grid)}}\n\
          .iolab-figure .paper{{fill:var(--fig-paper)}}\n\
+         .iolab-figure path.hatch.paper{{fill:none;stroke:var(--fig-paper)}}\n\
          .iolab-figure .shade{{fill:var(--fig-muted)}}\n"
     )
 }
@@ -152,6 +154,23 @@ fn item_to(out: &mut String, item: &Item) {
                 number(frame.top),
                 number(frame.width()),
                 number(frame.height()),
+            );
+        }
+        Item::Hatch {
+            frame,
+            hatch,
+            apart,
+            width,
+            paint,
+        } => {
+            let lines = hatch::lines(*frame, *hatch, *apart);
+            let lines: String = lines.iter().map(|line| outline(line)).collect();
+            let (name, colour) = painted(paint);
+            let _ = writeln!(
+                out,
+                "<path{} d=\"{lines}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
+                classes(&["hatch", name]),
+                number(*width),
             );
         }
         Item::Dots { points, diameter } => {

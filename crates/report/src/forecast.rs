@@ -46,7 +46,7 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
                     false => format!("{least} to {most}"),
                 }
             }
-            _ => format!("up to {}", rough_duration(f.time.1)),
+            _ => format!("up to about {}", rough_duration(f.time.1)),
         }),
     ];
     if by == By::Requests {

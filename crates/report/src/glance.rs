@@ -55,12 +55,13 @@ impl Overview<'_> {
     /// The first numbers, with bars as long as their shares of the greatest in the same unit, its interval included.
     pub(crate) fn first_numbers(&self) -> Vec<FirstNumber<'_>> {
         let glance = &self.digest.glance;
+        let targets: Vec<&str> = glance.rows.iter().map(|row| row.target).collect();
         let varies = glance.varies_in_target();
         let mut numbers: Vec<FirstNumber<'_>> = match glance.rows.is_empty() {
             false => glance
                 .rows
                 .iter()
-                .filter_map(|row| of_access(row, varies))
+                .filter_map(|row| of_access(row, varies.then(|| own_part(row.target, &targets))))
                 .collect(),
             true => (0..self.inputs.len())
                 .flat_map(|run| self.ends(run))
@@ -136,7 +137,7 @@ impl Overview<'_> {
     /// The columns of the first numbers, one row each.
     pub(crate) fn first_columns(&self, numbers: &[FirstNumber<'_>]) -> Vec<Column> {
         if !self.digest.glance.rows.is_empty() {
-            return self.glance_columns();
+            return self.glance_for_paper();
         }
         let column = |heading: &str, value: &dyn Fn(&FirstNumber<'_>) -> String| {
             Column::new(heading, 0, numbers.iter().map(value))
@@ -195,18 +196,23 @@ impl Overview<'_> {
     }
 }
 
-/// A row of the glance; `None` without a value.
-fn of_access<'a>(row: &HeadlineCell<'a>, varies_in_target: bool) -> Option<FirstNumber<'a>> {
+/// The name of a target without the folders that it shares with all others.
+fn own_part<'a>(name: &'a str, all: &[&str]) -> &'a str {
+    let folders = name.match_indices('/').map(|(at, _)| &name[..=at]);
+    let shared = folders.take_while(|folder| all.iter().all(|other| other.starts_with(folder)));
+    let rest = &name[shared.last().map_or(0, str::len)..];
+    if rest.is_empty() { name } else { rest }
+}
+
+/// A row of the glance, with a name of its target where that has to be said; `None` without a value.
+fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNumber<'a>> {
     let rate = row.rate()?;
     let trial = row.cell.cell.trial();
     let order = match row.order {
         AccessOrder::Sequential => "SEQ",
         AccessOrder::Random => "RND",
     };
-    let target = match varies_in_target {
-        true => format!(" {}", escape_control(row.target)),
-        false => String::new(),
-    };
+    let target = target.map_or_else(String::new, |name| format!(" {}", escape_control(name)));
     let p99 = row.cell.latency.filter(|_| row.has_tail());
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
@@ -243,4 +249,21 @@ fn in_words(precision: Option<f64>) -> String {
 /// Whether the evidence of a cell weakens its numbers.
 fn is_doubtful(cell: &CellAnalysis) -> bool {
     cell.is_disturbed() || !cell.is_as_asked()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_told_apart_by_what_they_do_not_share() {
+        for (all, own) in [
+            (["/mnt/disks/a", "/mnt/disks/b"], ["a", "b"]),
+            (["/mnt/a", "/mnt/a/b"], ["a", "a/b"]),
+            (["/mnt/a", "model:sata-ssd"], ["/mnt/a", "model:sata-ssd"]),
+            (["/mnt/", "/mnt/"], ["/mnt/", "/mnt/"]),
+        ] {
+            assert_eq!(all.map(|name| own_part(name, &all)), own);
+        }
+    }
 }

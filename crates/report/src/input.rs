@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use crate::findings::interpretation::Interpretation;
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_figure::{FigureRun, default_kind};
+use iolab_record::{SampleLatencyOverTime, SampleSeries};
 use iolab_workload::quantity::counted;
 
 /// A run file that was read.
@@ -16,6 +18,17 @@ pub struct Input {
     pub run: AnalysedRun,
     /// Its interpretation.
     pub interpretation: Interpretation,
+    /// What its trials did over their time; empty unless [`Input::shows_inside`] holds and it was read.
+    pub inside: InsideTrials,
+}
+
+/// What trials did over their time.
+#[derive(Debug, Clone, Default)]
+pub struct InsideTrials {
+    /// Their throughput.
+    pub throughput: Vec<SampleSeries>,
+    /// Their latencies.
+    pub latency: Vec<SampleLatencyOverTime>,
 }
 
 impl Input {
@@ -25,7 +38,13 @@ impl Input {
             path,
             interpretation: Interpretation::of(&run),
             run,
+            inside: InsideTrials::default(),
         }
+    }
+
+    /// Whether its figure shows what its trials did over their time.
+    pub fn shows_inside(&self) -> bool {
+        default_kind(&[FigureRun::new("", &self.run)]).needs_series()
     }
 }
 

@@ -170,12 +170,15 @@ pub(crate) fn broken_fits(columns: &[Column], width: u16) -> bool {
     least.sum::<usize>() <= usize::from(width) + GAP
 }
 
+/// The columns that are never dropped.
+pub(crate) fn indispensable(columns: Vec<Column>) -> Vec<Column> {
+    columns.into_iter().filter(|c| c.dispensable == 0).collect()
+}
+
 /// The columns as rows and the rows as columns, for a table of many columns and few rows: the values of the first column become headings.
-/// Columns that may be dropped are.
 pub(crate) fn turned(columns: Vec<Column>) -> Vec<Column> {
-    let kept: Vec<Column> = columns.into_iter().filter(|c| c.dispensable == 0).collect();
-    let Some((first, rest)) = kept.split_first() else {
-        return kept;
+    let Some((first, rest)) = columns.split_first() else {
+        return columns;
     };
     let headings = rest.iter().map(|column| column.heading.clone());
     let mut turned = vec![Column::new(&first.heading, 0, headings).left()];

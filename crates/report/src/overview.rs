@@ -174,7 +174,9 @@ impl<'a> Overview<'a> {
         text + "."
     }
 
+    /// The main numbers as a PNG picture of 1200 by 630 pixels; `None` for none.
     ///
+    /// # Errors
     /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be drawn.
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
         let numbers = self.picture_numbers();

@@ -100,7 +100,8 @@
 
   const offerSorting = (table) => {
     const body = table.tBodies[0];
-    if (!table.tHead || body.rows.length < 3) return;
+    // Rows with headings have units of their own.
+    if (!table.tHead || body.rows.length < 3 || body.querySelector("th")) return;
     const headings = [...table.tHead.rows[0].cells];
     for (const [column, heading] of headings.entries()) {
       if (heading.classList.contains("bars")) continue;

@@ -7,6 +7,7 @@ mod at;
 mod curve;
 mod disturbance;
 mod grade;
+mod inside;
 mod layers;
 mod made_up;
 mod noise;
@@ -18,6 +19,7 @@ pub use at::At;
 pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
 pub use grade::{Outcome, Score, grade};
+pub use inside::{latency_inside, throughput_inside};
 pub use layers::{Division, LAYERS, Layers, SYNC_LAYERS, traced};
 pub use made_up::{
     add_cell, add_trial, around, by_ranks, rate_report, record, serve, size_curve, trial,

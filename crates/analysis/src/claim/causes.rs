@@ -259,6 +259,16 @@ pub struct Remainder {
     pub left: Share,
 }
 
+impl Remainder {
+    /// What is taken away, in the words of findings; empty where that is nothing, or several suspects.
+    pub fn what(&self) -> &str {
+        match self.without.as_slice() {
+            [one] => Suspect::find(one).map_or(one.as_str(), |suspect| suspect.what),
+            _ => "",
+        }
+    }
+}
+
 /// What is left as it is, without each suspect, and without all; none where the phenomenon is not there, or no suspect was tried.
 pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     let Some((inquiry, deviations)) = measured(analysis) else {

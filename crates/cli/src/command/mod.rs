@@ -32,6 +32,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
 use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
+use iolab_report::input::{Input, InsideTrials};
 use iolab_runner::ranks::Ranks;
 use iolab_workload::group::ALL;
 use iolab_workload::response::Metric;
@@ -141,6 +142,18 @@ fn read_run(path: &Path) -> Result<AnalysedRun> {
 /// Reads and analyses a run file by another quantity than the response of its experiment.
 fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
     analysed(iolab_runfile::read(path)?, path, metric)
+}
+
+/// A run with what a page shows of it.
+fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
+    let mut input = Input::new(path, run);
+    if input.shows_inside() {
+        input.inside = InsideTrials {
+            throughput: iolab_runfile::read_series(&input.path)?.collect::<Result<_>>()?,
+            latency: iolab_runfile::read_latency_over_time(&input.path)?.together()?,
+        };
+    }
+    Ok(input)
 }
 
 /// The record of a run file, analysed.

@@ -11,7 +11,7 @@ use iolab_runner::target_paths;
 use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
-use crate::command::analysed;
+use crate::command::{analysed, input};
 use crate::exit::Outcome;
 use crate::harmless::harmless;
 use crate::output::{self, note};
@@ -144,7 +144,7 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<Vec<Input>> {
                 path.display(),
                 known.path.display()
             )),
-            None => inputs.push(Input::new(path.clone(), run)),
+            None => inputs.push(input(path.clone(), run)?),
         }
     }
     Ok(inputs)

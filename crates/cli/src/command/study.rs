@@ -22,7 +22,7 @@ use crate::arguments::Study;
 use crate::builtin::Builtin;
 use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::study_causes::Explains;
-use crate::command::{ended, read_run, report};
+use crate::command::{ended, input, read_run, report};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
@@ -144,10 +144,17 @@ pub(crate) fn study(options: &Study) -> Outcome {
         inputs.extend(explained);
         interrupt = ended;
     }
-    let report = report::write_in(&options.output, &inputs)?;
+    let all = inputs.iter().map(|input| input.path.display().to_string());
+    let all = all.collect::<Vec<_>>().join(" ");
+    let kept = |failure: Failure| {
+        failure.also(format_args!(
+            "everything is measured, and the run files are complete: iolab report {all}"
+        ))
+    };
+    let report = report::write_in(&options.output, &inputs).map_err(kept)?;
     writeln!(to, "\nReport: {}", report.display())?;
     if let Some(picture) = picture {
-        let path = report::write_new(&options.output, "glance", "png", &picture)?;
+        let path = report::write_new(&options.output, "glance", "png", &picture).map_err(kept)?;
         writeln!(to, "Picture: {}", path.display())?;
     }
     if !options.full {
@@ -162,8 +169,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             "Every table and finding: iolab table FILE, or iolab study --full"
         )?;
     }
-    let all = inputs.iter().map(|input| input.path.display().to_string());
-    to.end(all.collect::<Vec<_>>().join(" "))?;
+    to.end(all)?;
     interrupt.map_or(Ok(()), Err)
 }
 
@@ -427,7 +433,7 @@ fn measure(
             }
             Err(failure) => return Err(failure),
         };
-        let input = Input::new(path.clone(), read_run(&path)?);
+        let input = input(path.clone(), read_run(&path)?)?;
         if let Some(to) = &mut each {
             writeln!(to, "{}", "=".repeat(usize::from(output::style().width)))?;
             output::report(&input.run, &input.interpretation, to)?;

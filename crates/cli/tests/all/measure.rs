@@ -51,11 +51,19 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
     let run = [&["run", "read-size", "-o", "r.iolab"][..], &TINY].concat();
     let study = [&["study", "--suite", "two.toml"][..], &TINY].concat();
     for (arguments, files) in [(run, "r.iolab"), (study, "iolab-results/")] {
-        let done = without_reader(folder.path(), &arguments).expect(1);
-        for part in ["everything is measured", "standard output", files] {
+        let done = without_reader(folder.path(), &arguments).expect(0);
+        for part in ["standard output was closed early", files] {
             assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
         }
     }
+    // A disk that is full is.
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let again = [&["run", "read-size", "-o", "again.iolab"][..], &TINY].concat();
+    let mut command = iolab(folder.path(), &again);
+    command.stdout(full.expect("every Linux has it"));
+    let done = Done::from(command.output().expect("started")).expect(1);
+    let remedy = "see the results with: iolab table again.iolab";
+    assert!(done.stderr.contains(remedy), "{}", done.stderr);
     let results = [
         "glance.png",
         "read-size.iolab",
@@ -224,6 +232,33 @@ fn a_dry_run_says_what_the_run_refuses() {
     let verdict = "It has only 8 KiB: iolab refuses to measure it";
     assert!(none.stdout.contains(verdict), "{}", none.stdout);
     run(folder.path(), &plan[..plan.len() - 1]).expect(2);
+    let plan = words!("run read-random missing --bs 4k --size 1M --dry-run");
+    let none = run(folder.path(), &plan).expect(0);
+    let verdict = "It does not exist here: iolab refuses to measure it";
+    assert!(none.stdout.contains(verdict), "{}", none.stdout);
+    run(folder.path(), &plan[..plan.len() - 1]).expect(2);
+}
+
+#[test]
+fn a_dry_run_says_that_direct_io_refuses_a_size() {
+    let folder = folder();
+    let plan = words!("run read-random --bs 4097 --size 1M --time 5ms --budget 1s --dry-run");
+    let refused = |plan: &[&str]| {
+        let dry = run(folder.path(), plan).expect(0);
+        let words: Vec<&str> = dry.stdout.split_whitespace().collect();
+        words
+            .join(" ")
+            .contains("the alignment of direct I/O on this target: iolab refuses")
+    };
+    // Where no disk is known, as in memory, nothing is said.
+    let knows_disk = iolab_storage::device_under(folder.path()).is_some();
+    assert_eq!(refused(&plan), knows_disk);
+    if knows_disk {
+        run(folder.path(), &plan[..plan.len() - 1]).expect(2);
+    }
+    assert!(!refused(&[&plan[..], &["--buffered"]].concat()));
+    let whole = words!("run read-random --bs 4k --size 1M --dry-run");
+    assert!(!refused(&whole));
 }
 
 #[test]

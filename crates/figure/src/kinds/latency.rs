@@ -272,7 +272,7 @@ fn name_marks(panels: &mut [Panel]) {
                 panel.notes.push(Note {
                     x: point.x,
                     y: point.y,
-                    text: format!("{} {}", point.origin.x, labels::time(point.x)),
+                    text: format!("{} {}", point.origin.x, format_ns(point.x)),
                     place: series.place,
                 });
             }

@@ -1,10 +1,11 @@
 //! What is left of a difference without each suspect.
 
 use iolab_analysis::claim::{Remainder, remainders};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::significant;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::labels;
 use super::super::model::{
     Along, Axis, FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series, Ticks,
 };
@@ -39,7 +40,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         [100.0, percent(low), percent(high)]
     });
     let x = Axis {
-        label: "taken away".to_owned(),
+        label: "Without".to_owned(),
         scale: Scale::Linear {
             low: -0.5,
             high: bars.len() as f64 - 0.5,
@@ -47,7 +48,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         ticks: Ticks::Named(names.collect()),
     };
     let y = Axis {
-        label: "Difference that is left (%)".to_owned(),
+        label: "Remaining difference (%)".to_owned(),
         scale: Scale::linear(values, true),
         ticks: Ticks::Number,
     };
@@ -73,14 +74,28 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         .map_or("", |one| &one.phenomenon);
     Ok(FigureModel {
         description: format!("What is left without each suspect of: {phenomenon}"),
-        note: "Share of the logarithm of the ratio of both sides, within the blocks that variants share; bars: 95 % interval."
-            .to_owned(),
+        note: format!(
+            "Share of the logarithm of the ratio of both sides, within the blocks that variants share; vertical lines: 95 % interval.{}",
+            suspects(&bars)
+        ),
         ..FigureModel::of(vec![panel])
     })
 }
 
 fn percent(share: f64) -> f64 {
     100.0 * share.clamp(0.0, 2.0)
+}
+
+/// The suspects behind the names, as findings call them.
+fn suspects(bars: &[Remainder]) -> String {
+    let named = bars.iter().filter(|bar| !bar.what().is_empty());
+    let named: Vec<String> = named
+        .map(|bar| format!("{}: {}", name(bar), bar.what()))
+        .collect();
+    match named.as_slice() {
+        [] => String::new(),
+        named => format!(" {}.", escape_control(&named.join("; "))),
+    }
 }
 
 /// `nothing`, `read-ahead`, `all`.
@@ -102,7 +117,10 @@ fn mark((place, bar): (usize, &Remainder)) -> Mark {
         hollow: false,
         origin: Origin {
             x: name(bar),
-            text: format!("without {}: {} % left", name(bar), labels::number(left)),
+            text: match bar.what() {
+                "" => format!("without {}: {} % left", name(bar), significant(left)),
+                what => format!("without {what}: {} % left", significant(left)),
+            },
             ..Origin::default()
         },
     }

@@ -49,16 +49,17 @@ impl Chosen {
         widths.fold(0.0, f64::max)
     }
 
-    /// How far the last label extends beyond the end of a horizontal axis of this length.
-    pub(super) fn overhang(&self, scale: Scale, length: f64, size: f64) -> f64 {
+    /// How far the labels extend beyond the beginning and the end of a horizontal axis of this length.
+    pub(super) fn overhangs(&self, scale: Scale, length: f64, size: f64) -> (f64, f64) {
         if self.upwards {
-            return 0.0;
+            return (0.0, 0.0);
         }
-        let reaches = self.ticks.iter().map(|tick| {
+        let reach = |(before, after): (f64, f64), tick: &Tick| {
             let centre = scale.share(tick.at).unwrap_or(0.0) * length;
-            centre + text::width(&tick.label, size) / 2.0 - length
-        });
-        reaches.fold(0.0, f64::max)
+            let half = text::width(&tick.label, size) / 2.0;
+            (before.max(half - centre), after.max(centre + half - length))
+        };
+        self.ticks.iter().fold((0.0, 0.0), reach)
     }
 }
 

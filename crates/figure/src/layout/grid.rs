@@ -13,8 +13,10 @@ const ASPECT: f64 = 0.6;
 const ASPECT_FACET: f64 = 0.75;
 /// Smallest width of one of several panels, points per point of text.
 const PANEL_WIDTH: f64 = 12.0;
-/// Space between two columns, points.
+/// Least space between two columns, points.
 const COLUMN_GAP: f64 = 9.0;
+/// Space between labels of neighbouring columns, points per point of text.
+const LABEL_GAP: f64 = 0.5;
 /// Space between two rows, points.
 const ROW_GAP: f64 = 7.0;
 /// Ticks depend on lengths, and lengths on tick labels: this many iterations suffice.
@@ -50,6 +52,8 @@ struct Margins {
     left: f64,
     right: f64,
     below: f64,
+    /// Between two columns.
+    gap: f64,
 }
 
 impl<'a> Grid<'a> {
@@ -61,6 +65,7 @@ impl<'a> Grid<'a> {
             left: MARGIN + sizes.label * 1.45,
             right: MARGIN + side(model, canvas, place),
             below: axes::below(sizes.tick) + sizes.label * 1.5 + 2.0,
+            gap: COLUMN_GAP,
         };
         let mut grid = Self {
             columns,
@@ -102,7 +107,7 @@ impl<'a> Grid<'a> {
         place: &PanelArea<'_>,
         margins: Margins,
     ) {
-        let gaps = (self.columns - 1) as f64 * COLUMN_GAP;
+        let gaps = (self.columns - 1) as f64 * margins.gap;
         let inner = canvas.width - margins.left - margins.right - gaps;
         let width = inner / self.columns as f64;
         let heads: Vec<f64> = (0..self.rows(model))
@@ -114,7 +119,7 @@ impl<'a> Grid<'a> {
         for (row, (head, height)) in heads.iter().zip(&heights).enumerate() {
             top += head;
             for column in 0..self.row(model, row).len() {
-                let left = margins.left + column as f64 * (width + COLUMN_GAP);
+                let left = margins.left + column as f64 * (width + margins.gap);
                 self.frames.push(Frame {
                     left,
                     top,
@@ -162,9 +167,12 @@ impl<'a> Grid<'a> {
         };
         let width = self.panel_width();
         let overhangs = model.panels.iter().zip(&self.x_ticks);
-        let overhang = overhangs
-            .map(|(panel, chosen)| chosen.overhang(panel.x.scale, width, sizes.tick))
-            .fold(0.0, f64::max);
+        let (before_first, overhang) = overhangs
+            .map(|(panel, chosen)| chosen.overhangs(panel.x.scale, width, sizes.tick))
+            .fold((0.0f64, 0.0f64), |most, own| {
+                (most.0.max(own.0), most.1.max(own.1))
+            });
+        let gap = before_first + overhang + sizes.tick * LABEL_GAP;
         let left = MARGIN + sizes.label * 1.45 + widest(&self.y_ticks) + axes::GAP + axes::TICK;
         let below = axes::below(sizes.tick) + labels + sizes.label * 1.5 + 2.0;
         let right = MARGIN + side(model, canvas, place).max(overhang);
@@ -172,6 +180,7 @@ impl<'a> Grid<'a> {
             left: left.max(before.left),
             right: right.max(before.right),
             below: below.max(before.below),
+            gap: gap.max(before.gap),
         }
     }
 

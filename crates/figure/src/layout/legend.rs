@@ -209,7 +209,7 @@ fn draw_entry(canvas: &mut Canvas, of: &LegendEntry<'_>, text: String, x: f64, b
             });
             let centre = f64::midpoint(x, end);
             if *bars {
-                box_sample(canvas, centre, middle, Paint::Paper);
+                box_sample(canvas, centre, middle, None);
             } else {
                 marks::hollow_sample(canvas, centre, middle);
             }
@@ -233,7 +233,7 @@ fn draw_entry(canvas: &mut Canvas, of: &LegendEntry<'_>, text: String, x: f64, b
 fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) {
     let centre = f64::midpoint(from, to);
     if let Look::Bars { .. } = series.look {
-        box_sample(canvas, centre, y, Paint::Series);
+        box_sample(canvas, centre, y, Some(series.place));
         return;
     }
     if matches!(series.look, Look::Line | Look::Curve) {
@@ -257,17 +257,14 @@ fn sample(canvas: &mut Canvas, series: &Series, (from, to): (f64, f64), y: f64) 
     }
 }
 
-fn box_sample(canvas: &mut Canvas, x: f64, y: f64, fill: Paint) {
+/// A small bar of a series; a hollow one for none.
+fn box_sample(canvas: &mut Canvas, x: f64, y: f64, series: Option<usize>) {
     let size = canvas.sizes.tick;
-    canvas.items.push(Item::Rectangle {
-        class: "",
-        frame: Frame {
-            left: x - size * 0.45,
-            top: y - size * 0.4,
-            right: x + size * 0.45,
-            bottom: y + size * 0.4,
-        },
-        fill,
-        outlined: true,
-    });
+    let frame = Frame {
+        left: x - size * 0.6,
+        top: y - size * 0.4,
+        right: x + size * 0.6,
+        bottom: y + size * 0.4,
+    };
+    marks::filled(canvas, frame, series.unwrap_or(0), series.is_none());
 }

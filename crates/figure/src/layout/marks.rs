@@ -1,5 +1,6 @@
 //! The data of a panel: bands, lines, points with intervals, bars, and reference lines.
 
+use super::super::hatch::Hatch;
 use super::super::model::{Along, Look, Mark, Note, Panel, Series};
 use super::super::palette;
 use super::super::scene::{Anchor, Frame, Item, Paint, Text};
@@ -23,6 +24,9 @@ const ASIDE: f64 = 1.4;
 /// Most shifted lines, and smallest distance of their points.
 const ASIDE_LINES_MAX: usize = 5;
 const ASIDE_SPACE_MIN: f64 = 12.0;
+/// Distance of the lines that hatch bars, along an edge, and their width, points.
+const HATCH_APART: f64 = 4.5;
+const HATCH_WIDTH: f64 = 0.6;
 /// Share of a step between two names that bars fill.
 const BARS_SHARE: f64 = 0.76;
 /// Width over which single trials are spread around their point, points.
@@ -396,24 +400,40 @@ fn bar(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Mark, 
     };
     let half = bar_width(places, of) * 0.46;
     let zero = places.y(0.0).unwrap_or(places.frame.bottom);
+    let frame = Frame {
+        left: centre - half,
+        top: top.min(zero),
+        right: centre + half,
+        bottom: top.max(zero),
+    };
     open_mark(canvas, point);
-    canvas.items.push(Item::Rectangle {
-        class: "point",
-        frame: Frame {
-            left: centre - half,
-            top: top.min(zero),
-            right: centre + half,
-            bottom: top.max(zero),
-        },
-        fill: if point.hollow {
-            Paint::Paper
-        } else {
-            Paint::Series
-        },
-        outlined: true,
-    });
+    filled(canvas, frame, series.place, point.hollow);
     interval(canvas, places, point, centre, Paint::Ink);
     canvas.close();
+}
+
+/// A bar of a series, of its colour and with its hatching; hollow where the device did not serve it.
+pub(super) fn filled(canvas: &mut Canvas, frame: Frame, series: usize, hollow: bool) {
+    let (fill, lines) = match hollow {
+        true => (Paint::Paper, Paint::Series),
+        false => (Paint::Series, Paint::Paper),
+    };
+    canvas.items.push(Item::Rectangle {
+        class: "point",
+        frame,
+        fill,
+        outlined: true,
+    });
+    match palette::hatch(series) {
+        Hatch::Plain => {}
+        hatch => canvas.items.push(Item::Hatch {
+            frame,
+            hatch,
+            apart: HATCH_APART,
+            width: HATCH_WIDTH,
+            paint: lines,
+        }),
+    }
 }
 
 /// The mark that explains hollow ones in a legend.
@@ -427,9 +447,10 @@ pub(super) fn hollow_sample(canvas: &mut Canvas, x: f64, y: f64) {
     });
 }
 
-/// Texts at points, each on the first free side.
+/// Texts at points, each on the first side that is free of other texts, and of markers where there is one.
 fn notes(canvas: &mut Canvas, places: &Places<'_>) {
     let size = canvas.sizes.small;
+    let markers = markers(places);
     let mut taken: Vec<Frame> = Vec::new();
     for note in &places.panel.notes {
         let Some((x, y)) = places.at(note.x, note.y) else {
@@ -444,7 +465,11 @@ fn notes(canvas: &mut Canvas, places: &Places<'_>) {
                 && covers.bottom <= places.frame.bottom;
             inside && !taken.iter().any(|other| other.overlaps(&covers))
         };
-        if let Some(text) = sides.iter().find(free) {
+        let clear = |text: &&Text| {
+            let covers = text.frame();
+            free(text) && !markers.iter().any(|marker| marker.overlaps(&covers))
+        };
+        if let Some(text) = sides.iter().find(clear).or(sides.iter().find(free)) {
             taken.push(text.frame());
             canvas.items.push(Item::Open {
                 class: "note",
@@ -456,6 +481,20 @@ fn notes(canvas: &mut Canvas, places: &Places<'_>) {
             canvas.close();
         }
     }
+}
+
+/// The places of the markers that say something of themselves.
+fn markers(places: &Places<'_>) -> Vec<Frame> {
+    let points = places.panel.series.iter().flat_map(|series| &series.points);
+    let points = points.filter(|point| !point.origin.text.is_empty());
+    let at = points.filter_map(|point| places.at(point.x, point.y));
+    at.map(|(x, y)| Frame {
+        left: x - RADIUS,
+        top: y - RADIUS,
+        right: x + RADIUS,
+        bottom: y + RADIUS,
+    })
+    .collect()
 }
 
 fn sides(note: &Note, x: f64, y: f64, size: f64) -> [Text; 6] {

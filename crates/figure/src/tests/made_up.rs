@@ -3,20 +3,21 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_record::{
-    LatencyOf, Moved, Operation, PartId, PerOperation, RequestTime, RunRecord, Sample,
-    SampleLatency, SampleLatencyOverTime, SampleSeries, ServedBy,
+    LatencyOf, Operation, PartId, RunRecord, Sample, SampleLatency, SampleLatencyOverTime,
+    SampleSeries, ServedBy,
 };
 use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
-use iolab_workload::histogram::over_time::{BUCKETS, IntervalLatency, LatencyOverTime, bucket};
 use iolab_workload::response::Response;
-use iolab_workload::series::{Interval, Series};
 use iolab_workload::stages::{
     Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
-use iolab_synthetic::{add_cell, around, by_ranks, rate_report, record, serve, size_curve};
+use iolab_synthetic::{
+    add_cell, around, by_ranks, latency_inside, rate_report, record, serve, size_curve,
+    throughput_inside,
+};
 
 /// A throughput that grows with size and threads and ends at a ceiling.
 fn throughput(bytes: f64, threads: f64) -> f64 {
@@ -195,55 +196,6 @@ fn latencies(record: &RunRecord) -> CellLatencies {
     of_cells(record, record.samples.iter().map(of)).unwrap()
 }
 
-/// Each trial over time: twelve intervals, faster from the eighth on.
-fn series(record: &RunRecord) -> Vec<SampleSeries> {
-    let of = |sample: &Sample| SampleSeries {
-        sample: sample.id,
-        series: Series {
-            intervals: (0..12)
-                .map(|i| Interval {
-                    start_ns: i * 100_000_000,
-                    length_ns: 100_000_000,
-                    done: PerOperation {
-                        read: Moved {
-                            bytes: (sample.throughput_mb_s() * 1e5) as u64
-                                * if i < 8 { 1 } else { 2 }
-                                / 2,
-                            ..Moved::default()
-                        },
-                        ..PerOperation::default()
-                    },
-                })
-                .collect(),
-        },
-    };
-    record.samples.iter().map(of).collect()
-}
-
-/// Latencies of each trial over 6 s, eight times as long after the first 2 s, with a tail.
-fn over_time(record: &RunRecord) -> Vec<SampleLatencyOverTime> {
-    let interval = |number: u64| {
-        let slower = if number < 20 { 1 } else { 8 };
-        let mut counts = vec![0; BUCKETS];
-        for (ns, requests) in [(80_000, 900), (100_000, 90), (400_000 + 9_000 * number, 10)] {
-            counts[bucket(slower * ns)] += requests;
-        }
-        IntervalLatency::new(&counts, slower * (400_000 + 9_000 * number))
-    };
-    let of = |sample: &Sample| SampleLatencyOverTime {
-        sample: sample.id,
-        group: 0,
-        operation: Operation::Read,
-        quantity: RequestTime::Service,
-        latency: LatencyOverTime {
-            interval_ns: 100_000_000,
-            span_ns: 6_000_000_000,
-            intervals: (0..60).map(interval).collect(),
-        },
-    };
-    record.samples.iter().map(of).collect()
-}
-
 /// Runs with all that figures are drawn from.
 pub(super) struct Made {
     runs: Vec<AnalysedRun>,
@@ -257,8 +209,8 @@ impl Made {
         Self {
             runs: records.iter().cloned().map(AnalysedRun::of).collect(),
             latencies: records.iter().map(latencies).collect(),
-            series: records.iter().map(series).collect(),
-            over_time: records.iter().map(over_time).collect(),
+            series: records.iter().map(throughput_inside).collect(),
+            over_time: records.iter().map(latency_inside).collect(),
         }
     }
 

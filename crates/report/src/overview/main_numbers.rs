@@ -61,7 +61,7 @@ impl Overview<'_> {
         let is_wide =
             self.digest.glance.varies_in_target() && !layout::broken_fits(&columns, width);
         let columns = match is_wide {
-            true => layout::turned(columns),
+            true => layout::turned(layout::indispensable(columns)),
             false => columns,
         };
         layout::text(columns, width) + &note
@@ -76,11 +76,28 @@ impl Overview<'_> {
         }
     }
 
-    /// The main numbers as a PNG picture of 1200 by 630 pixels; `None` for none.
-    ///
-    /// # Errors
+    /// The glance for pages and paper, which have more room downwards than across: of several targets a column per target where these are
+    /// fewer than the kinds of access.
+    pub(crate) fn glance_for_paper(&self) -> Vec<Column> {
+        let columns = self.glance_columns();
+        match self.has_columns_of_targets(&columns) {
+            true => layout::turned(columns),
+            false => columns,
+        }
+    }
+
+    /// Whether the rows of the glance for pages are kinds of access, each in its own unit.
+    pub(crate) fn glance_is_turned(&self) -> bool {
+        self.has_columns_of_targets(&self.glance_columns())
+    }
+
+    fn has_columns_of_targets(&self, glance: &[Column]) -> bool {
+        let targets = glance.first().map_or(0, Column::rows);
+        self.digest.glance.varies_in_target() && glance.len() > targets + 1
+    }
+
     /// The columns of the glance: a row per kind of access, of several targets a row per target.
-    pub(crate) fn glance_columns(&self) -> Vec<Column> {
+    fn glance_columns(&self) -> Vec<Column> {
         match self.digest.glance.varies_in_target() {
             true => self.targets_side_by_side(),
             false => self.accesses_of_one_target(),

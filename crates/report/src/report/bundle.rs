@@ -41,6 +41,8 @@ pub(super) struct Chapter<'a> {
     pub(super) place: usize,
     /// The figure of the latest run; `None` where its data makes none.
     pub(super) own: Option<Shown>,
+    /// What it has to show beside that.
+    pub(super) further: Vec<Shown>,
     /// The figure of all runs over time; `None` of a single run.
     pub(super) series: Option<Shown>,
     /// The table of all runs over time; `None` of a single run.
@@ -71,6 +73,11 @@ pub(super) fn chapters<'a>(
         );
         let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
         let own = picture::on_paper(&drawn).map(|figure| shown(figure, name.clone()));
+        let further = picture::further(&drawn, |_| picture::paper_options());
+        let further = further
+            .into_iter()
+            .map(|(what, figure)| shown(figure, format!("{name}-{what}")));
+        let further: Result<Vec<Shown>> = further.collect();
         let series = sequence.figure(report.inputs, &picture::paper_options());
         let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
         let chapter = || {
@@ -78,6 +85,7 @@ pub(super) fn chapters<'a>(
                 section,
                 place,
                 own: own.transpose()?,
+                further: further?,
                 series: series.transpose()?,
                 over_time: sequence.table(report.inputs),
             })
@@ -97,8 +105,7 @@ impl Bundle {
     pub(super) fn new(text: String, chapters: Vec<Chapter<'_>>) -> Self {
         let files = chapters
             .into_iter()
-            .flat_map(|c| [c.series, c.own])
-            .flatten();
+            .flat_map(|c| c.series.into_iter().chain(c.own).chain(c.further));
         Self {
             text,
             figures: files.map(Shown::into_file).collect(),

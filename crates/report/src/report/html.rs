@@ -54,6 +54,8 @@ struct Glance {
     rows: Vec<(Vec<String>, Option<Bar>)>,
     /// Whether each row is one number.
     has_bars: bool,
+    /// Whether each row is of a kind of access, and each column of a target.
+    is_turned: bool,
     note: &'static str,
     /// The column that the bars stand behind.
     bars_after: usize,
@@ -83,6 +85,8 @@ struct Headline {
 struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
+    /// Further figures, and their descriptions.
+    further: Vec<(String, String)>,
     tables: Vec<PageTable<'a>>,
     findings: Vec<Statement>,
     over_time: Option<Captioned>,
@@ -214,6 +218,7 @@ fn glance(
     let bars_after = headings.position(|(heading, _)| heading == "median");
     Some(Glance {
         has_bars,
+        is_turned: overview.glance_is_turned(),
         has_doubts: has_bars && numbers.iter().any(|number| number.shown.is_doubtful),
         rows: grid.rows.into_iter().zip(bars).collect(),
         headings: grid.headings,
@@ -239,6 +244,12 @@ fn view<'a>(
     Some(View {
         section,
         picture: variants.add(&section.id, &drawn),
+        further: picture::further(&drawn, |name| {
+            picture::page_options(&format!("{}-{name}", section.id))
+        })
+        .into_iter()
+        .map(|(_, figure)| (figure.svg(), clean(figure.description())))
+        .collect(),
         tables: tables(section),
         findings: kinds
             .into_iter()

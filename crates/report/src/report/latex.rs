@@ -51,7 +51,7 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String
                 "Throughput or IOPS with half of the 95 % interval for a repeat at once, and latency. {}",
                 report.overview.glance_note()
             ),
-            grid: Grid::of(report.overview.glance_columns()),
+            grid: Grid::of(report.overview.glance_for_paper()),
         }));
     }
     for chapter in chapters {
@@ -149,7 +149,8 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
     for statement in results {
         let _ = writeln!(text, "{}\n", sentence(&statement.text));
     }
-    for shown in chapter.series.iter().chain(&chapter.own) {
+    let figures = chapter.series.iter().chain(&chapter.own);
+    for shown in figures.chain(&chapter.further) {
         let _ = writeln!(
             text,
             "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{}}}\n\\caption{{{}}}\n\\end{{figure}}\n",

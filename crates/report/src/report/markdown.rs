@@ -112,7 +112,7 @@ fn experiment(chapter: &Chapter<'_>) -> String {
         text.push_str(&table(over_time));
         text.push_str("### Latest run\n\n");
     }
-    text.extend(chapter.own.iter().map(figure));
+    text.extend(chapter.own.iter().chain(&chapter.further).map(figure));
     text.extend(section.tables.iter().map(table));
     let _ = writeln!(text, "### Evidence\n\n{}", table(&section.evidence));
     let _ = writeln!(text, "### Settings\n\n{}\n", sentence(&section.ended));

@@ -59,10 +59,14 @@ impl Variants {
             draw(&runs, &options).ok()
         };
         let first = drawn(None, None, Center::Median)?;
-        let asked = inputs.first()?.run.analysis().response;
         let kind = default_kind(&runs);
+        let asked = match kind {
+            FigureKind::Course => Response::Throughput,
+            _ => inputs.first()?.run.analysis().response,
+        };
+        let has_others = matches!(kind, FigureKind::Response | FigureKind::Course);
         let others = METRICS.iter().map(|(metric, _)| *metric);
-        let others = others.filter(|metric| kind == FigureKind::Response && *metric != asked);
+        let others = others.filter(|metric| has_others && *metric != asked);
         let metrics = std::iter::once((asked, None)).chain(others.map(|m| (m, Some(m))));
         let centers = match kind {
             FigureKind::Response => &[(Center::Median, "median"), (Center::Mean, "mean")][..],
@@ -117,6 +121,30 @@ pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
     draw(&runs(inputs), &paper_options()).ok()
 }
 
+/// What runs have to show beside their figure, each under a name of its own: the latency inside the trials beside their throughput (the
+/// tail, else the median where intervals have too few requests for that), and the stages of traced requests. `options` are those of
+/// the figure of a name.
+pub(super) fn further(
+    inputs: &[&Input],
+    options: impl Fn(&str) -> Options,
+) -> Vec<(&'static str, Figure)> {
+    let runs = runs(inputs);
+    let drawn = |name: &'static str, kind: FigureKind, quantity: Option<Response>| {
+        let options = Options {
+            kind: Some(kind),
+            y: quantity,
+            ..options(name)
+        };
+        draw(&runs, &options).ok().map(|figure| (name, figure))
+    };
+    let latency = |quantity: Response| drawn("latency", FigureKind::Course, Some(quantity));
+    let is_course = default_kind(&runs) == FigureKind::Course;
+    let inside = [Response::P99, Response::Latency];
+    let inside = inside.into_iter().filter(|_| is_course).find_map(latency);
+    let stages = drawn("stages", FigureKind::Stages, None);
+    inside.into_iter().chain(stages).collect()
+}
+
 /// Options for figures on paper.
 pub(super) fn paper_options() -> Options {
     let (width_pt, text_pt) = PAPER;
@@ -148,6 +176,8 @@ fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
         };
         FigureRun {
             bends: Some(&input.interpretation.bends),
+            series: &input.inside.throughput,
+            over_time: &input.inside.latency,
             ..FigureRun::new(name, &input.run)
         }
     };

@@ -14,6 +14,9 @@ use iolab_workload::quantity::counted;
 /// Settings that say how the trials of a report were made, where their experiments do not ask about them.
 const SHORT: [&str; 5] = ["backend", "depth", "threads", "cache", "region"];
 
+/// Most targets that a title names.
+const TARGETS_NAMED_MAX: usize = 2;
+
 /// The names of the drives that were measured: what the user calls them, else maker and model where the kernel knows them, else the
 /// device, else the target.
 pub(crate) fn drives(records: &[&RunRecord]) -> String {
@@ -132,12 +135,12 @@ fn settings(records: &[&RunRecord]) -> String {
     parts.collect::<Vec<String>>().join(", ")
 }
 
-/// The title: how many experiments, on which target.
+/// The title: how many experiments, on which targets.
 pub(super) fn title(inputs: &[Input]) -> String {
     let targets = targets(inputs);
     let place = match targets.as_slice() {
-        [only] => clean(only),
-        many => format!("{} targets", many.len()),
+        many if many.len() > TARGETS_NAMED_MAX => format!("{} targets", many.len()),
+        few => clean(&few.join(" and ")),
     };
     match inputs {
         [only] => format!("{} on {place}", clean(&only.run.record().experiment.name)),

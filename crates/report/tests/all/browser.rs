@@ -10,6 +10,8 @@ use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use needs::Need;
 
+use crate::pages;
+
 use iolab_synthetic::{add_cell, around, record, size_curve};
 
 /// Ends elements, comments, scripts and groups; opens others.
@@ -268,11 +270,12 @@ fn axe_finds_nothing_wrong_in_light_and_dark() {
     let axe = fs::read_to_string(axe).unwrap();
     let mut study = crate::overview::study();
     study.extend(inputs());
-    let page = StudyReport::new(&study).html().unwrap();
-    let audit = format!("<script>{axe}</script>{AUDIT}</body>");
-    let (start, end) = page.rsplit_once("</body>").unwrap();
-    let page = format!("{start}{audit}{end}");
-    for is_dark in [false, true] {
+    let all = [study, pages::two_disks(), pages::soak(), pages::stages()];
+    for (study, is_dark) in all.iter().flat_map(|study| [(study, false), (study, true)]) {
+        let page = StudyReport::new(study).html().unwrap();
+        let audit = format!("<script>{axe}</script>{AUDIT}</body>");
+        let (start, end) = page.rsplit_once("</body>").unwrap();
+        let page = format!("{start}{audit}{end}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("audited.html");
         fs::write(&file, &page).unwrap();
@@ -383,20 +386,36 @@ fn the_article_compiles() {
     let Some(latex) = needs::tool(Need::Latex) else {
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
-    let bundle = StudyReport::new(&inputs()).latex("lab").unwrap();
-    assert_eq!(bundle.figures.len(), 3);
-    for (name, content) in &bundle.figures {
-        fs::write(folder.path().join(name), content).unwrap();
+    for (inputs, figures) in [
+        (inputs(), 3),
+        (pages::two_disks(), 7),
+        (pages::soak(), 3),
+        (pages::stages(), 3),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let bundle = StudyReport::new(&inputs).latex("lab").unwrap();
+        assert_eq!(bundle.figures.len(), figures);
+        for (name, content) in &bundle.figures {
+            fs::write(folder.path().join(name), content).unwrap();
+        }
+        fs::write(folder.path().join("lab.tex"), &bundle.text).unwrap();
+        let output = Command::new(latex)
+            .args(["-interaction=nonstopmode", "-halt-on-error", "lab.tex"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let log = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{log}");
+        assert!(folder.path().join("lab.pdf").exists());
+        let wide = log.lines().filter(|line| overfull_pt(line) > 10.0);
+        assert_eq!(wide.collect::<Vec<_>>(), [""; 0]);
     }
-    fs::write(folder.path().join("lab.tex"), &bundle.text).unwrap();
-    let output = Command::new(latex)
-        .args(["-interaction=nonstopmode", "-halt-on-error", "lab.tex"])
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let log = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{log}");
-    assert!(folder.path().join("lab.pdf").exists());
+}
+
+/// By how many points a line of LaTeX's log says that a box is too wide or too high; 0 for other lines.
+fn overfull_pt(line: &str) -> f64 {
+    let over = line.strip_prefix("Overfull ");
+    let over = over.and_then(|rest| rest.split_once('(')?.1.split_once("pt too"));
+    over.map_or(0.0, |(points, _)| points.parse().expect("a number"))
 }

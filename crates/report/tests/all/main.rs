@@ -7,6 +7,7 @@ mod durable;
 mod equivalence;
 mod live;
 mod overview;
+mod pages;
 mod report;
 mod schema;
 mod slo;
