@@ -245,7 +245,7 @@ named! {
 }
 
 /// A file or device of storage that was seen open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedFile {
     /// Its path, as the kernel tells it.
     pub path: PathBuf,
@@ -266,7 +266,7 @@ pub struct ObservedFile {
 }
 
 /// What the user named.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedTarget {
     /// Its path.
     pub path: PathBuf,

@@ -1,6 +1,7 @@
 //! `iolab witness` on a device that nothing else uses: bytes are those that the device counted, whatever way a program moves them, and
 //! however it ends.
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
@@ -191,20 +192,19 @@ fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until iolab sleeps with this file open.
-fn until_waits(iolab: u32, with: &str) {
-    let is_open = || {
-        let entries = std::fs::read_dir(format!("/proc/{iolab}/fd"));
-        let entries = entries.into_iter().flatten().flatten();
-        let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        links.any(|link| link.to_string_lossy().starts_with(with))
-    };
-    let sleeps = || {
-        let stat = std::fs::read_to_string(format!("/proc/{iolab}/stat"));
-        stat.is_ok_and(|stat| stat.contains(") S "))
-    };
-    // In this order: it sleeps before, too.
-    until(|| is_open() && sleeps());
+/// Waits until iolab says that what happens from now on counts.
+fn until_it_observes(iolab: &mut Child) {
+    let stderr = iolab.stderr.as_mut().expect("it is piped");
+    let mut line = Vec::new();
+    // Byte by byte: what follows is for whoever waits for the end.
+    for byte in stderr.bytes() {
+        line.push(byte.expect("it can be read"));
+        if line.ends_with(b"\n") {
+            break;
+        }
+    }
+    let line = String::from_utf8_lossy(&line);
+    assert!(line.starts_with("note: observing"), "{line}");
 }
 
 /// What it did before, and what it does after, is not counted; what its children do in between is, to their end.
@@ -226,7 +226,7 @@ fn a_process_that_runs_is_joined() {
     until(|| scene.folder().join("ready").exists());
     let pid = program.id().to_string();
     let (output, evidence) = witness_with(&scene, &["--on", &target, "-p", &pid], |iolab| {
-        until_waits(iolab.id(), &format!("/proc/{pid}/io"));
+        until_it_observes(iolab);
         std::fs::write(scene.folder().join("go"), "\n").expect("it waits");
         program.wait().expect("it ends");
     });
@@ -245,8 +245,7 @@ fn a_device_alone_names_who_used_it() {
     };
     let target = scene.target.display().to_string();
     let (output, evidence) = witness_with(&scene, &["--device", &target], |iolab| {
-        // The accounts of tasks that end come through it.
-        until_waits(iolab.id(), "socket:");
+        until_it_observes(iolab);
         let from = format!("if={target}");
         let read = [
             "of=/dev/null",
