@@ -300,11 +300,11 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
 
 /// The accounts of tasks that neither are nor descend from these.
 fn not_of(exits: &[Exit], ancestors: &BTreeSet<u32>) -> Vec<Exit> {
-    let own: BTreeSet<u32> = family(exits, ancestors.clone())
+    // In the same order, so that each of the family is met when its turn comes: a number may be another's too.
+    let mut own = family(exits, ancestors).into_iter().peekable();
+    let others = exits
         .iter()
-        .map(|exit| exit.task)
-        .collect();
-    let others = exits.iter().filter(|exit| !own.contains(&exit.task));
+        .filter(|exit| own.next_if(|own| own == *exit).is_none());
     others.copied().collect()
 }
 

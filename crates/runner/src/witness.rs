@@ -230,7 +230,7 @@ impl<'a> Case<'a> {
         if self.reads_device_only(why) && fetched > 0 {
             return ServedVerdict {
                 reason:
-                    "every descriptor of storage bypasses the page cache, and there are no holes"
+                    "every descriptor of storage that it used so bypasses the page cache, and there are no holes"
                         .to_owned(),
                 ..self.judge(fetched, 0, &self.counters)
             };
@@ -256,8 +256,10 @@ impl<'a> Case<'a> {
             .target
             .as_ref()
             .is_some_and(|one| one.is_device);
+        let io = self.observed.processes.io.unwrap_or_default();
         matches!(why, Unknown::Uncounted(ways) if is_ring(ways))
-            && ways.reads.is_direct()
+            && ways.uncounted_reads.is_direct()
+            && (ways.reads.is_direct() || io.rchar < FILE_LEAST)
             && self.reading.medium() == Medium::Storage
             && (is_device || empty.is_some_and(|empty| empty < HOLES_LEAST))
     }

@@ -108,6 +108,9 @@ impl Descriptors {
             let Ok(entries) = read_dir(format!("/proc/{process}/fd")) else {
                 continue;
             };
+            // What this process has, apart from what was seen of all.
+            let before = std::mem::take(&mut self.ways.reads);
+            let others = std::mem::take(&mut self.ways.uncounted);
             for entry in entries.flatten() {
                 if left == 0 {
                     break;
@@ -117,10 +120,18 @@ impl Descriptors {
                 self.descriptor(*process, &entry.path());
             }
             self.mappings(*process);
+            let ways = &mut self.ways;
+            if !ways.uncounted.is_empty() {
+                ways.uncounted_reads = ways.uncounted_reads.or(ways.reads);
+            }
+            ways.reads = ways.reads.or(before);
+            ways.uncounted.extend(others);
         }
         if left == 0 {
             // What was not looked at may well use the page cache.
-            (self.ways.reads.buffered, self.ways.writes.buffered) = (true, true);
+            self.ways.reads.buffered = true;
+            self.ways.writes.buffered = true;
+            self.ways.uncounted_reads.buffered = true;
         }
         self.ways.looks += u64::from(seen);
         self.close_deleted();

@@ -150,7 +150,7 @@ impl Tree {
         let ended = exits.filter(|_| running.is_empty()).and_then(Exits::all);
         if let Some(ended) = ended {
             // Children whose ends their parents ignore are in no other account.
-            let (all, all_cancelled) = total(&family(ended, BTreeSet::from([std::process::id()])));
+            let (all, all_cancelled) = total(&family(ended, &BTreeSet::from([std::process::id()])));
             io = io.with(all, |a, b| a.max(b));
             cancelled = cancelled.max(all_cancelled);
             self.totals.is_complete = true;

@@ -145,6 +145,10 @@ impl Numbers {
                     buffered: true,
                 },
                 uncounted: BTreeSet::from([UncountedWay::Libaio, UncountedWay::Mmap]),
+                uncounted_reads: OpenWays {
+                    direct: false,
+                    buffered: true,
+                },
                 sources: BTreeSet::from([NoStorage::CharDevice]),
                 sinks: BTreeSet::from([NoStorage::Pipe, NoStorage::Memory]),
                 inner_pipes: true,

@@ -181,6 +181,7 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
         let mut observed = reader(read_bytes);
         observed.ways.uncounted.insert(UncountedWay::IoUring);
         observed.ways.reads = ways;
+        observed.ways.uncounted_reads = ways;
         observed
     };
     let direct = OpenWays {
@@ -194,6 +195,14 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
     assert_eq!(served(ring(direct, 64 * MIB)), ServedBy::Device);
     assert_eq!(served(ring(buffered, 64 * MIB)), ServedBy::Unknown);
     assert_eq!(served(ring(direct, 0)), ServedBy::Unknown);
+    // Another of its processes reads by calls, which are counted: few bytes change nothing.
+    let mut beside = ring(direct, 64 * MIB);
+    beside.ways.reads.buffered = true;
+    assert_eq!(served(beside.clone()), ServedBy::Unknown);
+    if let Some(io) = &mut beside.processes.io {
+        io.rchar = 1 << 10;
+    }
+    assert_eq!(served(beside), ServedBy::Device);
     let mut device = ring(direct, 64 * MIB);
     if let Some(target) = device.target.as_mut() {
         target.is_device = true;

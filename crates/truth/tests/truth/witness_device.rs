@@ -25,12 +25,14 @@ fn number(evidence: &Value, pointer: &str) -> f64 {
 fn of(scene: &Scene, program: &str) -> Value {
     let target = scene.target.display().to_string();
     let line = program.replace("TARGET", &target);
-    let arguments: Vec<&str> = ["--on", &target, "--"]
-        .into_iter()
-        .chain(line.split(' '))
-        .collect();
+    of_words(scene, &line.split(' ').collect::<Vec<&str>>())
+}
+
+fn of_words(scene: &Scene, program: &[&str]) -> Value {
+    let target = scene.target.display().to_string();
+    let arguments = [&["--on", &target, "--"], program].concat();
     let (output, evidence) = witness_with(scene, &arguments, |_| ());
-    assert!(output.status.success(), "{line}: {output:?}");
+    assert!(output.status.success(), "{program:?}: {output:?}");
     evidence
 }
 
@@ -65,6 +67,12 @@ fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what: &str) {
     );
 }
 
+/// What fio runs before it closes its file: it ends once iolab has looked at the processes. From then on iolab has the device open a
+/// second time, and it sleeps when it has looked at everything.
+const UNTIL_SEEN: &str = "p=$$
+while read -r name < /proc/$p/comm && [ $name != iolab ]; do p=$(cut -d ' ' -f 4 /proc/$p/stat); done
+until [ $(ls -l /proc/$p/fd | grep -c 'TARGET$') -ge 2 ] && grep -q ') S ' /proc/$p/stat; do :; done; true";
+
 #[test]
 fn every_backend_of_fio_is_counted() {
     if needs::tool(Need::Fio).is_none() {
@@ -73,15 +81,16 @@ fn every_backend_of_fio_is_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
         return;
     };
+    let target = scene.target.display().to_string();
+    let until_seen = format!("--exec_postrun={}", UNTIL_SEEN.replace("TARGET", &target));
     for engine in ["psync", "libaio", "io_uring", "mmap"] {
         for (mode, direction) in [("read", "reads"), ("write", "writes")] {
             let direct = u8::from(engine != "mmap");
-            let evidence = of(
-                &scene,
-                &format!(
-                    "fio --name=t --filename=TARGET --rw={mode} --bs=64k --size=32M --ioengine={engine} --direct={direct} --iodepth=4 --end_fsync=1"
-                ),
+            let line = format!(
+                "fio --name=t --filename={target} --rw={mode} --bs=64k --size=32M --ioengine={engine} --direct={direct} --iodepth=4 --end_fsync=1"
             );
+            let words: Vec<&str> = line.split(' ').chain([&*until_seen]).collect();
+            let evidence = of_words(&scene, &words);
             let what = format!("{engine} {mode}");
             if engine == "mmap" {
                 // Read-ahead fetches more than is read, and pages are written that are dirtied once more.
