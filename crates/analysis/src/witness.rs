@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use iolab_record::ServedVerdict;
+use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_workload::counters::{DeviceStat, DeviceWaits};
 use iolab_workload::medium::Medium;
 use iolab_workload::region_state::Residency;
@@ -54,7 +55,26 @@ impl Bounds {
     pub fn is_all_of(self, whole: u64) -> bool {
         self.least as f64 >= (1.0 - CLOSE) * whole as f64
     }
+
+    /// The most of what a program claims that devices can have carried, bytes, where these are what they carried of all that it did.
+    pub fn most_of(self, claimed: Claimed) -> u64 {
+        self.most.min(claimed.bytes)
+    }
+
+    /// The most that devices can have carried in the time of a claim, MB/s: no more than in all of the program's time.
+    pub fn mb_s_most_of(self, claimed: Claimed) -> Option<f64> {
+        let (_, elapsed_ns) = claimed.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
+        Some(self.most_of(claimed) as f64 * 1e3 / elapsed_ns as f64)
+    }
+
+    /// Whether devices cannot have carried nearly all of what is claimed.
+    pub fn is_exceeded_by(self, claimed: Claimed) -> bool {
+        (self.most as f64) < CLAIM_CARRIED_FROM * claimed.bytes as f64
+    }
 }
+
+/// Share of claimed bytes from which devices count as having carried them, as for the verdict `device`.
+const CLAIM_CARRIED_FROM: f64 = 0.95;
 
 /// Why bytes that a program asked for are not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,47 +135,6 @@ pub enum OtherUse {
     /// It cannot be seen.
     Unknown,
 }
-
-/// What the program says of its own transfers in one direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Claimed {
-    /// Bytes over all its jobs or tests.
-    pub bytes: u64,
-    /// Throughput, MB/s, with the time that it rests on, ns; `None` where several jobs or tests have one each.
-    pub rate: Option<(f64, u64)>,
-}
-
-/// What the program says of itself in a report that iolab can read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolClaim {
-    /// The tool.
-    pub tool: String,
-    /// What it says of reads; `None` where it made none.
-    pub reads: Option<Claimed>,
-    /// Of writes.
-    pub writes: Option<Claimed>,
-}
-
-impl Claimed {
-    /// The most of it that devices can have carried, bytes, where they carried so much of all that the program did.
-    pub fn carried_most(self, carried: Bounds) -> u64 {
-        carried.most.min(self.bytes)
-    }
-
-    /// The most that devices can have carried in the time of the claim, MB/s: no more than in all of the program's time.
-    pub fn carried_mb_s_most(self, carried: Bounds) -> Option<f64> {
-        let (_, elapsed_ns) = self.rate.filter(|(_, elapsed_ns)| *elapsed_ns > 0)?;
-        Some(self.carried_most(carried) as f64 * 1e3 / elapsed_ns as f64)
-    }
-
-    /// Whether devices cannot have carried nearly all of what is claimed.
-    pub fn exceeds(self, carried: Bounds) -> bool {
-        (carried.most as f64) < CLAIM_CARRIED_FROM * self.bytes as f64
-    }
-}
-
-/// Share of claimed bytes from which devices count as having carried them, as for the verdict `device`.
-const CLAIM_CARRIED_FROM: f64 = 0.95;
 
 /// What a device did over the time of an observation, of all processes: what `iostat -x` shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -219,6 +198,44 @@ pub struct Evidence {
     pub others: OtherUse,
     /// What the program says itself, where it wrote a report that can be read.
     pub claim: Option<ToolClaim>,
+}
+
+impl Evidence {
+    /// What an observation comes to.
+    pub fn of(witnessed: Witnessed) -> Self {
+        let Witnessed {
+            tool_version: _,
+            started_utc: _,
+            observed,
+            reads,
+            writes,
+            claim,
+            environment: _,
+        } = witnessed;
+        let reading = Reading::of(&observed);
+        let reads = Direction {
+            asked: reading.asked_reads(),
+            moved: observed.processes.io.map(|io| io.read_bytes),
+            carried: reading.carried_reads(),
+            verdict: reads,
+        };
+        let writes = Direction {
+            asked: reading.asked_writes(),
+            moved: reading.dirtied(),
+            carried: reading.carried_writes(),
+            verdict: writes,
+        };
+        Self {
+            devices: reading.devices(),
+            flushes: reading.flushes(),
+            owed: reading.owed(),
+            others: reading.others(),
+            claim,
+            reads,
+            writes,
+            observed,
+        }
+    }
 }
 
 /// Reads what an observation shows, but for verdicts.
@@ -404,7 +421,7 @@ impl<'a> Reading<'a> {
         let others = &self.observed.others;
         let sum = |of: fn(&iolab_workload::witness::OtherProcess) -> u64, kernel: bool| {
             let counted = others.active.iter().filter(|one| kernel || !one.is_kernel);
-            counted.map(of).sum::<u64>()
+            counted.map(of).fold(0, u64::saturating_add)
         };
         (others.unread == 0).then(|| {
             (
@@ -441,8 +458,9 @@ impl<'a> Reading<'a> {
             .iter()
             .filter(|file| file.is_read)
             .collect();
-        let held: u64 = read.iter().map(|file| file.bytes).sum();
-        let can_be = self.observed.ways.reads.is_direct() || fetched <= held + NOTEWORTHY;
+        let held = read.iter().map(|file| file.bytes);
+        let held = held.fold(NOTEWORTHY, u64::saturating_add);
+        let can_be = self.observed.ways.reads.is_direct() || fetched <= held;
         !read.is_empty() && read.iter().all(|file| file.has_device) && can_be
     }
 
@@ -463,7 +481,7 @@ impl<'a> Reading<'a> {
     /// can hold all of it, less what still is dirty.
     fn written_back(&self) -> u64 {
         let files = self.observed.files.iter().filter(|file| file.is_written);
-        let of_files: u64 = files.map(|file| file.bytes).sum();
+        let of_files = files.map(|file| file.bytes).fold(0, u64::saturating_add);
         let target = self
             .observed
             .target
@@ -506,7 +524,13 @@ impl<'a> Reading<'a> {
             most: all.saturating_sub(own.least),
         };
         let read = rest(traffic.read_bytes, read);
+        // Kernel threads may write what was dirty before it started, the program's own pages among them.
+        let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
         let written = rest(traffic.write_bytes, written);
+        let written = Bounds {
+            least: written.least.saturating_sub(before),
+            ..written
+        };
         let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
         let is_alone =
             read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);

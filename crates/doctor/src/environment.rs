@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::path::Path;
 
 use iolab_host::clock::Clock;
-use iolab_storage::Target;
+use iolab_storage::{Target, sysfs};
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
@@ -17,6 +17,39 @@ use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
 /// Reads the facts of this machine, of `target` and of `clock`.
 pub fn capture(target: &Target, clock: &Clock) -> Environment {
+    let mut list = program();
+    list.put(&KEYS.clock_source, clock.source());
+    list.put(&KEYS.clock_cost_ns, clock.cost_ns());
+    list.put(&KEYS.clock_resolution_ns, clock.resolution_ns());
+    this_machine(&mut list);
+    list.extend(of_target(target));
+    list
+}
+
+/// Reads the facts of this machine and of block devices, by their kernel names: the first as that of a run's target, the others as
+/// those of further targets.
+pub fn of_devices(names: &[&str]) -> Environment {
+    let mut list = program();
+    this_machine(&mut list);
+    let sys = Path::new("/sys");
+    for (place, name) in names.iter().enumerate() {
+        let folder = sys.join("class/block").join(name.replace('/', "!"));
+        let number = sysfs::device_number(&folder);
+        let Some(device) = number.and_then(|number| Device::read(sys, number)) else {
+            continue;
+        };
+        let mut own = Environment::default();
+        put_device(&mut own, &device);
+        match place {
+            0 => list.extend(own),
+            _ => list.put_target(place, own),
+        }
+    }
+    list
+}
+
+/// What iolab is.
+fn program() -> Environment {
     let mut list = Environment::default();
     list.put(&KEYS.iolab_version, env!("CARGO_PKG_VERSION").to_owned());
     let profile = if cfg!(debug_assertions) {
@@ -25,18 +58,17 @@ pub fn capture(target: &Target, clock: &Clock) -> Environment {
         "release"
     };
     list.put(&KEYS.iolab_build, profile.to_owned());
-    list.put(&KEYS.clock_source, clock.source());
-    list.put(&KEYS.clock_cost_ns, clock.cost_ns());
-    list.put(&KEYS.clock_resolution_ns, clock.resolution_ns());
+    list
+}
+
+fn this_machine(list: &mut Environment) {
     let cpu = Path::new("/sys/devices/system/cpu/cpu0");
-    machine(&mut list, cpu);
-    caches(&mut list, cpu);
+    machine(list, cpu);
+    caches(list, cpu);
     let reach = tlb::reach();
     list.put(&KEYS.tlb_l1d_reach_bytes, reach.l1d);
     list.put(&KEYS.tlb_l2_reach_bytes, reach.l2);
-    kernel(&mut list);
-    list.extend(of_target(target));
-    list
+    kernel(list);
 }
 
 /// Reads the facts of a target: its file system and its device.

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock::Clock;
-use crate::counters::{OpenAccount, resource_use};
+use crate::counters::{OpenAccount, account_of_collected, resource_use};
 use crate::observation::Observation;
 use crate::page_cache;
 use iolab_storage::Target;
@@ -136,11 +136,12 @@ pub fn run(
         .map(|(file, range)| (*file, range.start, range.end - range.start));
     let mut observation = Observation::new(watched);
     let before = observation.before();
+    let collected = account_of_collected();
     let anchor = clock.anchor();
     let deadline = program.time_limit.map(|limit| Instant::now() + limit);
     let start = clock.now();
     let running = Running::start(&mut command, program)?;
-    // Opened while it runs: once it has ended, only root may.
+    // Opened while it runs: once it has ended, only root may. One that has ended by now is found in what was collected.
     let account = OpenAccount::of(running.id());
     // The write ends of the pipes are the program's alone from here on.
     drop(command);
@@ -154,6 +155,10 @@ pub fn run(
     let drift = clock.drift_ppm(anchor);
     let process_io = account.and_then(|account| account.read().map(|(io, _)| io));
     let (status, usage) = watch.running.reap()?;
+    let process_io = process_io.or_else(|| {
+        let now = account_of_collected()?.0;
+        Some(now.since(collected?.0))
+    });
     let (counters, region) = observation.after(&before);
     let counters = Counters {
         process_io,

@@ -69,6 +69,15 @@ pub struct Witness<'a> {
     pub time: Option<Duration>,
 }
 
+/// What an observer is told while it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Milestone {
+    /// All has been read that the end is compared with: what a process or device does from now on counts. A program is started next.
+    Began,
+    /// The program has ended, and so many processes that it started have not.
+    Outlived(usize),
+}
+
 /// What observing takes, whatever it is of.
 struct Watch {
     signals: Signals,
@@ -121,15 +130,15 @@ struct Followed {
 
 impl Witness<'_> {
     /// Starts the program and observes it until all processes that it started have ended; joins the process until it ends;
-    /// or watches the devices. A signal or the time ends the last two. Where processes outlive the program, `outlived` is called once with
-    /// their number; a signal then ends the observation, and the processes go on.
+    /// or watches the devices. A signal or the time ends the last two. `tell` is called at each milestone. Where processes outlive the
+    /// program, a signal ends the observation, and they go on.
     ///
     /// This can be called once in a process: its signal handlers stay.
     ///
     /// # Errors
     /// When the program cannot be started, or its end not be waited for; of kind [`Usage`](iolab_workload::Kind::Usage) when there
     /// is no such process or device.
-    pub fn observe(&self, outlived: &mut dyn FnMut(usize)) -> Result<Observed> {
+    pub fn observe(&self, tell: &mut dyn FnMut(Milestone)) -> Result<Observed> {
         let cannot = |error: std::io::Error| {
             Error::failed(format!("cannot observe processes: {error}"))
                 .hint("that needs Linux 3.4 or newer, and room for two more open files")
@@ -165,11 +174,19 @@ impl Witness<'_> {
         };
         let followed = match self.of {
             WitnessOf::Program { file, words } => {
+                tell(Milestone::Began);
                 let child = start(file, words)?;
-                Tree::new(Pid::from_child(&child), words, collected).follow(&mut watch, outlived)
+                Tree::new(Pid::from_child(&child), words, collected).follow(&mut watch, tell)
             }
-            WitnessOf::Process(process) => Joined::new(process)?.follow(&mut watch),
-            WitnessOf::Devices(_) => alone(&mut watch),
+            WitnessOf::Process(process) => {
+                let joined = Joined::new(process)?;
+                tell(Milestone::Began);
+                joined.follow(&mut watch)
+            }
+            WitnessOf::Devices(_) => {
+                tell(Milestone::Began);
+                alone(&mut watch)
+            }
         }?;
         let now = AllDevices::read();
         let counted = counters::since(&before, &stacks);
@@ -187,9 +204,9 @@ impl Witness<'_> {
         let target = target.map(Target::after);
         let files: Vec<_> = descriptors.files.into_values().collect();
         let mut lie_on: Vec<Stack> = stacks;
-        for stack in files.iter().map(|file| &file.stack) {
-            if stack.device.is_some() && !lie_on.contains(stack) {
-                lie_on.push(stack.clone());
+        for stack in descriptors.stacks {
+            if !lie_on.contains(&stack) {
+                lie_on.push(stack);
             }
         }
         let is_started = matches!(followed.subject, Subject::Program(_));
@@ -283,11 +300,11 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
 
 /// The accounts of tasks that neither are nor descend from these.
 fn not_of(exits: &[Exit], ancestors: &BTreeSet<u32>) -> Vec<Exit> {
-    let own: BTreeSet<u32> = family(exits, ancestors.clone())
+    // In the same order, so that each of the family is met when its turn comes: a number may be another's too.
+    let mut own = family(exits, ancestors).into_iter().peekable();
+    let others = exits
         .iter()
-        .map(|exit| exit.task)
-        .collect();
-    let others = exits.iter().filter(|exit| !own.contains(&exit.task));
+        .filter(|exit| own.next_if(|own| own == *exit).is_none());
     others.copied().collect()
 }
 

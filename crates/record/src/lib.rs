@@ -17,6 +17,7 @@ mod shown_latency;
 mod states;
 pub mod tables;
 mod targets;
+pub mod witness;
 
 pub use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, Hardware, HardwareEvents, NfsIo, NoHardware, Pressure, ProcessIo,

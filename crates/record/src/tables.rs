@@ -76,11 +76,16 @@ mod cell;
 mod over_time;
 mod question;
 mod sample;
+mod witness;
 
 pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
 pub use over_time::{LATENCY_OVER_TIME, LatencyOverTimeRow};
 pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
+pub use witness::{
+    MomentDeviceRow, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
+    WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
+};
 
 /// Table `run`.
 pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {

@@ -43,6 +43,7 @@ pub mod rows;
 pub mod runs;
 pub mod schema;
 pub mod series;
+mod shell;
 pub mod slo;
 pub mod table;
 mod values;

@@ -13,6 +13,7 @@ mod markdown;
 mod method;
 mod page_table;
 mod picture;
+mod program;
 mod references;
 mod run_sequence;
 mod section;
@@ -31,8 +32,10 @@ use iolab_workload::escape_control::escape_control;
 
 pub use bundle::Bundle;
 pub use deposit::DepositFile;
+pub use program::ProgramInput;
 
 use environment::Fact;
+use program::ProgramPart;
 use run_sequence::RunSequence;
 use section::{Captioned, Section};
 use statement::{Statement, StatementGroup};
@@ -64,6 +67,8 @@ pub struct StudyReport<'a> {
     /// All findings of each run; empty for earlier runs of an experiment.
     each: Vec<Vec<Finding>>,
     sections: Vec<Section>,
+    /// What was observed of programs and devices.
+    programs: Vec<ProgramPart>,
     environment: Vec<Fact>,
     /// What was measured, on what machine, how: name and value, each short.
     facts: Vec<(&'static str, String)>,
@@ -73,6 +78,11 @@ pub struct StudyReport<'a> {
 impl<'a> StudyReport<'a> {
     /// Collects the content of a report from run files. Deterministic.
     pub fn new(inputs: &'a [Input]) -> Self {
+        Self::with_programs(inputs, &[])
+    }
+
+    /// The same, with what was observed of programs; there may be no runs beside.
+    pub fn with_programs(inputs: &'a [Input], programs: &[ProgramInput]) -> Self {
         let sequences = RunSequence::all(inputs);
         let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
         let shown: Vec<&Input> = latest
@@ -113,6 +123,7 @@ impl<'a> StudyReport<'a> {
             latest,
             each,
             sections,
+            programs: ProgramPart::all(programs),
         }
     }
 

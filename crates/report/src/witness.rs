@@ -6,17 +6,23 @@ mod device;
 
 pub use data::json;
 
+use std::time::Duration;
+
 use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::units::format_duration;
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, Subject};
 
 use crate::layout::{WIDTH_MIN, wrap};
+use crate::shell::shell_word;
 
 /// Columns of a label and the gap behind it.
 const LABEL: usize = 11;
+/// Least bytes of pages that were dirty before for which it is told.
+const NOTEWORTHY: u64 = 256 << 10;
 /// Most files, and most processes of others, that are listed.
 const LISTED_MAX: usize = 5;
 
@@ -37,7 +43,7 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
 /// What the evidence comes to, in one sentence.
 pub fn headline(evidence: &Evidence) -> String {
     let name = match &evidence.observed.subject {
-        Subject::Devices => return device::headline(evidence),
+        Subject::Devices => return escape_control(&device::headline(evidence)).into_owned(),
         Subject::Program(command) => short(command),
         Subject::Process { pid, command } => format!("{} ({pid})", short(command)),
     };
@@ -54,11 +60,36 @@ pub fn headline(evidence: &Evidence) -> String {
         true => "it read and wrote no storage of note".to_owned(),
         false => clauses.join("; "),
     };
-    format!("{}: {sentence}.", escape_control(&name))
+    escape_control(&format!("{name}: {sentence}.")).into_owned()
+}
+
+/// The command that observes the same again.
+pub fn command(observed: &Observed) -> String {
+    let mut words = vec!["iolab witness".to_owned()];
+    if let Some(target) = &observed.target {
+        words.extend([
+            "--on".to_owned(),
+            shell_word(&target.path.to_string_lossy()),
+        ]);
+    }
+    match &observed.subject {
+        Subject::Program(command) => {
+            words.push("--".to_owned());
+            words.extend(command.iter().map(|word| shell_word(word)));
+        }
+        Subject::Process { pid, .. } => words.push(format!("-p {pid}")),
+        Subject::Devices => {
+            let names = observed.devices.iter().map(|one| shell_word(&one.name));
+            words.extend(names.map(|name| format!("--device {name}")));
+            let time = Duration::from_millis(observed.observed_ns.div_ceil(1_000_000));
+            words.push(format!("--for {}", format_duration(time)));
+        }
+    }
+    words.join(" ")
 }
 
 /// The name of a program without its folder.
-fn short(command: &[String]) -> String {
+pub(crate) fn short(command: &[String]) -> String {
     let name = command.first().map_or("the program", String::as_str);
     name.rsplit('/').next().unwrap_or(name).to_owned()
 }
@@ -226,8 +257,16 @@ fn others(evidence: &Evidence, device: &str) -> Option<String> {
             } else {
                 "have"
             };
+            let dirty = evidence.observed.dirty_before_bytes.unwrap_or(0);
+            let early = match dirty.min(written.most) {
+                few if few < NOTEWORTHY => String::new(),
+                early => format!(
+                    ", up to {} of it from pages that were dirty before",
+                    format_bytes(early as f64)
+                ),
+            };
             format!(
-                "others {may} read {} and written {} on {device} meanwhile",
+                "others {may} read {} and written {} on {device} meanwhile{early}",
                 bounds(read),
                 bounds(written)
             )
@@ -247,7 +286,7 @@ fn bounds(bytes: Bounds) -> String {
     }
 }
 
-fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
+pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let observed = &evidence.observed;
     let processes = &observed.processes;
     let mut rows = match &observed.subject {

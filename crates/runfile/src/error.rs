@@ -45,6 +45,15 @@ pub(super) fn not_a_run_file(path: &Path) -> Error {
         .hint("give a file that 'iolab run' or 'iolab study' made (NAME.iolab)")
 }
 
+/// The error for a file of `iolab witness` where trials are needed.
+pub(super) fn no_trials(path: &Path) -> Error {
+    let place = path.display();
+    Error::usage(format!(
+        "{place} holds what 'iolab witness' saw, and no trials"
+    ))
+    .hint("iolab table, report, plot and show read it")
+}
+
 /// The error for a run file with missing or invalid content.
 pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
     Error::usage(format!(

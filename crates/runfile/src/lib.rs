@@ -22,6 +22,7 @@ mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 mod upgrade;
+mod witness;
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use rustix::fs::{FlockOperation, flock};
 
 pub use create::NewFile;
-use error::{damaged, fault, file_fault, too_large, while_writing};
+use error::{damaged, fault, file_fault, no_trials, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
@@ -44,10 +45,12 @@ use iolab_record::{
     RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use location::check_place;
-use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files, open_to_read};
+use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
+pub use read::{Content, read, read_content};
 pub use streams::{AllSeries, Latencies, read_latency, read_series};
+pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
 #[derive(Debug)]
@@ -105,7 +108,10 @@ impl RunFile {
         if is_current {
             guard::check_ours(&opened.connection, path)?;
         }
-        let record = read::record(&opened.connection, path, version)?;
+        let Content::Run(record) = read::content(&opened.connection, path, version)? else {
+            return Err(no_trials(path));
+        };
+        let record = *record;
         if !is_current {
             upgrade::upgrade(&mut opened.connection, path, &record)?;
         }
@@ -482,17 +488,6 @@ pub fn settle(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads a run file without latencies. The file is not changed; it may be incomplete, because it is being written or its process
-/// was killed.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
-pub fn read(path: &Path) -> Result<RunRecord> {
-    let (connection, version) = open_to_read(path)?;
-    read::record(&connection, path, version)
-}
-
 /// The bytes of a file with its plan and without samples.
 fn laid_out(
     run: &Run,
@@ -500,6 +495,13 @@ fn laid_out(
     experiment: &ExperimentRecord,
     cells: &[Cell],
 ) -> Result<Vec<u8>> {
+    with_tables(|connection, path| {
+        write_plan(connection, path, run, environment, experiment, cells)
+    })
+}
+
+/// The bytes of a file with all tables and what `write` writes to them.
+fn with_tables(write: impl FnOnce(&Connection, &Path) -> Result<()>) -> Result<Vec<u8>> {
     // Errors here have no file.
     let nowhere = Path::new("the new run file");
     let wrong = |error| fault(nowhere, &error);
@@ -511,7 +513,7 @@ fn laid_out(
     for sql in [identity.as_str(), &schema::CREATE] {
         memory.execute_batch(sql).map_err(wrong)?;
     }
-    write_plan(&memory, nowhere, run, environment, experiment, cells)?;
+    write(&memory, nowhere)?;
     memory.execute_batch("COMMIT").map_err(wrong)?;
     let content = memory.serialize("main").map_err(wrong)?;
     Ok(content.to_vec())

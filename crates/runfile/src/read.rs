@@ -6,16 +6,18 @@ use iolab_workload::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use super::error::{damaged, fault, too_large};
+use super::error::{damaged, fault, no_trials, too_large};
+use super::opening::open_to_read;
 use super::rows::{Reader, may_lack};
 use super::schema::ROWS_MAX;
-use super::{question, series};
+use super::{question, series, witness};
 use iolab_plan::experiment::Experiment;
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
     GroupRow, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
 };
+use iolab_record::witness::Witnessed;
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
 use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
@@ -32,8 +34,40 @@ const JUDGED_MAX: usize = 250_000;
 /// Most histograms of a sample: those of one part.
 const HISTOGRAMS_MAX: usize = 15;
 
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// An experiment with its trials.
+    Run(Box<RunRecord>),
+    /// What was seen of a program or of devices.
+    Witness(Box<Witnessed>),
+}
+
+/// Reads a run file without latencies. The file is not changed; it may be incomplete, because it is being written or its process
+/// was killed.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
+pub fn read_content(path: &Path) -> Result<Content> {
+    let (connection, version) = open_to_read(path)?;
+    content(&connection, path, version)
+}
+
+/// Reads a run file that holds trials, as [`read_content`] does.
+///
+/// # Errors
+///
+/// As [`read_content`]; also where it holds what `iolab witness` saw.
+pub fn read(path: &Path) -> Result<RunRecord> {
+    match read_content(path)? {
+        Content::Run(record) => Ok(*record),
+        Content::Witness(_) => Err(no_trials(path)),
+    }
+}
+
 /// Reads all tables except the latencies, from a file with this schema version.
-pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Result<RunRecord> {
+pub(super) fn content(connection: &Connection, path: &Path, version: i64) -> Result<Content> {
     // One transaction: a consistent snapshot of a running run, and one lock for all queries.
     let _snapshot = connection
         .unchecked_transaction()
@@ -44,21 +78,35 @@ pub(super) fn record(connection: &Connection, path: &Path, version: i64) -> Resu
         version,
         text: std::cell::Cell::new(0),
     };
+    if let Some(witnessed) = witness::read(&tables)? {
+        return Ok(Content::Witness(Box::new(witnessed)));
+    }
+    record(&tables).map(|record| Content::Run(Box::new(record)))
+}
+
+/// The run in a file.
+fn record(tables: &Tables<'_>) -> Result<RunRecord> {
+    let Tables {
+        connection,
+        path,
+        version,
+        text: _,
+    } = *tables;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;
-    experiment.asked = asked(&tables, &experiment.toml)?;
+    experiment.asked = asked(tables, &experiment.toml)?;
     check_file_name(&experiment.name)
         .map_err(|_| damaged(path, "name in table experiment cannot be a file's"))?;
-    let mut cells = cells(&tables, &experiment)?;
-    groups(&tables, &mut cells)?;
+    let mut cells = cells(tables, &experiment)?;
+    groups(tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
-    let samples = samples(&tables, &cells)?;
+    let samples = samples(tables, &cells)?;
     let levels = experiment.asked.as_ref().map_or(0, |q| q.needs.len());
     if samples.len().saturating_mul(levels) > JUDGED_MAX {
         let what = format!("it asks {levels} levels of {} trials", samples.len());
         return Err(too_large(path, what));
     }
-    let group_samples = group_samples(&tables, &cells, &samples)?;
-    let client_samples = client_samples(&tables, &samples)?;
+    let group_samples = group_samples(tables, &cells, &samples)?;
+    let client_samples = client_samples(tables, &samples)?;
     let events = tables.all(&EVENT, "id")?;
     let stray = events.iter().filter_map(|event| event.cell);
     if let Some(cell) = stray.into_iter().find(|cell| !in_plan(*cell)) {
@@ -276,9 +324,9 @@ pub(super) fn latency_keys(connection: &Connection, path: &Path) -> Result<Vec<L
     Ok(keys)
 }
 
-struct Tables<'a> {
+pub(super) struct Tables<'a> {
     connection: &'a Connection,
-    path: &'a Path,
+    pub(super) path: &'a Path,
     version: i64,
     /// Bytes of text read so far.
     text: std::cell::Cell<u64>,
@@ -330,7 +378,7 @@ impl Tables<'_> {
     }
 
     /// All rows of a table.
-    fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
+    pub(super) fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
         let mut values = Vec::new();
         self.each(table, order, |reader, row| {
             let mut value = T::default();

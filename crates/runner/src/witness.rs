@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use iolab_analysis::witness::{
-    Asked, Bounds, Claimed, Direction, Evidence, Reading, ToolClaim, Unknown,
-};
-use iolab_host::witness::Witness;
+use iolab_analysis::witness::{Asked, Bounds, Reading, Unknown};
+use iolab_doctor::environment;
+use iolab_host::witness::{Milestone, Witness};
+use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, ProcessIo};
 use iolab_workload::medium::Medium;
@@ -19,18 +19,26 @@ use iolab_workload::{Error, Result};
 
 use crate::evidence::{Facts, judge};
 use crate::import::Import;
+use crate::now_utc;
 
 /// Bytes of a file from which on it matters what the page cache held of it.
 const FILE_LEAST: u64 = 256 << 10;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
 
-/// Observes, and judges what was observed; for `outlived` see [`Witness::observe`].
+/// Observes, and judges what was observed; for `tell` see [`Witness::observe`].
 ///
 /// # Errors
 /// As [`Witness::observe`].
-pub fn observe(witness: &Witness<'_>, outlived: &mut dyn FnMut(usize)) -> Result<Evidence> {
-    witness.observe(outlived).map(evidence)
+pub fn observe(witness: &Witness<'_>, tell: &mut dyn FnMut(Milestone)) -> Result<Witnessed> {
+    let started_utc = now_utc();
+    let observed = witness.observe(tell)?;
+    let devices: Vec<&str> = observed.devices.iter().map(|one| &*one.name).collect();
+    Ok(Witnessed {
+        started_utc,
+        environment: environment::of_devices(&devices),
+        ..judged(observed)
+    })
 }
 
 /// The report that a program writes to a file, by its arguments: that of fio's `--output`.
@@ -99,20 +107,16 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
 /// Longest step of the clock that stamps files.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
-/// What an observation shows.
-pub fn evidence(observed: Observed) -> Evidence {
+/// An observation with the verdicts on it.
+fn judged(observed: Observed) -> Witnessed {
     let case = Case::of(&observed);
     let (reads, writes) = (case.reads(), case.writes());
-    let reading = Reading::of(&observed);
-    Evidence {
-        devices: reading.devices(),
-        flushes: reading.flushes(),
-        owed: reading.owed(),
-        others: reading.others(),
-        claim: None,
+    Witnessed {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         reads,
         writes,
         observed,
+        ..Witnessed::default()
     }
 }
 
@@ -175,18 +179,12 @@ impl<'a> Case<'a> {
         })
     }
 
-    fn reads(&self) -> Direction {
-        let asked = self.reading.asked_reads();
-        let verdict = match &asked {
+    /// The verdict on what was read; `None` where that was nothing of note.
+    fn reads(&self) -> Option<ServedVerdict> {
+        match self.reading.asked_reads() {
             Asked::Nothing => None,
-            Asked::Bytes(bytes) => Some(self.of_bounds(*bytes)),
-            Asked::Unknown { why, most } => Some(self.of_unknown(why, *most)),
-        };
-        Direction {
-            asked,
-            moved: self.observed.processes.io.map(|io| io.read_bytes),
-            carried: self.reading.carried_reads(),
-            verdict,
+            Asked::Bytes(bytes) => Some(self.of_bounds(bytes)),
+            Asked::Unknown { why, most } => Some(self.of_unknown(&why, most)),
         }
     }
 
@@ -232,7 +230,7 @@ impl<'a> Case<'a> {
         if self.reads_device_only(why) && fetched > 0 {
             return ServedVerdict {
                 reason:
-                    "every descriptor of storage bypasses the page cache, and there are no holes"
+                    "every descriptor of storage that it used so bypasses the page cache, and there are no holes"
                         .to_owned(),
                 ..self.judge(fetched, 0, &self.counters)
             };
@@ -258,25 +256,20 @@ impl<'a> Case<'a> {
             .target
             .as_ref()
             .is_some_and(|one| one.is_device);
+        let io = self.observed.processes.io.unwrap_or_default();
         matches!(why, Unknown::Uncounted(ways) if is_ring(ways))
-            && ways.reads.is_direct()
+            && ways.uncounted_reads.is_direct()
+            && (ways.reads.is_direct() || io.rchar < FILE_LEAST)
             && self.reading.medium() == Medium::Storage
             && (is_device || empty.is_some_and(|empty| empty < HOLES_LEAST))
     }
 
-    fn writes(&self) -> Direction {
-        let asked = self.reading.asked_writes();
-        let carried = self.reading.carried_writes();
-        let verdict = match &asked {
+    /// The same of what was written.
+    fn writes(&self) -> Option<ServedVerdict> {
+        match self.reading.asked_writes() {
             Asked::Nothing => None,
-            Asked::Bytes(bytes) => Some(self.of_written(*bytes, carried)),
-            Asked::Unknown { why, .. } => Some(undecided(reason(why))),
-        };
-        Direction {
-            asked,
-            moved: self.reading.dirtied(),
-            carried,
-            verdict,
+            Asked::Bytes(bytes) => Some(self.of_written(bytes, self.reading.carried_writes())),
+            Asked::Unknown { why, .. } => Some(undecided(reason(&why))),
         }
     }
 

@@ -4,8 +4,10 @@ use crate::named::named;
 
 named! {
     /// What stores the bytes of a target.
+    #[derive(Default)]
     pub enum Medium: "medium" {
         /// Devices of this machine, through the kernel.
+        #[default]
         Storage = "storage",
         /// Certainly memory.
         Memory = "memory",

@@ -187,6 +187,8 @@ pub struct IoWays {
     pub writes: OpenWays,
     /// Ways to read or write that the kernel does not count as calls.
     pub uncounted: BTreeSet<UncountedWay>,
+    /// How storage was open for reading in the processes that had one of these ways: all others read by calls, which are counted.
+    pub uncounted_reads: OpenWays,
     /// What else could be read from.
     pub sources: BTreeSet<NoStorage>,
     /// What else could be written to, its own standard output and standard error left out.
@@ -205,6 +207,15 @@ pub struct OpenWays {
 }
 
 impl OpenWays {
+    /// Both together.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            direct: self.direct || other.direct,
+            buffered: self.buffered || other.buffered,
+        }
+    }
+
     /// Whether any was open.
     pub fn any(self) -> bool {
         self.direct || self.buffered
@@ -245,7 +256,7 @@ named! {
 }
 
 /// A file or device of storage that was seen open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedFile {
     /// Its path, as the kernel tells it.
     pub path: PathBuf,
@@ -266,7 +277,7 @@ pub struct ObservedFile {
 }
 
 /// What the user named.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ObservedTarget {
     /// Its path.
     pub path: PathBuf,

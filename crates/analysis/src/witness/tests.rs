@@ -280,18 +280,18 @@ fn a_claim_is_held_against_the_most_that_devices_can_have_carried() {
         least: 0,
         most: MIB,
     };
-    assert!(claimed.exceeds(carried));
-    let mb_s = claimed.carried_mb_s_most(carried).expect("a rate");
+    assert!(carried.is_exceeded_by(claimed));
+    let mb_s = carried.mb_s_most_of(claimed).expect("a rate");
     assert!((mb_s - 89.2).abs() < 0.1, "{mb_s}");
     // Bytes beside the workload, as for laying out files, are not in the claim.
     let more = Bounds::exact(256 * MIB);
-    assert!(!claimed.exceeds(more));
-    assert_eq!(claimed.carried_most(more), 64 * MIB);
+    assert!(!more.is_exceeded_by(claimed));
+    assert_eq!(more.most_of(claimed), 64 * MIB);
     let several = Claimed {
         rate: None,
         ..claimed
     };
-    assert_eq!(several.carried_mb_s_most(carried), None);
+    assert_eq!(carried.mb_s_most_of(several), None);
 }
 
 #[test]
@@ -318,4 +318,20 @@ fn a_load_is_that_of_iostat() {
     );
     assert_eq!((load.in_flight, load.busy), (Some(4.0), 0.25));
     assert_eq!(DeviceLoad::of(&ObservedDevice::default(), 1), None);
+}
+
+/// What the page cache held to be written is written meanwhile, whoever dirtied it: that is no proof of others.
+#[test]
+fn pages_that_were_dirty_before_are_no_use_by_others_meanwhile() {
+    let mut observed = reader(64 * MIB, 0, 0, 0);
+    observed.devices[0].traffic = Some(traffic(0, 48 * MIB));
+    let written = |observed: &Observed| match Reading::of(observed).others() {
+        OtherUse::Some { written, .. } => (written.least / MIB, written.most / MIB),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(written(&observed), (48, 48));
+    observed.dirty_before_bytes = Some(40 * MIB);
+    assert_eq!(written(&observed), (8, 48));
+    observed.dirty_before_bytes = None;
+    assert_eq!(written(&observed), (0, 48));
 }

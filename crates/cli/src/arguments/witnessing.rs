@@ -12,6 +12,7 @@ Examples:
   iolab witness -- dd if=data of=/dev/null bs=1M
   iolab witness --on data -o evidence.json -- fio job.fio < /dev/null
   iolab witness -o course.svg -- dd if=data of=/dev/null bs=1M
+  iolab witness -o evidence.iolab -- dd if=data of=/dev/null bs=1M
   iolab witness -p 4711 --for 10s
   iolab witness --device vda --for 5s
 
@@ -23,6 +24,8 @@ the process also until it ends.
 
 A report that the program writes (fio --output=FILE with --output-format=json; other files \
 with --claim) is held against what devices carried.
+
+-o FILE.iolab keeps all that was seen; table, report, plot and show read it.
 
 Run it as root to see what other users' processes do with the disk, and what processes \
 that have ended did.
@@ -49,7 +52,7 @@ pub(crate) struct Witness {
     /// Report of fio (JSON) or IOzone that the program writes: what it claims
     #[arg(long, value_name = "REPORT", requires = "command")]
     pub(crate) claim: Option<PathBuf>,
-    /// New file for the evidence: .json (iolab schema witness describes it) or .txt; over time: .svg, .png or .pdf
+    /// New file for the evidence: .iolab, .json (iolab schema witness describes it) or .txt; over time: .svg, .png or .pdf
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Program to run, with its arguments

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
-use iolab_figure::{Figure, FigureRun, Options, default_kind, draw};
+use iolab_analysis::witness::Evidence;
+use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw};
+use iolab_record::witness::Witnessed;
 use iolab_record::{SampleLatencyOverTime, SampleSeries};
+use iolab_runfile::Content;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Plot;
@@ -75,6 +78,11 @@ fn format(path: &Path) -> Result<Format> {
 
 fn figure(options: &Plot) -> Result<Figure> {
     let mut analysed: Vec<(String, AnalysedRun)> = Vec::new();
+    if let [path] = options.files.as_slice()
+        && let Content::Witness(witnessed) = iolab_runfile::read_content(path)?
+    {
+        return course(options, *witnessed);
+    }
     for path in &options.files {
         // A group is what all of the figure is of; of which quantity is for the figure to say.
         let group = options.y.as_ref().filter(|metric| metric.group.is_some());
@@ -128,6 +136,19 @@ fn figure(options: &Plot) -> Result<Figure> {
         run.over_time = own;
     }
     draw(&runs, &wanted)
+}
+
+/// The only figure of an observation: what it carried over time.
+fn course(options: &Plot, witnessed: Witnessed) -> Result<Figure> {
+    match options.kind {
+        None | Some(FigureKind::Course) => {
+            iolab_figure::witness(&Evidence::of(witnessed), &wanted(options))
+        }
+        Some(_) => Err(
+            Error::usage("a file of 'iolab witness' has one figure, its course")
+                .hint("leave --kind out"),
+        ),
+    }
 }
 
 /// The name of a run where several are distinguished: that of its file, without what all have in common. Where another file

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_record::RunRecord;
 use iolab_report::input::Input;
-use iolab_report::report::{Bundle, DepositFile, StudyReport};
+use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
+use iolab_runfile::Content;
 use iolab_runner::target_paths;
 use iolab_workload::{Error, Kind, Result};
 
@@ -36,10 +37,10 @@ pub(crate) fn report(options: &Options) -> Outcome {
             (ReportFormat::Latex, &["tex"]),
         ],
     )?;
-    let inputs = read(&options.files, &options.names)?;
+    let (inputs, programs) = read(&options.files, &options.names)?;
     let path = place(options.output.as_deref(), format)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let report = StudyReport::new(&inputs);
+    let report = StudyReport::with_programs(&inputs, &programs);
     let bundle = match format {
         ReportFormat::Html => Bundle {
             text: report.html()?,
@@ -63,7 +64,15 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
                 .into(),
         );
     }
-    let inputs = read(files, names)?;
+    let (inputs, programs) = read(files, names)?;
+    if let Some(program) = programs.first() {
+        return Err(Error::usage(format!(
+            "{} holds what 'iolab witness' saw: an archive is of runs",
+            program.path.display()
+        ))
+        .hint("leave it out; iolab report without --bundle shows it")
+        .into());
+    }
     for input in &inputs {
         check_complete(&input.path)?;
     }
@@ -127,14 +136,27 @@ fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
     }
 }
 
-/// Reads run files as what a report is made of, and calls their targets by the names that are asked for.
-fn read(files: &[PathBuf], names: &[String]) -> Result<Vec<Input>> {
-    let records = files.iter().map(|path| iolab_runfile::read(path));
-    let records: Vec<RunRecord> = records.collect::<Result<_>>()?;
-    let targets: Vec<Vec<PathBuf>> = records.iter().map(target_paths).collect();
+/// Reads files as what a report is made of, runs and observations of programs, and calls the targets of runs by the names that are
+/// asked for.
+fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramInput>)> {
+    let mut records: Vec<(&PathBuf, RunRecord)> = Vec::new();
+    let mut programs: Vec<ProgramInput> = Vec::new();
+    for path in files {
+        match iolab_runfile::read_content(path)? {
+            Content::Run(record) => records.push((path, *record)),
+            Content::Witness(witnessed) => programs.push(ProgramInput {
+                path: path.clone(),
+                witnessed: *witnessed,
+            }),
+        }
+    }
+    let targets: Vec<Vec<PathBuf>> = records
+        .iter()
+        .map(|(_, record)| target_paths(record))
+        .collect();
     let names = give(names, &targets)?;
     let mut inputs: Vec<Input> = Vec::new();
-    for ((path, mut record), names) in files.iter().zip(records).zip(names) {
+    for ((path, mut record), names) in records.into_iter().zip(names) {
         names.rename(&mut record);
         let run = analysed(record, path, None)?;
         let id = run.record().id();
@@ -147,7 +169,7 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<Vec<Input>> {
             None => inputs.push(input(path.clone(), run)?),
         }
     }
-    Ok(inputs)
+    Ok((inputs, programs))
 }
 
 /// Writes the text and the figures beside it; nothing where one of the names is taken.

@@ -9,6 +9,8 @@ use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
+use iolab_report::witness;
+use iolab_runfile::Content;
 use iolab_runfile::numbers::is_database;
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
@@ -42,9 +44,18 @@ fn toml(options: &Show) -> Result<String> {
         return read(options)?.to_toml();
     }
     if is_run_file(name)? {
-        let record = iolab_runfile::read(Path::new(name))?;
-        let seed = record.run.seed;
         let file = escape_control(name);
+        let record = match iolab_runfile::read_content(Path::new(name))? {
+            Content::Run(record) => record,
+            Content::Witness(witnessed) => {
+                let command = witness::command(&witnessed.observed);
+                return Ok(format!(
+                    "# What {file} holds was seen by this command.\n{}\n",
+                    escape_control(&command)
+                ));
+            }
+        };
+        let seed = record.run.seed;
         return Ok(format!(
             "# The experiment of {file}; --seed {seed} repeats its order, offsets and data.\n{}",
             record.experiment.toml

@@ -1,16 +1,18 @@
 //! `iolab table`: what run files hold.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
+use iolab_analysis::witness::Evidence;
 use iolab_report::findings::interpretation::Together;
-use iolab_report::{document, export, table as tables};
-use iolab_workload::Result;
+use iolab_report::{document, export, table as tables, witness};
+use iolab_runfile::Content;
+use iolab_workload::Error;
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::{answers, read_run_by};
+use crate::command::{analysed, answers};
 use crate::exit::Outcome;
 use crate::output;
 use crate::output_format::format_of;
@@ -29,16 +31,25 @@ pub(crate) fn table(options: &Table) -> Outcome {
             (TableFormat::Latex, &["tex"]),
         ],
     )?;
-    let read = |path: &PathBuf| {
-        let run = read_run_by(path, options.metric.as_ref())?;
-        let name = RunName::of(&path.display().to_string(), run.record());
-        Ok((name, run))
-    };
-    let runs: Vec<(RunName, AnalysedRun)> =
-        options.files.iter().map(read).collect::<Result<_>>()?;
+    let mut runs: Vec<(RunName, AnalysedRun)> = Vec::new();
+    let mut files: Vec<&Path> = Vec::new();
+    let mut observations: Vec<Evidence> = Vec::new();
+    for path in &options.files {
+        match iolab_runfile::read_content(path)? {
+            Content::Run(record) => {
+                let run = analysed(*record, path, options.metric.as_ref())?;
+                let name = RunName::of(&path.display().to_string(), run.record());
+                runs.push((name, run));
+                files.push(path);
+            }
+            Content::Witness(witnessed) => observations.push(Evidence::of(*witnessed)),
+        }
+    }
+    if !observations.is_empty() && format != TableFormat::Text {
+        return of_observation(&runs, &observations, format, options);
+    }
     let analyses = runs.iter().map(|(_, run)| run.analysis());
-    let files = options.files.iter().map(PathBuf::as_path);
-    let answers = answers(files.zip(runs.iter().map(|(_, run)| run)));
+    let answers = answers(files.into_iter().zip(runs.iter().map(|(_, run)| run)));
     let mut to = output::open(options.output.as_deref())?;
     match format {
         TableFormat::Csv => export::cells(&runs, &mut to)?,
@@ -65,7 +76,36 @@ pub(crate) fn table(options: &Table) -> Outcome {
                 writeln!(to)?;
             }
             output::sentences(&together.across, output::style(), &mut to)?;
+            for evidence in &observations {
+                writeln!(to, "{}", witness::text(evidence, output::style().width))?;
+            }
         }
     }
     Ok(to.flush()?)
+}
+
+/// What was seen of one program as data.
+fn of_observation(
+    runs: &[(RunName, AnalysedRun)],
+    observations: &[Evidence],
+    format: TableFormat,
+    options: &Table,
+) -> Outcome {
+    match (runs, observations, format) {
+        ([], [evidence], TableFormat::Json) => {
+            let mut to = output::open(options.output.as_deref())?;
+            witness::json(evidence, &mut to)?;
+            Ok(to.flush()?)
+        }
+        (_, _, TableFormat::Json) => Err(Error::usage(
+            "a file of 'iolab witness' has a JSON document of its own",
+        )
+        .hint("give one such file alone: iolab table FILE --format json")
+        .into()),
+        _ => Err(
+            Error::usage("a file of 'iolab witness' is shown as text or JSON only")
+                .hint("iolab report FILE writes HTML, Markdown or LaTeX")
+                .into(),
+        ),
+    }
 }

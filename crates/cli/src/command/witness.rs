@@ -7,9 +7,12 @@ use std::time::SystemTime;
 use iolab_analysis::witness::Evidence;
 use iolab_figure::Options;
 use iolab_host::program::Program;
-use iolab_host::witness::{Witness, WitnessOf, end_by};
+use iolab_host::witness::{Milestone, Witness, WitnessOf, end_by};
+use iolab_record::witness::Witnessed;
 use iolab_report::witness as report;
+use iolab_runfile::NewFile;
 use iolab_runner::witness::{claim, observe, report_of};
+use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::witness::ObservedEnd;
 
@@ -21,29 +24,34 @@ use crate::output_format::{Extensions, format_of};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Format {
+    Shown(Shown),
+    RunFile,
+}
+
+/// A format for people and programs.
+#[derive(Clone, Copy, PartialEq)]
+enum Shown {
     Text,
     Json,
     Figure(plot::Format),
 }
 
 const FORMATS: &Extensions<Format> = &[
-    (Format::Json, &["json"]),
-    (Format::Text, &["txt"]),
-    (Format::Figure(plot::Format::Svg), &["svg"]),
-    (Format::Figure(plot::Format::Png), &["png"]),
-    (Format::Figure(plot::Format::Pdf), &["pdf"]),
+    (Format::Shown(Shown::Json), &["json"]),
+    (Format::Shown(Shown::Text), &["txt"]),
+    (Format::RunFile, &["iolab"]),
+    (Format::Shown(Shown::Figure(plot::Format::Svg)), &["svg"]),
+    (Format::Shown(Shown::Figure(plot::Format::Png)), &["png"]),
+    (Format::Shown(Shown::Figure(plot::Format::Pdf)), &["pdf"]),
 ];
 
 /// Observes what was asked for and writes the evidence; ends as the program has.
 pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
     let named = options.output.as_deref();
-    let format = format_of(named, None, Some(Format::Text), FORMATS)?;
-    // Made before the program runs: a name that cannot be written is no surprise at its end.
-    let open = match format {
-        Format::Text | Format::Json => output::open,
-        Format::Figure(_) => output::open_raw,
-    };
-    let file = named.map(|path| open(Some(path))).transpose()?;
+    let format = format_of(named, None, Some(Format::Shown(Shown::Text)), FORMATS)?;
+    let output = named
+        .map(|path| Output::prepared(path, format))
+        .transpose()?;
     if let Some(path) = options.on.as_deref().filter(|path| !path.exists()) {
         note(format_args!(
             "note: {} does not exist before the program starts, so that --on shows nothing of it",
@@ -68,31 +76,12 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
         time: options.time,
     };
     let began = SystemTime::now();
-    let mut evidence = observe(&witness, &mut |left| {
-        note(format_args!(
-            "note: the program has ended; {left} of its processes go on and are observed until they end (Ctrl-C ends that)"
-        ));
-    })?;
-    add_claim(&mut evidence, options, began);
-    let width = output::style().width;
-    let text = report::text(&evidence, width);
-    match file {
-        Some(mut to) => {
-            match format {
-                Format::Json => report::json(&evidence, &mut to)?,
-                Format::Text => write!(to, "{text}")?,
-                Format::Figure(format) => {
-                    let figure = iolab_figure::witness(&evidence, &Options::default())?;
-                    to.write_all(&plot::bytes(&figure, format)?)?;
-                }
-            }
-            to.flush()?;
-            match format {
-                Format::Json | Format::Text => note(report::headline(&evidence)),
-                Format::Figure(_) => output::told(text.trim_end()),
-            }
-        }
-        None => output::told(text.trim_end()),
+    let mut witnessed = observe(&witness, &mut |milestone| tell(milestone, options))?;
+    add_claim(&mut witnessed, options, began);
+    let evidence = Evidence::of(witnessed.clone());
+    match output {
+        Some(output) => output.write(&witnessed, &evidence)?,
+        None => output::told(text(&evidence).trim_end()),
     }
     match evidence.observed.end {
         ObservedEnd::Code(0) | ObservedEnd::Gone | ObservedEnd::Running => Ok(()),
@@ -104,14 +93,82 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
     }
 }
 
+/// The text on the terminal.
+fn text(evidence: &Evidence) -> String {
+    report::text(evidence, output::style().width)
+}
+
+/// A file for the evidence. Prepared before the program runs: a name that cannot be written is no surprise at its end.
+enum Output<'a> {
+    /// One that is open, with what is written to it.
+    Open(Shown, Box<dyn Write>),
+    /// One that is made whole.
+    RunFile(&'a Path),
+}
+
+impl<'a> Output<'a> {
+    fn prepared(path: &'a Path, format: Format) -> Result<Self> {
+        Ok(match format {
+            Format::RunFile => {
+                iolab_runfile::check_place(NewFile::At(path))?;
+                Self::RunFile(path)
+            }
+            Format::Shown(Shown::Figure(format)) => {
+                Self::Open(Shown::Figure(format), output::open_raw(Some(path))?)
+            }
+            Format::Shown(shown) => Self::Open(shown, output::open(Some(path))?),
+        })
+    }
+
+    /// Writes the file, and what of the evidence is not in it, or not for people, to the terminal.
+    fn write(self, witnessed: &Witnessed, evidence: &Evidence) -> Outcome {
+        let (shown, mut to) = match self {
+            Self::RunFile(path) => {
+                output::told(text(evidence).trim_end());
+                iolab_runfile::create_witness(path, witnessed)?;
+                return Ok(());
+            }
+            Self::Open(shown, to) => (shown, to),
+        };
+        match shown {
+            Shown::Json => report::json(evidence, &mut to)?,
+            Shown::Text => write!(to, "{}", text(evidence))?,
+            Shown::Figure(format) => {
+                let figure = iolab_figure::witness(evidence, &Options::default())?;
+                to.write_all(&plot::bytes(&figure, format)?)?;
+            }
+        }
+        to.flush()?;
+        match shown {
+            Shown::Json | Shown::Text => note(report::headline(evidence)),
+            Shown::Figure(_) => output::told(text(evidence).trim_end()),
+        }
+        Ok(())
+    }
+}
+
+fn tell(milestone: Milestone, options: &arguments::Witness) {
+    match milestone {
+        // It says so by its own output.
+        Milestone::Began if !options.command.is_empty() || options.time.is_some() => {}
+        Milestone::Began => note(match options.pid {
+            Some(_) => "note: observing it until it ends; Ctrl-C ends the observation",
+            None => "note: observing until Ctrl-C",
+        }),
+        Milestone::Outlived(left) => note(format_args!(
+            "note: the program has ended; {left} of its processes go on and are observed until they end (Ctrl-C ends that)"
+        )),
+    }
+}
+
 /// Adds what the program says of itself: the report that was named, or the one that its arguments name, where iolab can read that.
-fn add_claim(evidence: &mut Evidence, options: &arguments::Witness, began: SystemTime) {
+fn add_claim(witnessed: &mut Witnessed, options: &arguments::Witness, began: SystemTime) {
     let by_arguments = || report_of(&options.command);
     let Some(path) = options.claim.clone().or_else(by_arguments) else {
         return;
     };
     match claim(&path, began) {
-        Ok(claim) => evidence.claim = Some(claim),
+        Ok(claim) => witnessed.claim = Some(claim),
         // The evidence stands without it, and a report of another format was not asked for.
         Err(error) if options.claim.is_some() => note(format_args!(
             "note: no claim is shown: {}",

@@ -1,6 +1,6 @@
 //! `iolab witness`: a program runs as it would alone, and the evidence is that of all that it starts.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -165,6 +165,8 @@ fn a_file_of_evidence_is_never_overwritten() {
     std::fs::write(folder.path().join("e.json"), "mine").unwrap();
     run(folder.path(), &words!("witness -o e.json -- touch ran")).expect(3);
     run(folder.path(), &words!("witness -o e.csv -- touch ran")).expect(2);
+    std::fs::write(folder.path().join("e.iolab"), "mine").unwrap();
+    run(folder.path(), &words!("witness -o e.iolab -- touch ran")).expect(3);
     assert!(!folder.path().join("ran").exists());
     let kept = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
     assert_eq!(kept, "mine");
@@ -195,31 +197,25 @@ fn a_running_process_is_joined_until_it_ends() {
     writeln!(input, "go").unwrap();
     assert_eq!(next(), "done");
     let pid = program.id().to_string();
-    let witness = iolab(folder.path(), &["witness", "-o", "e.json", "-p", &pid])
+    let mut witness = iolab(folder.path(), &["witness", "-o", "e.json", "-p", &pid])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It has joined once it waits with the account of the process open.
-    let stat = format!("/proc/{}/stat", witness.id());
-    let waits = || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
-    let fd = format!("/proc/{}/fd", witness.id());
-    let is_joined = || {
-        let entries = std::fs::read_dir(&fd).unwrap().flatten();
-        let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        links.any(|link| link.as_os_str() == format!("/proc/{pid}/io").as_str())
-    };
-    while !(is_joined() && waits()) {
-        std::thread::yield_now();
-    }
+    let mut told = BufReader::new(witness.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert!(line.starts_with("note: observing"), "{line}");
     writeln!(input, "go").unwrap();
     assert_eq!(next(), "done");
     drop(input);
     program.wait().unwrap();
-    let done = Done::from(witness.wait_with_output().unwrap()).expect(0);
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).unwrap();
+    assert!(witness.wait().unwrap().success(), "{rest}");
     let text = std::fs::read_to_string(folder.path().join("e.json")).unwrap();
     let evidence: Value = serde_json::from_str(&text).unwrap();
     assert_as_described(folder.path(), "witness", &evidence);
-    assert_eq!(evidence["joined_pid"].to_string(), pid, "{}", done.stderr);
+    assert_eq!(evidence["joined_pid"].to_string(), pid, "{rest}");
     if has_account(&evidence) {
         let read = number(&evidence, "/processes/rchar");
         let is_short = number(&evidence, "/processes/cut_short") > 0;
@@ -338,5 +334,65 @@ fn what_a_program_claims_stands_beside_what_devices_carried() {
             done.stderr
         );
         std::fs::remove_file(folder.path().join("n.json")).unwrap();
+    }
+}
+
+/// What was seen is kept: the same text and data come of the file, and commands about trials refuse it.
+#[test]
+fn a_file_keeps_what_was_seen() {
+    let folder = folder();
+    with_data(folder.path());
+    let line = words!("witness -o e.iolab --on data -- dd if=data of=/dev/null bs=1M status=none");
+    let done = run(folder.path(), &line).expect(0);
+    let again = run(folder.path(), &words!("table e.iolab")).expect(0);
+    assert_eq!(again.stdout.trim_end(), done.stderr.trim_end());
+    let json = run(folder.path(), &words!("table e.iolab --format json")).expect(0);
+    let evidence: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_as_described(folder.path(), "witness", &evidence);
+    assert!(again.stdout.starts_with("dd: "), "{}", again.stdout);
+    let command = run(folder.path(), &words!("show e.iolab")).expect(0).stdout;
+    let command = command.lines().last().unwrap();
+    assert_eq!(
+        command,
+        "iolab witness --on data -- dd if=data of=/dev/null bs=1M status=none"
+    );
+    run(folder.path(), &words!("report e.iolab -o r.html")).expect(0);
+    let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    assert!(page.contains("<h2>dd</h2>"));
+    run(folder.path(), &words!("plot e.iolab -o c.svg")).expect(0);
+    for line in [
+        "table e.iolab --format csv",
+        "table e.iolab e.iolab --format json",
+        "plot e.iolab --kind response -o d.svg",
+        "report e.iolab --bundle b.zip",
+        "compare e.iolab e.iolab",
+        "export e.iolab",
+        "resume e.iolab",
+        "why e.iolab",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        run(folder.path(), &words).expect(2);
+    }
+}
+
+/// A study and what a program did stand on one page.
+#[test]
+fn a_report_has_runs_and_programs() {
+    let folder = folder();
+    let line =
+        words!("run read-size model:sata-ssd --time 20ms --budget 1s --set bs=4k,64k -o r.iolab");
+    run(folder.path(), &line).expect(0);
+    run(folder.path(), &words!("witness -o e.iolab -- true")).expect(0);
+    for (name, heading) in [
+        ("p.html", "<h2>true</h2>"),
+        ("p.md", "## true"),
+        ("p.tex", "\\subsection{true}"),
+    ] {
+        run(folder.path(), &["report", "r.iolab", "e.iolab", "-o", name]).expect(0);
+        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(
+            page.contains(heading) && page.contains("read-size"),
+            "{name}"
+        );
     }
 }

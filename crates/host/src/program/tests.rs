@@ -102,6 +102,23 @@ fn what_it_read_and_used_is_its_own() {
     assert!((1..4000).contains(&faults), "{faults}, {}", ours.len());
 }
 
+/// It can have ended before its account is opened, which only root may do then.
+#[test]
+fn a_program_of_a_moment_has_an_account() {
+    if account_of_collected().is_none() {
+        return needs::skip(
+            needs::Need::IoAccount,
+            "that of this process cannot be read",
+        );
+    }
+    let (_folder, target) = file();
+    for _ in 0..20 {
+        let outcome = run_once(&program("true", &[]), &target).expect("runs");
+        let account = outcome.counters.process_io.expect("it has one");
+        assert!(account.rchar > 0, "{account:?}");
+    }
+}
+
 #[test]
 fn the_reads_of_children_it_waits_for_count_too() {
     let (_folder, target) = file();

@@ -97,6 +97,14 @@ struct Identity {
     started: u64,
 }
 
+impl Identity {
+    /// When it started, ns since the machine did.
+    fn started_ns(&self) -> u64 {
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        self.started.saturating_mul(tick_ns)
+    }
+}
+
 /// proc_pid_stat(5); the name stands in parentheses and may contain some itself.
 fn identity(stat: &str) -> Option<Identity> {
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
@@ -162,7 +170,12 @@ impl Others {
             let before = of_same(process, identity).map(|(_, io)| *io);
             did.insert(*process, io.since(before.unwrap_or_default()));
         }
-        let ended_processes = by_process(ended.unwrap_or_default());
+        // The others are threads of processes that run.
+        let ended_tasks = ended.unwrap_or_default().iter().filter(|exit| {
+            let running = exit.process.and_then(|process| self.accounts.get(&process));
+            running.is_none_or(|(now, _)| exit.had_ended_by(now.started_ns()))
+        });
+        let ended_processes = by_process(ended_tasks);
         // The process that waited for one which has ended: the next of its ancestors that lives.
         let waited = |of: u32| {
             let mut next = of;
@@ -195,10 +208,6 @@ impl Others {
             }
         }
         for (process, gone) in &ended_processes {
-            if self.accounts.contains_key(process) {
-                // A thread of a process that runs.
-                continue;
-            }
             let before = earlier.accounts.get(process).map(|(_, io)| *io);
             let own = gone.io.since(before.unwrap_or_default());
             if let Some(account) = waited(*process).and_then(|parent| did.get_mut(&parent)) {
@@ -236,7 +245,7 @@ struct Ended {
 }
 
 /// Tasks that have ended by the process that they belonged to; those whose process is not told are left out.
-fn by_process(exits: &[Exit]) -> BTreeMap<u32, Ended> {
+fn by_process<'a>(exits: impl Iterator<Item = &'a Exit>) -> BTreeMap<u32, Ended> {
     let mut all: BTreeMap<u32, Ended> = BTreeMap::new();
     for exit in exits {
         let Some(process) = exit.process else {
@@ -268,6 +277,7 @@ fn other(pid: u32, name: &str, did: ProcessIo) -> OtherProcess {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exits::tests::{ended_at, of};
     use super::*;
 
     #[test]
@@ -281,6 +291,35 @@ mod tests {
         };
         assert_eq!(identity(stat), Some(expected));
         assert_eq!(identity("812 (cut) S 2 0"), None);
+    }
+
+    /// An ended process keeps what it did, though its number is another's by now; a thread that has ended is part of its process.
+    #[test]
+    fn a_number_that_was_given_again_hides_nobody() {
+        let started = |seconds: u64| Identity {
+            name: "new".to_owned(),
+            is_kernel: false,
+            parent: 1,
+            started: seconds * rustix::param::clock_ticks_per_second(),
+        };
+        let io = |read_bytes| ProcessIo {
+            read_bytes,
+            ..ProcessIo::default()
+        };
+        let exit = |ended_s: u64, read_bytes| {
+            let mut exit = ended_at(of(7, 1, 0), ended_s * 1_000_000_000);
+            (exit.process, exit.io) = (Some(7), io(read_bytes));
+            exit
+        };
+        let seen = |ended: &[Exit]| {
+            let mut now = Others::default();
+            now.accounts.insert(7, (started(100), io(5)));
+            let found = now.since(&Others::default(), Some(ended), None).active;
+            let all = found.iter().map(|one| (one.has_ended, one.read_bytes));
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&[exit(99, 900)]), [(true, 900), (false, 5)]);
+        assert_eq!(seen(&[exit(101, 3)]), [(false, 5)]);
     }
 
     #[test]

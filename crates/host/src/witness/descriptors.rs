@@ -41,7 +41,8 @@ pub(super) enum Owner {
 pub(super) struct SeenFile {
     pub(super) path: PathBuf,
     pub(super) medium: Medium,
-    pub(super) stack: Stack,
+    /// Whether the device that it lies on is known.
+    pub(super) has_device: bool,
     /// Its size when it was first seen, bytes.
     bytes: u64,
     /// The file, while it is open here.
@@ -65,6 +66,8 @@ impl SeenFile {
 pub(super) struct Descriptors {
     owner: Owner,
     pub(super) files: BTreeMap<FileId, SeenFile>,
+    /// What all files lie on that were seen, deleted ones included; each once.
+    pub(super) stacks: Vec<Stack>,
     pub(super) ways: IoWays,
     /// Files that were seen and are not kept.
     known: BTreeMap<FileId, Kind>,
@@ -105,6 +108,9 @@ impl Descriptors {
             let Ok(entries) = read_dir(format!("/proc/{process}/fd")) else {
                 continue;
             };
+            // What this process has, apart from what was seen of all.
+            let before = std::mem::take(&mut self.ways.reads);
+            let others = std::mem::take(&mut self.ways.uncounted);
             for entry in entries.flatten() {
                 if left == 0 {
                     break;
@@ -114,10 +120,18 @@ impl Descriptors {
                 self.descriptor(*process, &entry.path());
             }
             self.mappings(*process);
+            let ways = &mut self.ways;
+            if !ways.uncounted.is_empty() {
+                ways.uncounted_reads = ways.uncounted_reads.or(ways.reads);
+            }
+            ways.reads = ways.reads.or(before);
+            ways.uncounted.extend(others);
         }
         if left == 0 {
             // What was not looked at may well use the page cache.
-            (self.ways.reads.buffered, self.ways.writes.buffered) = (true, true);
+            self.ways.reads.buffered = true;
+            self.ways.writes.buffered = true;
+            self.ways.uncounted_reads.buffered = true;
         }
         self.ways.looks += u64::from(seen);
         self.close_deleted();
@@ -264,9 +278,13 @@ impl Descriptors {
             match opened.medium() {
                 Medium::Memory => Kind::Memory,
                 medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
+                    let stack = opened.stack();
+                    if stack.device.is_some() && !self.stacks.contains(&stack) {
+                        self.stacks.push(stack.clone());
+                    }
                     let file = SeenFile {
                         medium,
-                        stack: opened.stack(),
+                        has_device: stack.device.is_some(),
                         bytes: opened.bytes().unwrap_or(0),
                         is_reachable: fs::metadata(&path).is_ok_and(|found| id_of(&found) == id),
                         path,
@@ -392,8 +410,12 @@ mod tests {
             seen.look(&[this]);
             assert!(seen.files.values().any(|seen| seen.path == path));
             drop(file);
+            let own = seen.files.values().find(|seen| seen.path == path);
+            let has_device = own.is_some_and(|seen| seen.has_device);
             close(&mut seen);
             assert!(seen.files.values().all(|seen| seen.path != path));
+            // What it lay on is still known.
+            assert!(!has_device || !seen.stacks.is_empty());
         }
     }
 

@@ -1,12 +1,13 @@
 //! Accounts of tasks as the kernel hands them out when they end: Documentation/accounting/taskstats.rst of Linux. They hold what nobody
 //! waits for: children of a process that ignores their ends. Only root gets them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use iolab_workload::counters::ProcessIo;
 use rustix::io::{Errno, ioctl_fionbio, read, write};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Room for records that were not read yet, bytes: those of some ten thousand tasks.
 const BUFFER: libc::c_int = 8 << 20;
@@ -40,10 +41,29 @@ pub(super) struct Exit {
     pub(super) parent: u32,
     pub(super) io: ProcessIo,
     pub(super) cancelled_write_bytes: u64,
+    /// From its start to its end, ns.
+    lived_ns: u64,
+    /// When it ended: between these, ns since the machine started.
+    ended_ns: (u64, u64),
     name: [u8; 16],
 }
 
 impl Exit {
+    /// Whether it can have begun before another one ended.
+    fn can_precede_end_of(&self, other: &Self) -> bool {
+        self.ended_ns.0.saturating_sub(self.lived_ns) <= other.ended_ns.1
+    }
+
+    /// Whether it had ended at a moment, ns since the machine started.
+    pub(super) fn had_ended_by(&self, moment_ns: u64) -> bool {
+        self.ended_ns.1 < moment_ns
+    }
+
+    /// Whether it is the main task of its process, with which the number of the process is given back.
+    fn is_main(&self) -> bool {
+        self.process.is_none_or(|process| process == self.task)
+    }
+
     /// Its name.
     pub(super) fn name(&self) -> String {
         let name = self.name.split(|byte| *byte == 0).next();
@@ -63,6 +83,8 @@ struct Received {
     most: usize,
     /// Whether none is missing.
     is_complete: bool,
+    /// All that had ended by then has been received, ns since the machine started.
+    taken_ns: u64,
 }
 
 impl Received {
@@ -71,6 +93,7 @@ impl Received {
             exits: Vec::new(),
             most,
             is_complete: true,
+            taken_ns: boot_ns(),
         }
     }
 
@@ -86,7 +109,10 @@ impl Received {
     /// Takes the account out of a message.
     fn read(&mut self, message: &[u8]) {
         match exit(message) {
-            Message::Exit(exit) => self.add(exit),
+            Message::Exit(exit) => self.add(Exit {
+                ended_ns: (self.taken_ns, boot_ns()),
+                ..exit
+            }),
             Message::OtherVersion => self.lose(),
             Message::Other => {}
         }
@@ -136,6 +162,7 @@ impl Exits {
     pub(super) fn take(&mut self) {
         let mut buffer = [0; 4096];
         loop {
+            let now = boot_ns();
             match read(&self.socket, &mut buffer) {
                 Ok(length) => {
                     let message = buffer.get(HEADERS..length);
@@ -143,7 +170,10 @@ impl Exits {
                 }
                 // They came faster than they were read.
                 Err(Errno::NOBUFS) => self.received.lose(),
-                Err(_) => return,
+                Err(_) => {
+                    self.received.taken_ns = now;
+                    return;
+                }
             }
         }
     }
@@ -160,29 +190,55 @@ impl Exits {
     }
 }
 
-/// Those of these processes, of their threads, and of all that descend from them. A child ends before its parent or after it: who
-/// belongs to whom is known when all have ended.
-pub(super) fn family(exits: &[Exit], mut family: BTreeSet<u32>) -> Vec<Exit> {
-    let mut left: Vec<&Exit> = exits.iter().collect();
-    let mut members = Vec::new();
-    loop {
-        let (own, rest): (Vec<&Exit>, Vec<&Exit>) = left.into_iter().partition(|exit| {
-            let numbers = [Some(exit.task), exit.process, Some(exit.parent)];
-            numbers
-                .into_iter()
-                .flatten()
-                .any(|one| family.contains(&one))
-        });
-        if own.is_empty() {
-            return members;
-        }
-        for exit in own {
-            family.insert(exit.task);
-            family.extend(exit.process);
-            members.push(*exit);
-        }
-        left = rest;
+/// Time since the machine started, ns: what the starts of processes in proc(5) count from.
+fn boot_ns() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Those of these processes, of their threads, and of all that descend from them, in the order in which they ended. A child ends
+/// before its parent or after it: who belongs to whom is known when all have ended. Numbers are given again: a task belongs to the
+/// process that had the number when the task ended.
+pub(super) fn family(exits: &[Exit], roots: &BTreeSet<u32>) -> Vec<Exit> {
+    let mut mains: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (place, exit) in exits.iter().enumerate().filter(|(_, exit)| exit.is_main()) {
+        mains.entry(exit.task).or_default().push(place);
     }
+    // The end of the process that had a number when this task ended: the next one, or, where threads outlive the main one, the last.
+    let owner = |number: u32, of: usize| {
+        let all = mains.get(&number)?;
+        let later = &all[all.partition_point(|place| *place < of)..];
+        let next = later.first().copied();
+        let next = next.filter(|place| exits[*place].can_precede_end_of(&exits[of]));
+        let last = all[..all.len() - later.len()].last().copied();
+        next.or_else(|| last.filter(|place| exits[of].can_precede_end_of(&exits[*place])))
+    };
+    let mut below: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut is_member = vec![false; exits.len()];
+    let mut next = Vec::new();
+    for (place, exit) in exits.iter().enumerate() {
+        let numbers = [Some(exit.task), exit.process, Some(exit.parent)];
+        if numbers
+            .into_iter()
+            .flatten()
+            .any(|one| roots.contains(&one))
+        {
+            next.push(place);
+        }
+        let above = [exit.process, Some(exit.parent)].into_iter().flatten();
+        for owner in above.filter_map(|number| owner(number, place)) {
+            below.entry(owner).or_default().push(place);
+        }
+    }
+    while let Some(place) = next.pop() {
+        if !std::mem::replace(&mut is_member[place], true) {
+            next.extend(below.get(&place).into_iter().flatten());
+        }
+    }
+    let members = exits.iter().zip(is_member);
+    members
+        .filter_map(|(exit, is_member)| is_member.then_some(*exit))
+        .collect()
 }
 
 /// The I/O of tasks, with the bytes that never will be written.
@@ -308,6 +364,8 @@ fn account(version: u16, stats: &[u8]) -> Option<Exit> {
             write_bytes: long(256)?,
         },
         cancelled_write_bytes: long(264)?,
+        lived_ns: long(144)?.saturating_mul(1000),
+        ended_ns: (0, u64::MAX),
     })
 }
 
@@ -329,7 +387,48 @@ pub(super) mod tests {
                 ..ProcessIo::default()
             },
             cancelled_write_bytes: 1,
+            lived_ns: u64::MAX,
+            ended_ns: (0, u64::MAX),
         }
+    }
+
+    /// The same, with when it ended, ns since the machine started.
+    pub(in super::super) fn ended_at(exit: Exit, ended_ns: u64) -> Exit {
+        Exit {
+            ended_ns: (ended_ns, ended_ns),
+            ..exit
+        }
+    }
+
+    /// The number of an ended stranger is given to a child of the program, and that of an ended child to a stranger.
+    #[test]
+    fn who_gets_a_number_again_is_not_the_one_that_had_it() {
+        let at = |exit: Exit, began: u64, ended: u64| Exit {
+            process: Some(exit.task),
+            lived_ns: ended - began,
+            ..ended_at(exit, ended)
+        };
+        let exits = [
+            // A stranger with a child, both gone before the program's child gets the stranger's number.
+            at(of(21, 20, 1), 10, 20),
+            at(of(20, 3, 2), 5, 30),
+            // A child of the program with a child of its own.
+            at(of(31, 30, 4), 40, 50),
+            at(of(20, 5, 8), 60, 70),
+            at(of(30, 5, 16), 35, 80),
+            // A stranger's child, whose parent has the number that the program's child had.
+            at(of(41, 30, 32), 100, 110),
+            at(of(30, 3, 64), 90, 120),
+        ];
+        let rchar = |exits: &[Exit]| total(exits).0.rchar;
+        assert_eq!(rchar(&family(&exits, &BTreeSet::from([5]))), 4 + 8 + 16);
+        // A thread that outlives the main one of its process, which has lived as long.
+        let late = Exit {
+            process: Some(20),
+            ..at(of(22, 1, 128), 62, 75)
+        };
+        let exits = [exits[3], late];
+        assert_eq!(rchar(&family(&exits, &BTreeSet::from([5]))), 8 + 128);
     }
 
     #[test]
@@ -342,15 +441,15 @@ pub(super) mod tests {
             of(14, 5, 8),
             of(10, 5, 16),
         ];
-        let (io, cancelled) = total(&family(&exits, BTreeSet::from([5])));
+        let (io, cancelled) = total(&family(&exits, &BTreeSet::from([5])));
         assert_eq!((io.rchar, cancelled), (29, 4));
-        assert_eq!(family(&exits, BTreeSet::from([99])), []);
+        assert_eq!(family(&exits, &BTreeSet::from([99])), []);
         // A thread that nobody has seen belongs to its process.
         let thread = Exit {
             process: Some(10),
             ..of(77, 1, 32)
         };
-        assert_eq!(family(&[thread], BTreeSet::from([10])).len(), 1);
+        assert_eq!(family(&[thread], &BTreeSet::from([10])).len(), 1);
     }
 
     #[test]
@@ -359,7 +458,7 @@ pub(super) mod tests {
         received.add(of(11, 5, 1));
         received.add(of(12, 5, 2));
         let sum = |received: &Received| {
-            let found = received.all().map(|all| family(all, BTreeSet::from([5])));
+            let found = received.all().map(|all| family(all, &BTreeSet::from([5])));
             found.map(|own| total(&own).0.rchar)
         };
         assert_eq!(sum(&received), Some(3));

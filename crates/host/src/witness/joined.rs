@@ -278,7 +278,7 @@ impl Joined {
         let mut early = self.gone.early.clone();
         let mut late: BTreeMap<u32, Account> = BTreeMap::new();
         let mut sum = Account::default();
-        for exit in family(ended, self.numbers()) {
+        for exit in family(ended, &self.numbers()) {
             let account = (exit.io, exit.cancelled_write_bytes);
             if let Some(seen) = early.remove(&exit.task) {
                 sum = plus(sum, since(account, seen.before));

@@ -100,7 +100,7 @@ pub(super) fn file_at_end(seen: &SeenFile) -> ObservedFile {
         allocated_bytes: file.map(|file| file.blocks().saturating_mul(512)),
         is_read: seen.is_read,
         is_written: seen.is_written,
-        has_device: seen.stack.device.is_some(),
+        has_device: seen.has_device,
         after: seen
             .opened
             .as_ref()

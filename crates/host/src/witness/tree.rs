@@ -16,7 +16,7 @@ use super::course::Recorder;
 use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exits, family, total};
 use super::signals::Came;
-use super::{Followed, Watch, lost, nanoseconds, wait};
+use super::{Followed, Milestone, Watch, lost, nanoseconds, wait};
 use crate::counters::{account_of, account_of_collected, resource_use};
 
 /// The program with all that descends from it.
@@ -53,7 +53,7 @@ impl Tree {
     pub(super) fn follow(
         mut self,
         watch: &mut Watch,
-        outlived: &mut dyn FnMut(usize),
+        tell: &mut dyn FnMut(Milestone),
     ) -> Result<Followed> {
         let mut told = false;
         let mut living = true;
@@ -66,7 +66,7 @@ impl Tree {
             let has_ended = self.ended_ns.is_some();
             if has_ended && living && !told {
                 told = true;
-                outlived(descendants().len());
+                tell(Milestone::Outlived(descendants().len()));
             }
             for one in came {
                 match has_ended {
@@ -150,7 +150,7 @@ impl Tree {
         let ended = exits.filter(|_| running.is_empty()).and_then(Exits::all);
         if let Some(ended) = ended {
             // Children whose ends their parents ignore are in no other account.
-            let (all, all_cancelled) = total(&family(ended, BTreeSet::from([std::process::id()])));
+            let (all, all_cancelled) = total(&family(ended, &BTreeSet::from([std::process::id()])));
             io = io.with(all, |a, b| a.max(b));
             cancelled = cancelled.max(all_cancelled);
             self.totals.is_complete = true;

@@ -102,6 +102,12 @@ impl Bundle {
         self
     }
 
+    /// Adds the text and the files of another one.
+    pub(super) fn append(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+        self.figures.extend(other.figures);
+    }
+
     pub(super) fn new(text: String, chapters: Vec<Chapter<'_>>) -> Self {
         let files = chapters
             .into_iter()

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Input, clean};
+use crate::shell::shell_word;
 use iolab_record::TargetKind;
 
 /// The commands that make this report again and export its data.
@@ -65,18 +66,13 @@ fn quoted_path(path: &Path) -> String {
     quoted(&clean(&path.to_string_lossy()))
 }
 
-/// Quotes a text as one word for a shell.
+/// Quotes a text as one word for a shell that is no option.
 fn quoted(text: &str) -> String {
-    let harmless = |c: char| c.is_alphanumeric() || "-_./:=,+%@".contains(c);
     // A leading dash would be read as an option.
-    let text = match text.strip_prefix('-') {
-        Some(_) => format!("./{text}"),
-        None => text.to_owned(),
-    };
-    if !text.is_empty() && text.chars().all(harmless) {
-        return text;
+    match text.strip_prefix('-') {
+        Some(_) => shell_word(&format!("./{text}")),
+        None => shell_word(text),
     }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

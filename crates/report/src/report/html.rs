@@ -9,6 +9,7 @@ use super::data;
 use super::method::{MethodRule, RULES};
 use super::page_table::{PageTable, Shared};
 use super::picture::{self, METRICS, Picture, Variants};
+use super::program;
 use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section};
 use super::sparkline::Small;
@@ -36,6 +37,8 @@ struct Page<'a> {
     headlines: Vec<Headline>,
     shared: String,
     views: Vec<View<'a>>,
+    /// What was observed of programs.
+    programs: Vec<program::Shown<'a>>,
     /// What several experiments show: results, then what limits trust, then limits of the study.
     together: [Vec<&'a StatementGroup>; 3],
     evidence: Vec<(&'a Section, PageTable<'a>)>,
@@ -103,6 +106,9 @@ impl View<'_> {
 
 /// The whole page.
 pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
+    if report.inputs.is_empty() {
+        return program::page(&report.programs);
+    }
     let latest = report.latest.iter();
     let latest = latest.filter_map(|place| report.sections.get(*place));
     let shared = Shared::of(latest.filter_map(|section| section.tables.first()));
@@ -163,6 +169,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         headlines: headlines.collect(),
         shared: shared.text(),
         views,
+        programs: program::Shown::all(&report.programs)?,
         together: groups.map(|groups| {
             let several = groups.iter();
             let several = several.filter(|group| !matches!(group.about, About::One { .. }));

@@ -10,7 +10,7 @@ use super::latex_table::table;
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
 use super::statement::{Statement, statements};
-use super::{AnswerPart, StudyReport, clean};
+use super::{AnswerPart, StudyReport, clean, program};
 use crate::latex::{escaped, sentence};
 use crate::layout::Grid;
 use crate::overview;
@@ -30,17 +30,49 @@ const PREAMBLE: &str = r"\pdfminorversion=7
 ";
 /// The text, with its figures as PDF and its references.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
+    let programs = report.programs.iter();
+    let programs = programs.map(|part| part.latex(prefix));
+    let programs: Vec<Bundle> = programs.collect::<Result<_>>()?;
+    if report.inputs.is_empty() {
+        return Ok(alone(report, programs));
+    }
     let chapters = chapters(report, prefix, "pdf", iolab_figure::Figure::pdf)?;
     let bib = format!("{}.bib", file_name(prefix));
-    let text = text(report, &chapters, &file_name(prefix));
-    Ok(Bundle::new(text, chapters).with(bib, references::bib()))
+    let text = text(report, &chapters, &programs, &file_name(prefix));
+    let mut all = Bundle::new(text, chapters).with(bib, references::bib());
+    let figures = programs.into_iter().flat_map(|part| part.figures);
+    all.figures.extend(figures);
+    Ok(all)
 }
 
-fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String {
-    let mut text = format!(
+/// A document of observations only.
+fn alone(report: &StudyReport<'_>, programs: Vec<Bundle>) -> Bundle {
+    let mut all = Bundle {
+        text: head(&program::title(&report.programs)),
+        figures: Vec::new(),
+    };
+    for part in programs {
+        all.append(part);
+    }
+    all.text.push_str("\\end{document}\n");
+    all
+}
+
+/// All before the text, with its title.
+fn head(title: &str) -> String {
+    format!(
         "{PREAMBLE}\\title{{{}}}\n\\author{{}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n",
-        escaped(&title(report))
-    );
+        escaped(title)
+    )
+}
+
+fn text(
+    report: &StudyReport<'_>,
+    chapters: &[Chapter<'_>],
+    programs: &[Bundle],
+    bib: &str,
+) -> String {
+    let mut text = head(&title(report));
     text.push_str(&summary(report));
     text.push_str(&method(report, chapters));
     text.push_str("\\section{Results}\n");
@@ -61,6 +93,7 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], bib: &str) -> String
             .map_or(&[][..], Vec::as_slice);
         text.push_str(&experiment(chapter, &statements(FindingKind::Result, own)));
     }
+    text.extend(programs.iter().map(|part| part.text.as_str()));
     text.push_str(&threats(report));
     text.push_str("\\section{Discussion}\n% Write this section.\n\n");
     let _ = writeln!(

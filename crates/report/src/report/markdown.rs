@@ -4,22 +4,32 @@ use std::fmt::Write as _;
 
 use iolab_workload::Result;
 
-use super::StudyReport;
 use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::method::RULES;
 use super::section::{Captioned, Section};
 use super::statement::{Statement, StatementGroup};
+use super::{StudyReport, program};
 use crate::markdown::{escaped, sentence};
 
 /// The text, with its figures as SVG.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
+    if report.inputs.is_empty() {
+        return program::markdown_alone(&report.programs, prefix);
+    }
     let chapters = chapters(report, prefix, "svg", |figure| {
         Ok(figure.svg().into_bytes())
     })?;
-    Ok(Bundle::new(text(report, &chapters), chapters))
+    let programs = report.programs.iter();
+    let programs = programs.map(|part| part.markdown(prefix));
+    let programs: Vec<Bundle> = programs.collect::<Result<_>>()?;
+    let text = text(report, &chapters, &programs);
+    let mut all = Bundle::new(text, chapters);
+    let figures = programs.into_iter().flat_map(|part| part.figures);
+    all.figures.extend(figures);
+    Ok(all)
 }
 
-fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
+fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], programs: &[Bundle]) -> String {
     let mut text = format!("# {}\n\n", escaped(&report.title));
     for line in report.lines() {
         let _ = writeln!(text, "**{}**\n", sentence(&line));
@@ -41,6 +51,7 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
         text.extend(groups.iter().map(group));
     }
     text.extend(chapters.iter().map(experiment));
+    text.extend(programs.iter().map(|part| part.text.as_str()));
     if !report.choices.is_empty() {
         let _ = writeln!(
             text,
@@ -159,7 +170,7 @@ fn appendix(report: &StudyReport<'_>) -> String {
     text
 }
 
-fn table(table: &Captioned) -> String {
+pub(super) fn table(table: &Captioned) -> String {
     let row = |values: Vec<String>| format!("| {} |\n", values.join(" | "));
     let grid = &table.grid;
     let mut text = row(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
@@ -172,7 +183,7 @@ fn table(table: &Captioned) -> String {
 }
 
 /// A code block, whose fences are longer than any in its lines.
-fn block(lines: &str) -> String {
+pub(super) fn block(lines: &str) -> String {
     let longest = lines
         .split(|c| c != '`')
         .map(str::len)

@@ -1,6 +1,7 @@
 //! What a program says of itself, beside what devices carried.
 
-use iolab_analysis::witness::{Claimed, Direction, Evidence};
+use iolab_analysis::witness::{Direction, Evidence};
+use iolab_record::witness::Claimed;
 use iolab_workload::quantity::{format_bytes, significant};
 
 /// The claims that devices cannot have carried, for the first line: `fio says 5712 MB/s; vda carried at most 31 MB/s`.
@@ -11,9 +12,9 @@ pub(super) fn contradictions(evidence: &Evidence, device: &str) -> Option<String
         .filter_map(|(verb, claimed, direction)| {
             let carried = direction
                 .carried
-                .filter(|carried| claimed.exceeds(*carried))?;
-            let most = claimed.carried_most(carried);
-            Some(match (claimed.rate, claimed.carried_mb_s_most(carried)) {
+                .filter(|carried| carried.is_exceeded_by(claimed))?;
+            let most = carried.most_of(claimed);
+            Some(match (claimed.rate, carried.mb_s_most_of(claimed)) {
                 (Some((rate, _)), Some(mb_s)) => format!(
                     "{} says that it {verb} at {} MB/s, of which {device} carried at most {} MB/s",
                     claim.tool,
@@ -51,8 +52,11 @@ pub(super) fn told(evidence: &Evidence) -> Vec<String> {
             let Some(carried) = direction.carried else {
                 return format!("{says}; what devices carried of it is unknown");
             };
-            let most = format_bytes(claimed.carried_most(carried) as f64);
-            match (claimed.exceeds(carried), claimed.carried_mb_s_most(carried)) {
+            let most = format_bytes(carried.most_of(claimed) as f64);
+            match (
+                carried.is_exceeded_by(claimed),
+                carried.mb_s_most_of(claimed),
+            ) {
                 (true, Some(mb_s)) => format!(
                     "{says}; devices carried at most {most} of it, {} MB/s in the same time",
                     significant(mb_s)

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::witness::{
-    Asked, Bounds, Claimed, DeviceLoad, Direction, Evidence, OtherUse, ToolClaim,
-};
+use iolab_analysis::witness::{Asked, Bounds, DeviceLoad, Direction, Evidence, OtherUse};
 use iolab_record::ServedBy;
+use iolab_record::witness::{Claimed, ToolClaim};
 use iolab_workload::counters::{DeviceStat, Traffic};
 use iolab_workload::witness::{
     Course, GroupLimits, Moment, NoStorage, ObservedEnd, Subject, UncountedWay,
@@ -505,13 +504,13 @@ fn claim<'a>(evidence: &'a Evidence, claim: &'a ToolClaim) -> ClaimData<'a> {
     let of = |claimed: Claimed, direction: &Direction| ClaimedData {
         bytes: claimed.bytes,
         throughput_mb_s: claimed.rate.map(|(mb_s, _)| mb_s),
-        carried_bytes_most: direction
-            .carried
-            .map(|carried| claimed.carried_most(carried)),
+        carried_bytes_most: direction.carried.map(|carried| carried.most_of(claimed)),
         carried_mb_s_most: direction
             .carried
-            .and_then(|carried| claimed.carried_mb_s_most(carried)),
-        exceeds_devices: direction.carried.map(|carried| claimed.exceeds(carried)),
+            .and_then(|carried| carried.mb_s_most_of(claimed)),
+        exceeds_devices: direction
+            .carried
+            .map(|carried| carried.is_exceeded_by(claimed)),
     };
     ClaimData {
         tool,

@@ -82,7 +82,7 @@ pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
 /// A process, with what it did.
 pub(super) fn process(one: &OtherProcess) -> String {
     let kind = match (one.is_kernel, one.has_ended) {
-        (true, _) => ", a thread of the kernel: what it writes back is that of other processes",
+        (true, _) => ", a thread of the kernel: it writes back what processes dirtied",
         (false, true) => ", ended",
         (false, false) => "",
     };

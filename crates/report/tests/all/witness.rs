@@ -1,11 +1,15 @@
 //! The line that evidence for a program comes to.
 
-use iolab_analysis::witness::{Asked, Bounds, Claimed, Direction, Evidence, OtherUse, ToolClaim};
+use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::witness::Witnessed;
+use iolab_record::witness::{Claimed, ToolClaim};
 use iolab_record::{ServedBy, ServedVerdict};
-use iolab_report::witness::headline;
-use iolab_workload::counters::{DeviceStat, DeviceWaits};
+use iolab_report::report::{ProgramInput, StudyReport};
+use iolab_report::witness::{command, headline};
+use iolab_workload::counters::{DeviceStat, DeviceWaits, ProcessIo};
 use iolab_workload::witness::{
-    Observed, ObservedDevice, OpenWays, OtherProcess, OtherProcesses, Subject,
+    Course, Moment, Observed, ObservedDevice, OpenWays, OtherProcess, OtherProcesses, Subject,
 };
 
 const MIB: u64 = 1 << 20;
@@ -220,7 +224,97 @@ fn devices_alone_are_told_with_who_used_them() {
     device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy 2.00 s
     load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which is no limit for a device that serves requests in parallel
     other      dd (7, ended) read 3.91 MiB, wrote 0 B, on any disk
-    other      kworker/u8:1 (8, a thread of the kernel: what it writes back is that of other processes) read 0 B, wrote 4 KiB, on any disk
+    other      kworker/u8:1 (8, a thread of the kernel: it writes back what processes dirtied) read 0 B, wrote 4 KiB, on any disk
     CPU        observing took 0 ns
     ");
+}
+
+/// A file that an attacker made: names with markup and control characters.
+fn kept() -> ProgramInput {
+    let of = |start_ns, read_bytes| Moment {
+        start_ns,
+        length_ns: 100_000_000,
+        program: Some(ProcessIo {
+            rchar: 2 * read_bytes,
+            ..ProcessIo::default()
+        }),
+        devices: vec![DeviceStat {
+            read_bytes,
+            ..DeviceStat::default()
+        }],
+    };
+    let mut environment = Environment::default();
+    environment.put(&KEYS.cpu_model, "a <b>CPU</b>".to_owned());
+    ProgramInput {
+        path: "e.iolab".into(),
+        witnessed: Witnessed {
+            tool_version: "1".to_owned(),
+            started_utc: "2026-01-02T03:04:05Z".to_owned(),
+            observed: Observed {
+                subject: Subject::Program(vec!["<script>x\u{1b}[2J".to_owned(), "it's".to_owned()]),
+                others: OtherProcesses {
+                    active: vec![OtherProcess {
+                        pid: 7,
+                        name: "<img>".to_owned(),
+                        read_bytes: 4 * MIB,
+                        ..OtherProcess::default()
+                    }],
+                    unread: 2,
+                    sees_ended: false,
+                },
+                course: Course {
+                    devices: vec!["vda".to_owned()],
+                    moments: vec![of(0, 4 * MIB), of(100_000_000, 8 * MIB)],
+                },
+                ..Observed::default()
+            },
+            environment,
+            ..Witnessed::default()
+        },
+    }
+}
+
+#[test]
+fn a_report_of_an_observation_has_its_line_its_course_and_who_else_was_there() {
+    let inputs = [kept()];
+    let report = StudyReport::with_programs(&[], &inputs);
+    let page = report.html().unwrap();
+    for foreign in ["<script>x", "<img>", "<b>CPU", "\u{1b}"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert_eq!(page.matches("<svg").count(), 1);
+    let markdown = report.markdown("r").unwrap();
+    insta::assert_snapshot!("observation_markdown", markdown.text);
+    let latex = report.latex("r").unwrap();
+    insta::assert_snapshot!("observation_latex", latex.text);
+    for (bundle, end) in [(markdown, ".svg"), (latex, ".pdf")] {
+        assert_eq!(bundle.figures.len(), 1);
+        let (name, content) = &bundle.figures[0];
+        assert!(name.ends_with(end) && !content.is_empty());
+        assert!(bundle.text.contains(name.as_str()));
+    }
+}
+
+#[test]
+fn the_command_that_observes_the_same_can_be_pasted() {
+    let of = |subject| {
+        let observed = Observed {
+            subject,
+            observed_ns: 2_000_100_000,
+            devices: vec![ObservedDevice {
+                name: "vda".to_owned(),
+                ..ObservedDevice::default()
+            }],
+            ..Observed::default()
+        };
+        command(&observed)
+    };
+    let words = ["sh", "-c", "a $b"].map(str::to_owned).to_vec();
+    insta::assert_snapshot!(of(Subject::Program(words)), @"iolab witness -- sh -c 'a $b'");
+    let joined = Subject::Process {
+        pid: 7,
+        command: vec!["dd".to_owned()],
+    };
+    insta::assert_snapshot!(of(joined), @"iolab witness -p 7");
+    insta::assert_snapshot!(of(Subject::Devices), @"iolab witness --device vda --for 2001ms");
 }

@@ -7,7 +7,9 @@ use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
-    LATENCY_OVER_TIME, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET,
+    LATENCY_OVER_TIME, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS,
+    WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT, WITNESS_MOMENT_DEVICE,
+    WITNESS_PROCESS,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
@@ -97,6 +99,13 @@ fn every_column_is_told() {
     wanted = with(wanted, &SERIES);
     wanted = with(wanted, &LATENCY_OVER_TIME);
     wanted = with(wanted, &EVENT);
+    wanted = with(wanted, &WITNESS);
+    wanted = with(wanted, &WITNESS_FILE);
+    wanted = with(wanted, &WITNESS_DEVICE);
+    wanted = with(wanted, &WITNESS_DISK);
+    wanted = with(wanted, &WITNESS_PROCESS);
+    wanted = with(wanted, &WITNESS_MOMENT);
+    wanted = with(wanted, &WITNESS_MOMENT_DEVICE);
     if std::env::var_os("IOLAB_GOLDEN").is_some_and(|value| value == "write") {
         std::fs::write(DOCS, &wanted).expect("can be written");
     }

@@ -60,7 +60,7 @@ fn reader(read_bytes: u64) -> Observed {
 }
 
 fn served(observed: Observed) -> ServedBy {
-    let verdict = evidence(observed).reads.verdict;
+    let verdict = judged(observed).reads;
     verdict.expect("it read").served_by
 }
 
@@ -68,7 +68,7 @@ fn served(observed: Observed) -> ServedBy {
 fn reads_are_judged_as_those_of_a_trial() {
     assert_eq!(served(reader(64 * MIB)), ServedBy::Device);
     assert_eq!(served(reader(0)), ServedBy::PageCache);
-    let half = evidence(reader(32 * MIB)).reads.verdict.expect("it read");
+    let half = judged(reader(32 * MIB)).reads.expect("it read");
     assert_eq!(
         (half.served_by, half.device_fraction),
         (ServedBy::Mixed, Some(0.5))
@@ -111,7 +111,7 @@ fn unnamed(read_bytes: u64, files: usize) -> Observed {
 
 #[test]
 fn a_remedy_is_named_where_it_helps() {
-    let reason = |observed| evidence(observed).reads.verdict.expect("it read").reason;
+    let reason = |observed| judged(observed).reads.expect("it read").reason;
     insta::assert_snapshot!(reason(unnamed(0, 1)), @"0.0 % of the bytes came from the device; what the page cache held before is unknown: name the file with --on");
     insta::assert_snapshot!(reason(unnamed(0, 2)), @"0.0 % of the bytes came from the device; what the page cache held before is unknown");
     // All came from the device, whatever the page cache held.
@@ -127,7 +127,7 @@ fn a_share_beside_pipes_is_that_of_all_that_was_read() {
         if let Some(io) = &mut observed.processes.io {
             (io.rchar, io.wchar) = (64 * MIB + piped_bytes, piped_bytes);
         }
-        evidence(observed).reads.verdict.expect("it read")
+        judged(observed).reads.expect("it read")
     };
     let some = piped(16 * MIB, 64 * MIB);
     assert_eq!(
@@ -158,8 +158,7 @@ fn buffered_writes_beside_direct_ones_are_judged_together() {
         ..DeviceStat::default()
     });
     observed.dirty_before_bytes = Some(0);
-    let verdict =
-        |observed: &Observed| evidence(observed.clone()).writes.verdict.expect("it wrote");
+    let verdict = |observed: &Observed| judged(observed.clone()).writes.expect("it wrote");
     let mixed = verdict(&observed);
     assert_eq!(
         (mixed.served_by, mixed.device_fraction),
@@ -182,6 +181,7 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
         let mut observed = reader(read_bytes);
         observed.ways.uncounted.insert(UncountedWay::IoUring);
         observed.ways.reads = ways;
+        observed.ways.uncounted_reads = ways;
         observed
     };
     let direct = OpenWays {
@@ -195,6 +195,14 @@ fn requests_that_no_account_counts_are_judged_only_where_nothing_else_can_serve_
     assert_eq!(served(ring(direct, 64 * MIB)), ServedBy::Device);
     assert_eq!(served(ring(buffered, 64 * MIB)), ServedBy::Unknown);
     assert_eq!(served(ring(direct, 0)), ServedBy::Unknown);
+    // Another of its processes reads by calls, which are counted: few bytes change nothing.
+    let mut beside = ring(direct, 64 * MIB);
+    beside.ways.reads.buffered = true;
+    assert_eq!(served(beside.clone()), ServedBy::Unknown);
+    if let Some(io) = &mut beside.processes.io {
+        io.rchar = 1 << 10;
+    }
+    assert_eq!(served(beside), ServedBy::Device);
     let mut device = ring(direct, 64 * MIB);
     if let Some(target) = device.target.as_mut() {
         target.is_device = true;
@@ -226,13 +234,13 @@ fn what_others_may_have_written_leaves_the_verdict_open() {
         ..DeviceStat::default()
     });
     observed.dirty_before_bytes = Some(0);
-    let judged = |observed: &Observed| {
-        let verdict = evidence(observed.clone()).writes.verdict;
+    let written = |observed: &Observed| {
+        let verdict = judged(observed.clone()).writes;
         verdict.expect("it wrote").served_by
     };
-    assert_eq!(judged(&observed), ServedBy::Device);
+    assert_eq!(written(&observed), ServedBy::Device);
     observed.dirty_before_bytes = Some(64 * MIB);
-    assert_eq!(judged(&observed), ServedBy::Unknown);
+    assert_eq!(written(&observed), ServedBy::Unknown);
 }
 
 /// A file with an earlier run's bytes still to be written, which the program cuts off before it writes the same once more.
@@ -249,15 +257,13 @@ fn what_an_earlier_run_left_dirty_is_not_taken_for_the_programs() {
         ..DeviceStat::default()
     });
     observed.dirty_before_bytes = Some(64 * MIB);
-    let verdict = evidence(observed.clone())
-        .writes
-        .verdict
-        .expect("it can have written");
+    let verdict = judged(observed.clone()).writes;
+    let verdict = verdict.expect("it can have written");
     assert_eq!(verdict.served_by, ServedBy::Unknown);
     insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB that had to be written, and whether it had written these itself is unknown; 'sync' before it starts avoids that");
     // After 'sync' there was nothing: what it discarded is its own, and nothing is left.
     observed.dirty_before_bytes = Some(0);
-    assert_eq!(evidence(observed).writes.verdict, None);
+    assert_eq!(judged(observed).writes, None);
 }
 
 #[test]

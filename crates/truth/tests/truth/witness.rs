@@ -2,13 +2,16 @@
 
 use std::process::Command;
 
-use iolab_truth::iolab::witness;
+use iolab_truth::iolab::{witness, witness_with};
 use iolab_truth::scenarios::{
     BUFFERED_WRITES, COLD_READS, DIRECT_READS, DIRECT_WRITES, HOLE, HOT_READS, LOOP_DIRECT,
     LOOP_IN_MEMORY, LOWER_COLD, LOWER_HOT, TMPFS, USER_SPACE,
 };
+use iolab_truth::served::ServedModel;
+use iolab_truth::system::unless_missing;
 use iolab_truth::{Scenario, Scene};
 use needs::Need;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::{built, within};
@@ -158,3 +161,41 @@ fn what_leaves_the_tree_is_counted() {
         assert_eq!(evidence["processes"]["may_miss_children"], false);
     }
 }
+
+/// A process answers for the bytes of a served model: what it does with them is not known, and no device is called their source.
+#[test]
+fn a_model_that_is_served_is_no_device() {
+    let made = Scene::new().and_then(|scene| {
+        let at = scene.subfolder("model")?;
+        std::fs::write(scene.folder().join("model.toml"), SERVED).expect("a file");
+        let model = ServedModel::begin(&scene, "model.toml", &at, &[])?;
+        Ok((scene, model))
+    });
+    let Some((scene, model)) = unless_missing(made) else {
+        return;
+    };
+    let file = model.file().display().to_string();
+    let from = format!("if={file}");
+    let read = [
+        "dd",
+        &from,
+        "of=/dev/null",
+        "bs=1M",
+        "count=32",
+        "status=none",
+    ];
+    for flags in [&["iflag=direct"][..], &[]] {
+        let arguments = [&["--on", &file, "--"], &read[..], flags].concat();
+        let (output, evidence) = witness_with(&scene, &arguments, |_| ());
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(evidence["reads"]["served_by"], "unknown", "{evidence:#}");
+        let read = evidence["processes"]["rchar"].as_f64().unwrap_or(f64::NAN);
+        assert!(within(read, BYTES, 0.01), "{evidence:#}");
+    }
+    model.signal(Signal::INT);
+    model.ended(&scene);
+}
+
+/// Requests take 1 ms, of a disk of 64 MiB.
+const SERVED: &str = "title = \"1 ms each\"\nsource = []\n\
+    [model.latency]\nread_us = 1000\nwrite_us = 1000\ninner.memory = 67_108_864\n";

@@ -1,6 +1,7 @@
 //! `iolab witness` on a device that nothing else uses: bytes are those that the device counted, whatever way a program moves them, and
 //! however it ends.
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
@@ -24,12 +25,14 @@ fn number(evidence: &Value, pointer: &str) -> f64 {
 fn of(scene: &Scene, program: &str) -> Value {
     let target = scene.target.display().to_string();
     let line = program.replace("TARGET", &target);
-    let arguments: Vec<&str> = ["--on", &target, "--"]
-        .into_iter()
-        .chain(line.split(' '))
-        .collect();
+    of_words(scene, &line.split(' ').collect::<Vec<&str>>())
+}
+
+fn of_words(scene: &Scene, program: &[&str]) -> Value {
+    let target = scene.target.display().to_string();
+    let arguments = [&["--on", &target, "--"], program].concat();
     let (output, evidence) = witness_with(scene, &arguments, |_| ());
-    assert!(output.status.success(), "{line}: {output:?}");
+    assert!(output.status.success(), "{program:?}: {output:?}");
     evidence
 }
 
@@ -64,6 +67,12 @@ fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what: &str) {
     );
 }
 
+/// What fio runs before it closes its file: it ends once iolab has looked at the processes. From then on iolab has the device open a
+/// second time, and it sleeps when it has looked at everything.
+const UNTIL_SEEN: &str = "p=$$
+while read -r name < /proc/$p/comm && [ $name != iolab ]; do p=$(cut -d ' ' -f 4 /proc/$p/stat); done
+until [ $(ls -l /proc/$p/fd | grep -c 'TARGET$') -ge 2 ] && grep -q ') S ' /proc/$p/stat; do :; done; true";
+
 #[test]
 fn every_backend_of_fio_is_counted() {
     if needs::tool(Need::Fio).is_none() {
@@ -72,15 +81,16 @@ fn every_backend_of_fio_is_counted() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
         return;
     };
+    let target = scene.target.display().to_string();
+    let until_seen = format!("--exec_postrun={}", UNTIL_SEEN.replace("TARGET", &target));
     for engine in ["psync", "libaio", "io_uring", "mmap"] {
         for (mode, direction) in [("read", "reads"), ("write", "writes")] {
             let direct = u8::from(engine != "mmap");
-            let evidence = of(
-                &scene,
-                &format!(
-                    "fio --name=t --filename=TARGET --rw={mode} --bs=64k --size=32M --ioengine={engine} --direct={direct} --iodepth=4 --end_fsync=1"
-                ),
+            let line = format!(
+                "fio --name=t --filename={target} --rw={mode} --bs=64k --size=32M --ioengine={engine} --direct={direct} --iodepth=4 --end_fsync=1"
             );
+            let words: Vec<&str> = line.split(' ').chain([&*until_seen]).collect();
+            let evidence = of_words(&scene, &words);
             let what = format!("{engine} {mode}");
             if engine == "mmap" {
                 // Read-ahead fetches more than is read, and pages are written that are dirtied once more.
@@ -191,20 +201,19 @@ fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Waits until iolab sleeps with this file open.
-fn until_waits(iolab: u32, with: &str) {
-    let is_open = || {
-        let entries = std::fs::read_dir(format!("/proc/{iolab}/fd"));
-        let entries = entries.into_iter().flatten().flatten();
-        let mut links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        links.any(|link| link.to_string_lossy().starts_with(with))
-    };
-    let sleeps = || {
-        let stat = std::fs::read_to_string(format!("/proc/{iolab}/stat"));
-        stat.is_ok_and(|stat| stat.contains(") S "))
-    };
-    // In this order: it sleeps before, too.
-    until(|| is_open() && sleeps());
+/// Waits until iolab says that what happens from now on counts.
+fn until_it_observes(iolab: &mut Child) {
+    let stderr = iolab.stderr.as_mut().expect("it is piped");
+    let mut line = Vec::new();
+    // Byte by byte: what follows is for whoever waits for the end.
+    for byte in stderr.bytes() {
+        line.push(byte.expect("it can be read"));
+        if line.ends_with(b"\n") {
+            break;
+        }
+    }
+    let line = String::from_utf8_lossy(&line);
+    assert!(line.starts_with("note: observing"), "{line}");
 }
 
 /// What it did before, and what it does after, is not counted; what its children do in between is, to their end.
@@ -226,7 +235,7 @@ fn a_process_that_runs_is_joined() {
     until(|| scene.folder().join("ready").exists());
     let pid = program.id().to_string();
     let (output, evidence) = witness_with(&scene, &["--on", &target, "-p", &pid], |iolab| {
-        until_waits(iolab.id(), &format!("/proc/{pid}/io"));
+        until_it_observes(iolab);
         std::fs::write(scene.folder().join("go"), "\n").expect("it waits");
         program.wait().expect("it ends");
     });
@@ -245,8 +254,7 @@ fn a_device_alone_names_who_used_it() {
     };
     let target = scene.target.display().to_string();
     let (output, evidence) = witness_with(&scene, &["--device", &target], |iolab| {
-        // The accounts of tasks that end come through it.
-        until_waits(iolab.id(), "socket:");
+        until_it_observes(iolab);
         let from = format!("if={target}");
         let read = [
             "of=/dev/null",

@@ -1,0 +1,334 @@
+//! Files of `iolab witness`: what was written is read, and nothing else is taken for it.
+
+use std::collections::BTreeSet;
+
+use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
+use iolab_record::{
+    DeviceStat, Extents, NfsIo, Pressure, ProcessIo, Region, Residency, ResourceUse,
+};
+use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::counters::{DeviceWaits, Traffic};
+use iolab_workload::medium::Medium;
+use iolab_workload::witness::{
+    Course, DiskTraffic, GroupLimits, IoWays, Moment, NoStorage, Observed, ObservedDevice,
+    ObservedEnd, ObservedFile, ObservedTarget, OpenWays, OtherProcess, OtherProcesses,
+    ProcessTotals, Subject, UncountedWay,
+};
+
+use super::*;
+
+/// Numbers that differ from each other, so that no column can stand for another.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+
+    fn io(&mut self) -> ProcessIo {
+        ProcessIo {
+            rchar: self.next(),
+            wchar: self.next(),
+            syscr: self.next(),
+            syscw: self.next(),
+            read_bytes: self.next(),
+            write_bytes: self.next(),
+        }
+    }
+
+    fn stat(&mut self) -> DeviceStat {
+        DeviceStat {
+            read_ios: self.next(),
+            read_merges: self.next(),
+            read_bytes: self.next(),
+            write_ios: self.next(),
+            write_merges: self.next(),
+            write_bytes: self.next(),
+            flush_ios: self.next(),
+            busy_ms: self.next(),
+            queue_ms: Some(self.next()),
+        }
+    }
+
+    fn residency(&mut self) -> Residency {
+        Residency {
+            looked_bytes: self.next(),
+            resident_bytes: self.next(),
+            dirty_bytes: Some(self.next()),
+            writeback_bytes: Some(self.next()),
+        }
+    }
+
+    fn processes(&mut self) -> ProcessTotals {
+        ProcessTotals {
+            collected: self.next(),
+            cut_short: self.next(),
+            unread: self.next(),
+            running: self.next(),
+            ignores_children: true,
+            is_complete: false,
+            io: Some(self.io()),
+            cancelled_write_bytes: self.next(),
+            usage: Some(ResourceUse {
+                user_ns: self.next(),
+                system_ns: self.next(),
+                minor_faults: self.next(),
+                major_faults: self.next(),
+                voluntary_switches: self.next(),
+                involuntary_switches: self.next(),
+            }),
+            run_delay_ns: self.next(),
+        }
+    }
+
+    fn target(&mut self) -> ObservedTarget {
+        ObservedTarget {
+            path: "/data/file".into(),
+            medium: Medium::Elsewhere,
+            bytes: Some(self.next()),
+            is_device: true,
+            region: Region {
+                before: Some(self.residency()),
+                after: Some(self.residency()),
+                extents: Some(Extents {
+                    looked_bytes: self.next(),
+                    hole_bytes: self.next(),
+                    unwritten_bytes: Some(self.next()),
+                }),
+                ..Region::default()
+            },
+        }
+    }
+
+    fn pressure(&mut self) -> Pressure {
+        Pressure {
+            cpu_stall_ns: Some(self.next()),
+            io_stall_ns: Some(self.next()),
+            memory_stall_ns: Some(self.next()),
+            steal_ns: Some(self.next()),
+            interrupts: Some(self.next()),
+            suspended_ns: Some(self.next()),
+            throttled_ns: Some(self.next()),
+            cpu_khz: Some(self.next()),
+        }
+    }
+
+    fn moment(&mut self) -> Moment {
+        Moment {
+            start_ns: self.next(),
+            length_ns: self.next(),
+            program: Some(self.io()),
+            devices: vec![self.stat(), self.stat()],
+        }
+    }
+
+    fn observed(&mut self) -> Observed {
+        Observed {
+            subject: Subject::Process {
+                pid: 77,
+                command: vec!["a b".to_owned(), "\"".to_owned()],
+            },
+            end: ObservedEnd::Signal(9),
+            elapsed_ns: self.next(),
+            observed_ns: self.next(),
+            observer_cpu_ns: self.next(),
+            processes: self.processes(),
+            ways: IoWays {
+                looks: self.next(),
+                reads: OpenWays {
+                    direct: true,
+                    buffered: false,
+                },
+                writes: OpenWays {
+                    direct: false,
+                    buffered: true,
+                },
+                uncounted: BTreeSet::from([UncountedWay::Libaio, UncountedWay::Mmap]),
+                uncounted_reads: OpenWays {
+                    direct: false,
+                    buffered: true,
+                },
+                sources: BTreeSet::from([NoStorage::CharDevice]),
+                sinks: BTreeSet::from([NoStorage::Pipe, NoStorage::Memory]),
+                inner_pipes: true,
+            },
+            files: vec![
+                ObservedFile {
+                    path: "/data/file".into(),
+                    medium: Medium::Memory,
+                    bytes: self.next(),
+                    allocated_bytes: Some(self.next()),
+                    is_read: true,
+                    is_written: false,
+                    has_device: true,
+                    after: Some(self.residency()),
+                },
+                ObservedFile::default(),
+            ],
+            target: Some(self.target()),
+            devices: vec![
+                ObservedDevice {
+                    name: "dm-0".to_owned(),
+                    disks: vec!["vda".to_owned(), "vdb".to_owned()],
+                    traffic: Some(self.stat()),
+                    waits: Some(DeviceWaits {
+                        read_ms: self.next(),
+                        write_ms: self.next(),
+                    }),
+                    below: Some(self.stat()),
+                    in_file: true,
+                },
+                ObservedDevice::default(),
+            ],
+            disks: vec![DiskTraffic {
+                name: "vda".to_owned(),
+                number: (254, 16),
+                traffic: self.stat(),
+            }],
+            others: OtherProcesses {
+                active: vec![OtherProcess {
+                    pid: 4711,
+                    name: "dd".to_owned(),
+                    is_kernel: false,
+                    has_ended: true,
+                    read_bytes: self.next(),
+                    write_bytes: self.next(),
+                }],
+                unread: self.next(),
+                sees_ended: true,
+            },
+            dirty_before_bytes: Some(self.next()),
+            nfs: Some(NfsIo {
+                read_bytes: self.next(),
+                write_bytes: self.next(),
+            }),
+            pressure: self.pressure(),
+            course: Course {
+                devices: vec!["vdb".to_owned(), "vda".to_owned()],
+                moments: vec![self.moment(), self.moment()],
+            },
+            limits: GroupLimits {
+                cpus: Some(1.5),
+                memory_bytes: Some(self.next()),
+                io: vec![(Traffic::WriteBytes, self.next())],
+            },
+        }
+    }
+}
+
+fn full() -> Witnessed {
+    let mut numbers = Numbers(0);
+    let verdict = |served_by, share| ServedVerdict {
+        served_by,
+        device_fraction: share,
+        reason: "why".to_owned(),
+    };
+    Witnessed {
+        tool_version: "1".to_owned(),
+        started_utc: "2026-01-02T03:04:05Z".to_owned(),
+        observed: numbers.observed(),
+        reads: Some(verdict(ServedBy::Mixed, Some(0.25))),
+        writes: Some(verdict(ServedBy::Unknown, None)),
+        claim: Some(ToolClaim {
+            tool: "fio".to_owned(),
+            reads: Some(Claimed {
+                bytes: numbers.next(),
+                rate: Some((2.5, numbers.next())),
+            }),
+            writes: Some(Claimed {
+                bytes: numbers.next(),
+                rate: None,
+            }),
+        }),
+        environment: environment(),
+    }
+}
+
+fn stored(witnessed: &Witnessed) -> (Fixture, PathBuf) {
+    let fixture = Fixture::new();
+    let path = create_witness(&fixture.path("w.iolab"), witnessed).unwrap();
+    (fixture, path)
+}
+
+fn read_back(witnessed: &Witnessed) -> Witnessed {
+    let (_folder, path) = stored(witnessed);
+    match read_content(&path).unwrap() {
+        Content::Witness(found) => *found,
+        Content::Run(_) => panic!("it is no run"),
+    }
+}
+
+#[test]
+fn an_observation_is_read_as_it_was_written() {
+    let all = full();
+    assert_eq!(read_back(&all), all);
+    let none = Witnessed::default();
+    assert_eq!(read_back(&none), none);
+    for (subject, end) in [
+        (
+            Subject::Program(vec!["fio".to_owned()]),
+            ObservedEnd::Code(3),
+        ),
+        (Subject::Devices, ObservedEnd::Running),
+        (Subject::Program(Vec::new()), ObservedEnd::Gone),
+    ] {
+        let mut other = full();
+        (other.observed.subject, other.observed.end) = (subject, end);
+        assert_eq!(read_back(&other), other);
+    }
+}
+
+#[test]
+fn it_is_no_run_and_nothing_is_overwritten() {
+    let (_folder, path) = stored(&full());
+    assert_eq!(read(&path).unwrap_err().kind(), Kind::Usage);
+    assert_eq!(RunFile::open_resume(&path).unwrap_err().kind(), Kind::Usage);
+    let before = std::fs::read(&path).unwrap();
+    assert_eq!(
+        create_witness(&path, &full()).unwrap_err().kind(),
+        Kind::Refused
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let fixture = Fixture::new();
+    let run = fixture.finished("r.iolab");
+    assert!(matches!(read_content(&run).unwrap(), Content::Run(_)));
+}
+
+/// The file may come from anybody.
+#[test]
+fn what_no_observation_has_is_refused() {
+    for change in [
+        "DELETE FROM witness_moment_device WHERE device = 'vda'",
+        "UPDATE witness_moment_device SET device = 'vdc' WHERE device = 'vda'",
+        "UPDATE witness SET course_devices = '[\"vda\"]'",
+        "UPDATE witness SET course_devices = 'vda'",
+        "UPDATE witness SET command = '[1]'",
+        "UPDATE witness SET subject = 'devices'",
+        "UPDATE witness SET pid = NULL",
+        "UPDATE witness SET ended_by = 300",
+        "UPDATE witness SET sources = '[\"a disk\"]'",
+        "UPDATE witness SET limit_io = '[[\"bps\", 1]]'",
+        "UPDATE witness SET reads_reason = NULL",
+        "UPDATE witness SET reads_device_fraction = 1.5",
+        "UPDATE witness SET target_medium = NULL",
+        "UPDATE witness SET observed_ns = -1",
+        "UPDATE witness_device SET read_ios = NULL WHERE name = 'dm-0'",
+        "UPDATE witness_file SET after_bytes = NULL WHERE path = '/data/file'",
+    ] {
+        let (_folder, path) = stored(&full());
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .execute_batch(&format!(
+                "PRAGMA ignore_check_constraints = ON; PRAGMA foreign_keys = OFF; {change}"
+            ))
+            .unwrap();
+        drop(connection);
+        let found = read_content(&path).map(drop);
+        assert_eq!(
+            found.map_err(|error| error.kind()),
+            Err(Kind::Usage),
+            "{change}"
+        );
+    }
+}
