@@ -24,6 +24,7 @@ pub mod perf;
 pub mod processor;
 pub mod program;
 pub mod pseudo_files;
+pub mod system_control;
 pub mod tlb;
 pub mod tracing;
 pub mod transport;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::{Check, Suspect};
+use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;
 
 use super::effect::log_ratios;
@@ -23,6 +24,10 @@ use verdict::judge;
 const ALPHA: f64 = 0.05;
 /// The share of page faults that may be left without them.
 const FAULTS_KEPT: f64 = 0.1;
+/// The share of the device's I/Os that may be left without a limit of requests.
+const DEVICE_IOS_KEPT: f64 = 0.9;
+/// The share of the waiting for a CPU that may be left without it.
+const CPU_WAIT_KEPT: f64 = 0.5;
 
 /// Whether a phenomenon is there again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +162,50 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::Settings => None,
         Check::InFlight => without.into_iter().find_map(few_in_flight),
         Check::FewerFaults => faults_left(with, without),
+        Check::FewerDeviceIos => device_ios_left(with, without),
+        Check::LessCpuWait => cpu_wait_left(with, without),
     }
+}
+
+/// A quantity of both sides together, before and after; `None` where it is not known of one.
+fn before_and_now(
+    with: [&CellAnalysis; 2],
+    without: [&CellAnalysis; 2],
+    of: impl Fn(&CellAnalysis) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    let sum = |cells: [&CellAnalysis; 2]| cells.into_iter().map(&of).sum::<Option<f64>>();
+    sum(with).zip(sum(without))
+}
+
+/// How many I/Os of the device a request still takes, where that is hardly fewer.
+fn device_ios_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<String> {
+    let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request;
+    let Some((before, now)) = before_and_now(with, without, ios) else {
+        return Some("how many I/Os of the device a request takes is not known".to_owned());
+    };
+    (now > DEVICE_IOS_KEPT * before).then(|| {
+        format!(
+            "a request still takes {} I/Os of the device, before {}",
+            significant(now / 2.0),
+            significant(before / 2.0)
+        )
+    })
+}
+
+/// How long threads still wait for a CPU, where that is more than half of it.
+fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<String> {
+    let wait = |cell: &CellAnalysis| cell.disturbance.worker_wait;
+    let Some((before, now)) = before_and_now(with, without, wait) else {
+        return Some("how long threads waited for a CPU is not known".to_owned());
+    };
+    let percent = |sum: f64| 100.0 * sum / 2.0;
+    (now > CPU_WAIT_KEPT * before).then(|| {
+        format!(
+            "threads still waited for a CPU in {:.0} % of their time, before in {:.0} %",
+            percent(now),
+            percent(before)
+        )
+    })
 }
 
 /// How few requests were in flight, where these are fewer than half of what was asked for.
@@ -174,10 +222,8 @@ fn few_in_flight(cell: &CellAnalysis) -> Option<String> {
 
 /// How many of the page faults of both sides are left, where these are too many.
 fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<String> {
-    let sum = |cells: [&CellAnalysis; 2]| -> Option<f64> {
-        cells.into_iter().map(|cell| cell.minor_faults).sum()
-    };
-    let Some((before, now)) = sum(with).zip(sum(without)) else {
+    let faults = |cell: &CellAnalysis| cell.minor_faults;
+    let Some((before, now)) = before_and_now(with, without, faults) else {
         return Some("how many page faults there were is not known".to_owned());
     };
     (now > FAULTS_KEPT * before).then(|| format!("{now:.0} of {before:.0} page faults were left"))

@@ -21,6 +21,7 @@ use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
+pub(crate) use causes::by_reason;
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;

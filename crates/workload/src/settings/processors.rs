@@ -97,7 +97,27 @@ pub(super) const ROWS: &[Setting] = &[
         set: put_nice,
         get: |cell| Value::word(cell.trial.nice),
     },
+    Setting {
+        name: "system",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
+        kind: ValueKind::Word,
+        column: "system",
+        since: 6,
+        exported: false,
+        set: put_system,
+        get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)),
+    },
 ];
+
+fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
+    let mut asked = None;
+    put_or_none(&mut asked, text)?;
+    cell.system = asked.unwrap_or_default();
+    Ok(())
+}
 
 fn put_nice(cell: &mut CellSpec, text: &str) -> Result<()> {
     let nice = text.parse().ok().filter(|nice| NICE.contains(nice));

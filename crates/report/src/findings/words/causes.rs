@@ -116,13 +116,30 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
             format!("Cannot tell{needed}: {}.", each.join("; "))
         }
         Verdict::NotTried => {
-            let reasons = found.suspects.iter().map(|one| {
-                let why = one.why.as_deref().unwrap_or_default();
-                format!("{} ({why})", what(&one.suspect))
-            });
-            format!("Not tried: {}.", reasons.collect::<Vec<_>>().join("; "))
+            let reasons = found
+                .suspects
+                .iter()
+                .map(|one| (what(&one.suspect), one.why.as_deref().unwrap_or_default()));
+            let sentences = by_reason(reasons)
+                .into_iter()
+                .map(|(why, names)| format!("Not tried ({why}): {}.", names.join("; ")));
+            sentences.collect::<Vec<_>>().join(" ")
         }
     }
+}
+
+/// Why suspects were not tried, each reason once, with their names.
+pub(crate) fn by_reason<'a>(
+    untried: impl Iterator<Item = (String, &'a str)>,
+) -> Vec<(&'a str, Vec<String>)> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, why) in untried {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    reasons
 }
 
 /// `Cause: read-ahead of sequential reads: 84 % (80 to 88 %) of the difference is gone with sequential reads in reverse order (0.9 times).`
