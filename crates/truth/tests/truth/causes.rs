@@ -114,11 +114,12 @@ fn cached() -> Behaviour {
     }
 }
 
-/// The same, before something that serves one request at a time.
+/// The same, before something slower that serves one request at a time.
 fn cached_before_a_queue() -> Behaviour {
     let mut behaviour = cached();
     if let Some(cache) = &mut behaviour.cache {
         cache.serial = true;
+        cache.fetch = Duration::from_millis(10);
     }
     behaviour
 }
@@ -232,7 +233,7 @@ fn two_that_hide_each_other_are_named_together() {
             "--set",
             "region=64M",
             "--time",
-            "100ms",
+            "200ms",
             "--budget",
             "10s",
         ],
@@ -293,7 +294,7 @@ fn a_serial_server_that_stalls_is_not_explained() {
 fn a_limit_of_requests_is_named() {
     let _alone = alone();
     let behaviour = Behaviour {
-        delay: |_| Duration::from_micros(500),
+        delay: |_| Duration::from_millis(5),
         serial: true,
         ..Behaviour::default()
     };
@@ -314,7 +315,7 @@ fn a_limit_of_requests_is_named() {
             "--set",
             "bs=64k,68k",
             "--time",
-            "100ms",
+            "200ms",
             "--budget",
             "10s",
         ],

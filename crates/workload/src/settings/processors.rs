@@ -2,6 +2,7 @@
 
 use super::values::{put, put_memory_node, put_or_none};
 use super::{CellSpec, Setting, Topic, Value, ValueKind};
+use crate::system_settings::SystemSettings;
 use crate::trial::NICE;
 use crate::{Error, Result};
 
@@ -113,9 +114,10 @@ pub(super) const ROWS: &[Setting] = &[
 ];
 
 fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
-    let mut asked = None;
-    put_or_none(&mut asked, text)?;
-    cell.system = asked.unwrap_or_default();
+    cell.system = match text {
+        "none" => SystemSettings::default(),
+        _ => text.parse()?,
+    };
     Ok(())
 }
 
